@@ -1,0 +1,125 @@
+//! The crate's one error type, and Kafka's error codes.
+//!
+//! Variants are told apart by what the caller can do; nothing matches on text. An [`ErrorCode`] is what a client gets.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A Kafka protocol error code; 0 is success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct ErrorCode(pub i16);
+
+macro_rules! codes {
+    ($($name:ident = $value:literal),+ $(,)?) => {
+        impl ErrorCode {
+            $(#[doc = concat!("Kafka's `", stringify!($name), "`.")] pub const $name: Self = Self($value);)+
+
+            /// Kafka's name of the code, for messages and logs.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self($value) => stringify!($name),)+ _ => "UNKNOWN" }
+            }
+        }
+    };
+}
+
+codes! {
+    UNKNOWN_SERVER_ERROR = -1, NONE = 0, OFFSET_OUT_OF_RANGE = 1, CORRUPT_MESSAGE = 2, UNKNOWN_TOPIC_OR_PARTITION = 3,
+    INVALID_FETCH_SIZE = 4, LEADER_NOT_AVAILABLE = 5, NOT_LEADER_OR_FOLLOWER = 6, REQUEST_TIMED_OUT = 7,
+    BROKER_NOT_AVAILABLE = 8, REPLICA_NOT_AVAILABLE = 9, MESSAGE_TOO_LARGE = 10, STALE_CONTROLLER_EPOCH = 11,
+    OFFSET_METADATA_TOO_LARGE = 12, NETWORK_EXCEPTION = 13, COORDINATOR_LOAD_IN_PROGRESS = 14,
+    COORDINATOR_NOT_AVAILABLE = 15, NOT_COORDINATOR = 16, INVALID_TOPIC_EXCEPTION = 17, RECORD_LIST_TOO_LARGE = 18,
+    NOT_ENOUGH_REPLICAS = 19, NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, INVALID_REQUIRED_ACKS = 21,
+    TOPIC_AUTHORIZATION_FAILED = 29, CLUSTER_AUTHORIZATION_FAILED = 31, INVALID_TIMESTAMP = 32,
+    UNSUPPORTED_VERSION = 35, INVALID_PARTITIONS = 37, INVALID_CONFIG = 40, NOT_CONTROLLER = 41, INVALID_REQUEST = 42,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, POLICY_VIOLATION = 44, OUT_OF_ORDER_SEQUENCE_NUMBER = 45,
+    DUPLICATE_SEQUENCE_NUMBER = 46, INVALID_PRODUCER_EPOCH = 47, INVALID_TXN_STATE = 48,
+    INVALID_PRODUCER_ID_MAPPING = 49, CONCURRENT_TRANSACTIONS = 51, TRANSACTION_COORDINATOR_FENCED = 52,
+    KAFKA_STORAGE_ERROR = 56, LOG_DIR_NOT_FOUND = 57, UNKNOWN_PRODUCER_ID = 59, FETCH_SESSION_ID_NOT_FOUND = 70,
+    INVALID_FETCH_SESSION_EPOCH = 71, LISTENER_NOT_FOUND = 72, FENCED_LEADER_EPOCH = 74, UNKNOWN_LEADER_EPOCH = 75,
+    UNSUPPORTED_COMPRESSION_TYPE = 76, OFFSET_NOT_AVAILABLE = 78, INVALID_RECORD = 87, UNSTABLE_OFFSET_COMMIT = 88,
+    THROTTLING_QUOTA_EXCEEDED = 89, PRODUCER_FENCED = 90, UNKNOWN_TOPIC_ID = 100, INCONSISTENT_TOPIC_ID = 103,
+    FETCH_SESSION_TOPIC_ID_ERROR = 106, TRANSACTION_ABORTABLE = 120,
+}
+
+/// What may go wrong below the wire.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request or batch was refused and nothing was written; tell the client the code.
+    #[error("{message}")]
+    Rejected {
+        /// What the client gets.
+        code: ErrorCode,
+        /// One sentence for people.
+        message: String,
+    },
+    /// The operating system refused an operation; the log directory goes offline (`KAFKA_STORAGE_ERROR`).
+    #[error("{op} of {path} failed: {source}")]
+    Io {
+        /// The verb, as in "write" or "rename".
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// An earlier fsync failed; what is in memory and on disk may differ, so nothing more is accepted.
+    #[error("{path} is closed to writes since an fsync of it failed; restart the broker after the disk is mended")]
+    Poisoned {
+        /// The partition directory.
+        path: PathBuf,
+    },
+    /// Bytes on disk that must be good are not; the start is refused.
+    #[error("{path} is corrupt at position {position}: {reason}")]
+    CorruptFile {
+        /// The file.
+        path: PathBuf,
+        /// Byte position in it.
+        position: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A small state file (checkpoint, properties) that cannot be understood.
+    #[error("{path}: {reason}")]
+    BadFormat {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and how to mend it.
+        reason: String,
+    },
+    /// Another process holds the directory.
+    #[error("log.dirs: {path} is in use by another broker; stop that broker or name another directory")]
+    InUse {
+        /// The log directory.
+        path: PathBuf,
+    },
+    /// The log was closed or deleted meanwhile.
+    #[error("{path} is closed")]
+    Closed {
+        /// The partition directory.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// A refused request or batch.
+    pub fn rejected(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::Rejected { code, message: message.into() }
+    }
+
+    /// Wraps a system error with what was tried and where.
+    pub fn io(op: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { op, path: path.to_path_buf(), source }
+    }
+
+    /// The code that a client gets for it.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Rejected { code, .. } => *code,
+            Self::Closed { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            _ => ErrorCode::KAFKA_STORAGE_ERROR,
+        }
+    }
+}
+
+/// The crate's result.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
