@@ -133,7 +133,8 @@ class SqliteStore:
         validate_path(path)
         prefix = path if path.endswith("/") else path + "/"
         rows = self._reader.execute(
-            "SELECT path, data, version FROM nodes WHERE path > ? AND path < ? ORDER BY path", (prefix, prefix[:-1] + "0")
+            "SELECT path, data, version FROM nodes WHERE path > ? AND path < ? ORDER BY path",
+            (prefix, prefix[:-1] + "0"),
         )
         return rows.fetchall()
 
@@ -337,7 +338,8 @@ class _Transaction:
                 raise SessionExpiredError(path)
         try:
             self.connection.execute(
-                "INSERT INTO nodes (path, parent, data, owner) VALUES (?, ?, ?, ?)", (path, parent, operation.data, owner)
+                "INSERT INTO nodes (path, parent, data, owner) VALUES (?, ?, ?, ?)",
+                (path, parent, operation.data, owner),
             )
         except sqlite3.IntegrityError:
             raise NodeExistsError(path) from None
@@ -374,7 +376,11 @@ class _Transaction:
             if path in seen:
                 return path
             seen.add(path)
-        return rows[0][0] if len(rows) == 1 else next((row[0] for row in rows if self._version(row[0]) is not None), rows[0][0])
+        return (
+            rows[0][0]
+            if len(rows) == 1
+            else next((row[0] for row in rows if self._version(row[0]) is not None), rows[0][0])
+        )
 
     def _delete(self, path: str) -> None:
         if self.connection.execute("SELECT 1 FROM nodes WHERE parent = ? LIMIT 1", (path,)).fetchone():
@@ -448,7 +454,9 @@ def _open(path: str) -> sqlite3.Connection:
     """A connection to the file, which is made when it is not there. Raises StartupError naming the path."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+        )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
