@@ -12,6 +12,8 @@ pub mod api_versions;
 pub mod error;
 pub mod fetch;
 pub mod header;
+pub mod list_offsets;
+pub mod metadata;
 pub mod produce;
 pub mod reader;
 pub mod topic;
@@ -22,6 +24,11 @@ pub use api_versions::{ApiVersionsRequest, encode_api_versions_response, encode_
 pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
 pub use header::{RequestHeader, write_response_header};
+pub use list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, encode_list_offsets_response};
+pub use metadata::{
+    AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
+    MetadataTopic, MetadataTopicRequest,
+};
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
 pub use reader::Reader;
 pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
