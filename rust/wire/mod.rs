@@ -16,6 +16,7 @@ pub mod list_offsets;
 pub mod metadata;
 pub mod produce;
 pub mod reader;
+pub mod shape;
 pub mod topic;
 pub mod writer;
 
@@ -31,5 +32,6 @@ pub use metadata::{
 };
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
 pub use reader::Reader;
+pub use shape::Shape;
 pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
 pub use writer::Writer;

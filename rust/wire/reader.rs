@@ -30,6 +30,16 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0, flexible }
     }
 
+    /// A cursor over a part of `bytes`, in the older encoding; an empty one when the part is not in it.
+    pub fn within(bytes: &'a [u8], part: &Range<usize>) -> Self {
+        let end = part.end.min(bytes.len());
+        Self {
+            bytes: &bytes[..end],
+            at: part.start.min(end),
+            flexible: false,
+        }
+    }
+
     /// The position in the slice.
     pub fn position(&self) -> usize {
         self.at
