@@ -13,8 +13,8 @@ use super::super::reader::{MAX_ELEMENTS, Reader};
 use super::super::writer::Writer;
 use super::program::{Field, Flags, Struct};
 
-/// The most milliseconds that the decoder's durations hold: 999,999,999 days.
-pub const MAX_TIMEDELTA_MS: i64 = 86_399_999_913_600_000;
+/// The most milliseconds that the decoder's durations hold: it counts microseconds in 64 bits, some 292,000 years.
+pub const MAX_TIMEDELTA_MS: i64 = i64::MAX / 1000;
 /// The least.
 pub const MIN_TIMEDELTA_MS: i64 = -MAX_TIMEDELTA_MS;
 
