@@ -9,7 +9,6 @@
 
 use super::error::WireError;
 use super::reader::Reader;
-use super::topic::text;
 
 /// The header of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +30,12 @@ impl<'a> RequestHeader<'a> {
     /// that version has tagged fields; it is asked before the rest is read, also for unknown keys.
     pub fn parse(frame: &'a [u8], flexible: impl Fn(i16, i16) -> bool) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame, false);
-        let api_key = reader.i16()?;
-        let api_version = reader.i16()?;
-        let correlation_id = reader.i32()?;
-        let client_id = reader.nullable_string()?;
+        let [k0, k1, v0, v1, correlation_id @ ..] = reader.array::<8>()?;
+        let (api_key, api_version) = (i16::from_be_bytes([k0, k1]), i16::from_be_bytes([v0, v1]));
+        let correlation_id = i32::from_be_bytes(correlation_id);
+        let client_id = reader.nullable_str()?;
         reader.set_flexible(flexible(api_key, api_version));
         reader.skip_tags()?;
-        let client_id = client_id.as_ref().and_then(|range| text(frame, range));
         Ok(Self {
             api_key,
             api_version,

@@ -61,6 +61,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `length` bytes as a range of the slice.
+    #[inline]
     pub fn take(&mut self, length: usize) -> Result<Range<usize>> {
         if length > self.remaining() {
             return Err(WireError::Truncated);
@@ -169,6 +170,13 @@ impl<'a> Reader<'a> {
     /// A nullable string; its range holds valid UTF-8 of at most 32767 bytes.
     #[inline]
     pub fn nullable_string(&mut self) -> Result<Option<Range<usize>>> {
+        let text = self.nullable_str()?;
+        Ok(text.map(|text| self.at - text.len()..self.at))
+    }
+
+    /// A nullable string itself instead of where it stands.
+    #[inline]
+    pub fn nullable_str(&mut self) -> Result<Option<&'a str>> {
         let length = if self.flexible {
             self.compact_length()?
         } else {
@@ -186,9 +194,8 @@ impl<'a> Reader<'a> {
         self.nullable_string()?.ok_or(WireError::UnexpectedNull)
     }
 
-    /// `length` bytes that must be UTF-8.
     #[inline]
-    pub fn text(&mut self, length: usize) -> Result<Range<usize>> {
+    fn text(&mut self, length: usize) -> Result<&'a str> {
         if length > MAX_STRING_BYTES {
             return Err(if length > self.remaining() {
                 WireError::Truncated
@@ -197,11 +204,7 @@ impl<'a> Reader<'a> {
             });
         }
         let range = self.take(length)?;
-        let bytes = &self.bytes[range.clone()];
-        if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
-            return Ok(range);
-        }
-        Err(WireError::InvalidUtf8)
+        std::str::from_utf8(&self.bytes[range]).map_err(|_| WireError::InvalidUtf8)
     }
 
     /// Nullable bytes (records too).

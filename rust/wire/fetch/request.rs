@@ -117,8 +117,7 @@ impl FetchRequest {
             return Err(WireError::TooManyElements);
         }
         for nth in 0..count {
-            self.partitions
-                .push(decode_partition(reader, version, topic.clone(), nth == 0)?);
+            decode_partition(&mut self.partitions, reader, version, topic.clone(), nth == 0)?;
         }
         reader.skip_tags()
     }
@@ -156,12 +155,13 @@ impl FetchRequest {
 
 #[inline]
 fn decode_partition(
+    partitions: &mut Vec<FetchPartition>,
     reader: &mut Reader<'_>,
     version: i16,
     topic: TopicKey,
     first_of_topic: bool,
-) -> Result<FetchPartition, WireError> {
-    let mut partition = FetchPartition {
+) -> Result<(), WireError> {
+    partitions.push(FetchPartition {
         topic,
         first_of_topic,
         index: reader.i32()?,
@@ -176,6 +176,9 @@ fn decode_partition(
         max_bytes: reader.i32()?,
         replica_directory_id: ZERO_TOPIC_ID,
         high_watermark: i64::MAX,
+    });
+    let Some(partition) = partitions.last_mut() else {
+        return Ok(());
     };
     reader.tags(|tag, reader| match tag {
         0 if version >= DIRECTORY_ID_FROM => {
@@ -187,6 +190,5 @@ fn decode_partition(
             Ok(true)
         }
         _ => Ok(false),
-    })?;
-    Ok(partition)
+    })
 }

@@ -123,13 +123,18 @@ impl<'a> FetchResponseWriter<'a> {
     #[inline]
     pub fn partition(&mut self, head: &FetchPartitionHead<'_>, records_len: Option<usize>) {
         let w = &mut self.w;
-        w.i32(head.index);
-        w.i16(head.error.0);
-        w.i64(head.high_watermark);
-        w.i64(head.last_stable_offset);
-        if self.version >= LOG_START_FROM {
-            w.i64(head.log_start_offset);
-        }
+        // One copy for the fields of fixed width instead of one for each.
+        let mut fixed = [0; 30];
+        fixed[..4].copy_from_slice(&head.index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&head.error.0.to_be_bytes());
+        fixed[6..14].copy_from_slice(&head.high_watermark.to_be_bytes());
+        fixed[14..22].copy_from_slice(&head.last_stable_offset.to_be_bytes());
+        fixed[22..].copy_from_slice(&head.log_start_offset.to_be_bytes());
+        w.raw(if self.version >= LOG_START_FROM {
+            &fixed
+        } else {
+            &fixed[..22]
+        });
         w.length(head.aborted.map(<[_]>::len));
         for aborted in head.aborted.unwrap_or_default() {
             w.i64(aborted.producer_id);
