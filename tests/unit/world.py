@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-
 def broker_config(folder: Path, **properties: str) -> BrokerConfig:
     """Dots are underscores twice in keywords: ``num__partitions="3"``."""
     given = {"log.dirs": str(folder / "data"), "listeners": "PLAINTEXT://127.0.0.1:9092", "node.id": "1"}
@@ -36,9 +35,7 @@ async def running_broker(
         await broker.stop()
 
 
-async def started_broker(
-    folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str
-) -> Broker:
+async def started_broker(folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str) -> Broker:
     def make_engine(*arguments: Any) -> Engine:
         engine = Engine(*arguments)
         if prepare is not None:

@@ -131,7 +131,9 @@ def test_topic_found_only_on_disk_is_adopted_with_its_id_and_a_higher_leader_epo
 
 def test_adopted_offsets_topic_is_compacted(tmp_path: Path) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, lambda engine: engine.add_log("__transaction_state", 0, TOPIC_ID)) as broker:
+        async with running_broker(
+            tmp_path, lambda engine: engine.add_log("__transaction_state", 0, TOPIC_ID)
+        ) as broker:
             assert broker.services.engine.topic_configs["__transaction_state"]["cleanup.policy"] == "compact"
 
     run(body)
