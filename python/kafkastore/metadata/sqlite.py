@@ -317,7 +317,8 @@ class _Transaction:
             )
             self.events.append(WatchEvent(DATA_CHANGED, operation.path))
             return version + 1
-        return self._delete(operation.path)
+        self._delete(operation.path)
+        return None
 
     def _create(self, operation: Create) -> str:
         parent, name = split_path(operation.path)

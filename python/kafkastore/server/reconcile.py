@@ -40,9 +40,9 @@ class _FoundLog(NamedTuple):
 async def reconcile(broker: BrokerServices) -> None:
     """Runs after the engine has opened its logs and the image has the store's topics; see the module."""
     found: dict[str, list[_FoundLog]] = {}
-    for topic, partition, topic_id, log_dir, _, _ in broker.engine.logs():
-        if topic not in _KAFKAS_OWN:
-            found.setdefault(topic, []).append(_FoundLog(partition, topic_id, log_dir))
+    for name, partition, topic_id, log_dir, _, _ in broker.engine.logs():
+        if name not in _KAFKAS_OWN:
+            found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir))
     await _finish_deletions(broker, found)
     adopted: list[TopicImage] = []
     for name, logs in found.items():

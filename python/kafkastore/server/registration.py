@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkastore.config.properties import parse_properties
@@ -25,7 +26,7 @@ from kafkastore.metadata.nodes import (
 from kafkastore.metadata.store import Create, NodeExistsError, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.store import MetadataStore
@@ -40,6 +41,8 @@ _PERSISTENT = (
     "/config/topics",
 )
 """The nodes that must be there before anything is written below them."""
+
+TAKEOVER_POLL_S = 0.5
 
 TAKEOVER_LIMIT_S = 20
 """How long a start waits for the ephemeral node of a process that hangs: a little over the session timeout."""
@@ -107,9 +110,8 @@ async def _take(broker: BrokerServices, path: str, data: bytes, refusal: str) ->
     """Creates an ephemeral node; waits for the session of a process that hangs to expire."""
     deadline = broker.loop.time() + TAKEOVER_LIMIT_S
     while True:
-        gone = broker.loop.create_future()
-        watched = await broker.store.exists(path, lambda _, gone=gone: gone.done() or gone.set_result(None))
-        if watched is None:
+        gone = asyncio.Event()
+        if await broker.store.exists(path, _setter(gone)) is None:
             try:
                 await broker.store.create(path, data, is_ephemeral=True)
             except NodeExistsError:
@@ -118,7 +120,12 @@ async def _take(broker: BrokerServices, path: str, data: bytes, refusal: str) ->
         if broker.loop.time() >= deadline:
             raise StartupError(f"{refusal}; stop it, or give this one its own node.id and kafkastore.metadata.path")
         await broker.store.poll()
-        await asyncio.wait([gone], timeout=0.5)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(gone.wait(), TAKEOVER_POLL_S)
+
+
+def _setter(event: asyncio.Event) -> Callable[[object], None]:
+    return lambda _: event.set()
 
 
 def advertised(config: BrokerConfig, ports: Sequence[int] | None) -> tuple[tuple[str, str, int], ...]:
