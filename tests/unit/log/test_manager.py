@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
 from fake_engine import Engine
 from world import broker_config, run
 
+from kafkastore.errors import KafkaStorageError
 from kafkastore.log.manager import LogManager
 
 if TYPE_CHECKING:
@@ -70,5 +72,13 @@ def test_job_that_fails_is_logged_and_tried_again(tmp_path: Path) -> None:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - the double has no event for what it was told
             await asyncio.sleep(0)
+
+
+def test_new_log_is_refused_when_no_directory_works(tmp_path: Path) -> None:
+    logs, _ = manager(tmp_path)
+    for directory in ("/one", "/two"):
+        logs.fail(directory, "broken")
+    with pytest.raises(KafkaStorageError):
+        logs.place("a", [0])
