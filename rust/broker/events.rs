@@ -98,7 +98,13 @@ impl EventQueue {
     /// An empty queue with its own eventfd.
     pub fn new() -> io::Result<Self> {
         let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { queue: Mutex::new(Queue { events: VecDeque::new(), is_signalled: false }), signal })
+        Ok(Self {
+            queue: Mutex::new(Queue {
+                events: VecDeque::new(),
+                is_signalled: false,
+            }),
+            signal,
+        })
     }
 
     /// Readable while there is something to take.

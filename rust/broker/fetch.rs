@@ -14,8 +14,10 @@ use super::produce::Caller;
 use super::registry::{TopicId, Topics};
 use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
-use crate::storage::FileSlice;
-use crate::wire::{FetchPartitionHead, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
+use crate::storage::{AbortedTxn, FileSlice};
+use crate::wire::{
+    AbortedTransaction, FetchPartitionHead, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError,
+};
 
 /// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
 pub const INLINE_BYTES: usize = 32 * 1024;
@@ -89,9 +91,7 @@ pub fn handle(
     let (session, rows) = match broker.sessions.resolve(asked, now) {
         Ok(resolved) => resolved,
         Err(code) => {
-            let mut writer = FetchResponseWriter::new(out, version);
-            writer.begin(0, code, request.session_id, 0);
-            writer.end(&[]);
+            FetchResponseWriter::begin(out, version, 0, code, request.session_id, 0).end(&[]);
             return Ok(FetchOutcome::Answered(Vec::new()));
         }
     };
@@ -99,7 +99,13 @@ pub fn handle(
     let plan = Plan {
         version,
         session,
-        rows: rows.into_iter().map(|asked| Row { partition: find(&topics, &asked), asked }).collect(),
+        rows: rows
+            .into_iter()
+            .map(|asked| Row {
+                partition: find(&topics, &asked),
+                asked,
+            })
+            .collect(),
         isolation: match (request.replica_id, request.isolation_level) {
             (0.., _) => Isolation::LogEnd,
             (_, 1) => Isolation::ReadCommitted,
@@ -107,14 +113,25 @@ pub fn handle(
         },
         replica_id: request.replica_id,
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
-        max_bytes: usize::try_from(request.max_bytes).unwrap_or(0).min(broker.options().fetch_max_bytes),
+        max_bytes: usize::try_from(request.max_bytes)
+            .unwrap_or(0)
+            .min(broker.options().fetch_max_bytes),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
     let outcomes = plan.read_all(broker);
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
-        return Ok(FetchOutcome::Parked(Box::new(ParkedFetch { plan, deadline: now + wait })));
+        return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
+            plan,
+            deadline: now + wait,
+        })));
     }
-    Ok(FetchOutcome::Answered(plan.encode(broker, caller.listener, &outcomes, now, out)))
+    Ok(FetchOutcome::Answered(plan.encode(
+        broker,
+        caller.listener,
+        &outcomes,
+        now,
+        out,
+    )))
 }
 
 fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> SessionRequest {
@@ -128,7 +145,11 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> Session
         max_bytes: p.max_bytes,
     });
     let rows = rows.collect();
-    let forgotten = request.forgotten.iter().map(|(topic, index)| (names.topic(topic, body), *index)).collect();
+    let forgotten = request
+        .forgotten
+        .iter()
+        .map(|(topic, index)| (names.topic(topic, body), *index))
+        .collect();
     SessionRequest {
         id: request.session_id,
         epoch: request.session_epoch,
@@ -197,7 +218,9 @@ impl Plan {
     }
 
     fn read_row(&self, broker: &Broker, row: &Row, left: usize, at_least_one_batch: bool) -> Outcome {
-        let Some(partition) = &row.partition else { return Outcome::failed(self.unknown(broker, row)) };
+        let Some(partition) = &row.partition else {
+            return Outcome::failed(self.unknown(broker, row));
+        };
         let max_bytes = usize::try_from(row.asked.max_bytes).unwrap_or(0).min(left);
         let request = ReadRequest {
             offset: row.asked.fetch_offset,
@@ -209,7 +232,10 @@ impl Plan {
         };
         let read = self.check_replica(partition).and_then(|()| partition.read(&request));
         match read {
-            Ok(read) => Outcome { error: ErrorCode::NONE, read },
+            Ok(read) => Outcome {
+                error: ErrorCode::NONE,
+                read,
+            },
             Err(error) => {
                 if matches!(error, Error::Io { .. }) {
                     broker.fail_log_dir(partition.log_dir(), &error.to_string());
@@ -225,7 +251,12 @@ impl Plan {
         if self.replica_id < 0 || is_assigned() {
             return Ok(());
         }
-        let message = format!("broker {} is not a replica of {}-{}", self.replica_id, partition.topic(), partition.index());
+        let message = format!(
+            "broker {} is not a replica of {}-{}",
+            self.replica_id,
+            partition.topic(),
+            partition.index()
+        );
         Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message))
     }
 
@@ -243,14 +274,20 @@ impl Plan {
         }
     }
 
-    fn encode(&self, broker: &Broker, listener: &str, outcomes: &[Outcome], now: Instant, out: &mut Vec<u8>) -> Vec<Splice> {
+    fn encode(
+        &self,
+        broker: &Broker,
+        listener: &str,
+        outcomes: &[Outcome],
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> Vec<Splice> {
         let news: Vec<RowNews> = outcomes.iter().map(Outcome::news).collect();
         let rows: Vec<&FetchRow> = self.rows.iter().map(|r| &r.asked).collect();
         let (session_id, told) = broker.sessions.settle(&self.session, &rows, &news, now);
-        let mut writer = FetchResponseWriter::new(out, self.version);
         let shown: Vec<usize> = (0..rows.len()).filter(|&i| told[i]).collect();
         let groups: Vec<&[usize]> = shown.chunk_by(|&a, &b| rows[a].topic == rows[b].topic).collect();
-        writer.begin(0, ErrorCode::NONE, session_id, groups.len());
+        let mut writer = FetchResponseWriter::begin(out, self.version, 0, ErrorCode::NONE, session_id, groups.len());
         let mut splices = Vec::new();
         let mut leaders = Vec::new();
         for group in groups {
@@ -266,7 +303,10 @@ impl Plan {
         leaders.sort_unstable();
         leaders.dedup();
         let image = broker.image.load();
-        let endpoints: Vec<NodeEndpoint<'_>> = leaders.iter().filter_map(|l| image.node_endpoint(*l, listener)).collect();
+        let endpoints: Vec<NodeEndpoint<'_>> = leaders
+            .iter()
+            .filter_map(|l| image.node_endpoint(*l, listener))
+            .collect();
         writer.end(&endpoints);
         splices
     }
@@ -274,7 +314,11 @@ impl Plan {
     /// Who leads instead, for a reader that came to the wrong broker or with an old epoch (KIP-951).
     fn leader_hint(&self, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
         let is_moved = error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH;
-        if is_moved { self.rows[row].partition.as_ref().and_then(|p| p.current_leader()) } else { None }
+        if is_moved {
+            self.rows[row].partition.as_ref().and_then(|p| p.current_leader())
+        } else {
+            None
+        }
     }
 }
 
@@ -287,7 +331,12 @@ fn topic_names(topic: &RowTopic) -> (&str, TopicId) {
 
 impl Outcome {
     fn failed(error: ErrorCode) -> Self {
-        let read = ReadResult { high_watermark: -1, last_stable: -1, log_start: -1, ..ReadResult::default() };
+        let read = ReadResult {
+            high_watermark: -1,
+            last_stable: -1,
+            log_start: -1,
+            ..ReadResult::default()
+        };
         Self { error, read }
     }
 
@@ -309,25 +358,36 @@ impl Outcome {
         splices: &mut Vec<Splice>,
     ) {
         let length = self.read.slice.as_ref().map_or(0, |s| s.len);
+        let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
+            let told = |t: &AbortedTxn| AbortedTransaction {
+                producer_id: t.producer_id,
+                first_offset: t.first_offset,
+            };
+            list.iter().map(told).collect()
+        });
         let head = FetchPartitionHead {
             index,
             error: self.error,
             high_watermark: self.read.high_watermark,
             last_stable_offset: self.read.last_stable,
             log_start_offset: self.read.log_start,
-            aborted: self.read.aborted.as_deref(),
+            aborted: aborted.as_deref(),
             preferred_read_replica: -1,
             diverging_epoch: self.read.diverging_epoch,
             current_leader,
+            snapshot_id: None,
         };
         writer.partition(&head, Some(length));
         if let Some(slice) = &self.read.slice {
             broker.metrics.count_bytes_out(length);
             if length >= INLINE_BYTES || !inline(slice, writer.out()) {
-                splices.push(Splice { at: writer.out().len(), slice: slice.clone() });
+                splices.push(Splice {
+                    at: writer.out().len(),
+                    slice: slice.clone(),
+                });
             }
         }
-        writer.partition_end();
+        writer.partition_end(&head);
     }
 }
 
@@ -353,7 +413,9 @@ impl ParkedFetch {
     /// Stops watching.
     pub fn forget(&self, waiter: &Waiter) {
         for partition in self.plan.rows.iter().filter_map(|r| r.partition.as_ref()) {
-            partition.waiters().forget(WaitKind::Fetch, waiter.operation, &waiter.owner);
+            partition
+                .waiters()
+                .forget(WaitKind::Fetch, waiter.operation, &waiter.owner);
         }
     }
 

@@ -92,7 +92,8 @@ impl Session {
             forgot |= self.positions.remove(key).is_some();
         }
         if forgot {
-            self.rows.retain(|(r, _)| self.positions.contains_key(&(r.topic.clone(), r.index)));
+            self.rows
+                .retain(|(r, _)| self.positions.contains_key(&(r.topic.clone(), r.index)));
             self.positions = positions_of(&self.rows);
             self.first = 0;
         }
@@ -101,7 +102,11 @@ impl Session {
     /// The rows, beginning after the last one that gave data, so that a busy partition cannot starve the others.
     fn rotated(&self) -> Vec<FetchRow> {
         let at = self.first.min(self.rows.len());
-        self.rows[at..].iter().chain(&self.rows[..at]).map(|(row, _)| row.clone()).collect()
+        self.rows[at..]
+            .iter()
+            .chain(&self.rows[..at])
+            .map(|(row, _)| row.clone())
+            .collect()
     }
 }
 
@@ -145,7 +150,11 @@ pub struct SessionCache {
 impl SessionCache {
     /// An empty cache.
     pub fn new(slots: usize) -> Self {
-        Self { slots, next_id: Mutex::new(0x9e37_79b9), sessions: Mutex::default() }
+        Self {
+            slots,
+            next_id: Mutex::new(0x9e37_79b9),
+            sessions: Mutex::default(),
+        }
     }
 
     /// Finds what a request reads. An error is the response's top-level code.
@@ -157,19 +166,27 @@ impl SessionCache {
             let context = if request.epoch == -1 {
                 SessionContext::Sessionless // (A)
             } else {
-                SessionContext::Full { uses_topic_ids: request.uses_topic_ids } // (B)
+                SessionContext::Full {
+                    uses_topic_ids: request.uses_topic_ids,
+                } // (B)
             };
             return Ok((context, request.rows));
         }
         let mut sessions = self.sessions.lock(); // (C)
-        let session = sessions.get_mut(&request.id).ok_or(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)?;
+        let session = sessions
+            .get_mut(&request.id)
+            .ok_or(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)?;
         if session.epoch != request.epoch {
             return Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH);
         }
         if session.uses_topic_ids != request.uses_topic_ids {
             return Err(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR);
         }
-        session.epoch = if session.epoch == i32::MAX { 1 } else { session.epoch + 1 };
+        session.epoch = if session.epoch == i32::MAX {
+            1
+        } else {
+            session.epoch + 1
+        };
         session.last_used = now;
         session.forget(&request.forgotten);
         for row in request.rows {
@@ -179,10 +196,18 @@ impl SessionCache {
     }
 
     /// Settles a response: the session id to tell, and for each row whether it must be told.
-    pub fn settle(&self, context: &SessionContext, rows: &[&FetchRow], news: &[RowNews], now: Instant) -> (i32, Vec<bool>) {
+    pub fn settle(
+        &self,
+        context: &SessionContext,
+        rows: &[&FetchRow],
+        news: &[RowNews],
+        now: Instant,
+    ) -> (i32, Vec<bool>) {
         match context {
             SessionContext::Sessionless => (0, vec![true; rows.len()]),
-            SessionContext::Full { uses_topic_ids } => (self.open(*uses_topic_ids, rows, news, now), vec![true; rows.len()]),
+            SessionContext::Full { uses_topic_ids } => {
+                (self.open(*uses_topic_ids, rows, news, now), vec![true; rows.len()])
+            }
             SessionContext::Incremental { id } => (*id, self.changes(*id, rows, news)),
         }
     }
@@ -193,10 +218,25 @@ impl SessionCache {
             return 0;
         }
         let id = self.fresh_id(&sessions);
-        let told = |n: &RowNews| (!n.is_error).then_some(Told { high_watermark: n.high_watermark, log_start: n.log_start });
+        let told = |n: &RowNews| {
+            (!n.is_error).then_some(Told {
+                high_watermark: n.high_watermark,
+                log_start: n.log_start,
+            })
+        };
         let rows: Vec<_> = rows.iter().map(|&r| r.clone()).zip(news.iter().map(told)).collect();
         let positions = positions_of(&rows);
-        sessions.insert(id, Session { epoch: 1, uses_topic_ids, rows, positions, first: 0, last_used: now });
+        sessions.insert(
+            id,
+            Session {
+                epoch: 1,
+                uses_topic_ids,
+                rows,
+                positions,
+                first: 0,
+                last_used: now,
+            },
+        );
         id
     }
 
@@ -213,17 +253,26 @@ impl SessionCache {
 
     fn changes(&self, id: i32, rows: &[&FetchRow], news: &[RowNews]) -> Vec<bool> {
         let mut sessions = self.sessions.lock();
-        let Some(session) = sessions.get_mut(&id) else { return vec![true; rows.len()] };
+        let Some(session) = sessions.get_mut(&id) else {
+            return vec![true; rows.len()];
+        };
         let start = session.first.min(session.rows.len());
         let mut next_first = session.first;
         let mut mask = Vec::with_capacity(rows.len());
         for (i, (row, news)) in rows.iter().zip(news).enumerate() {
             let at = (start + i) % session.rows.len().max(1);
-            let Some((_, told)) = session.rows.get_mut(at).filter(|(k, _)| k.index == row.index && k.topic == row.topic) else {
+            let Some((_, told)) = session
+                .rows
+                .get_mut(at)
+                .filter(|(k, _)| k.index == row.index && k.topic == row.topic)
+            else {
                 mask.push(true);
                 continue;
             };
-            let now = Told { high_watermark: news.high_watermark, log_start: news.log_start };
+            let now = Told {
+                high_watermark: news.high_watermark,
+                log_start: news.log_start,
+            };
             let is_news = news.has_more || news.is_error || *told != Some(now);
             *told = (!news.is_error).then_some(now);
             if news.has_more && !news.is_error {
@@ -231,7 +280,11 @@ impl SessionCache {
             }
             mask.push(is_news);
         }
-        session.first = if next_first >= session.rows.len() { 0 } else { next_first };
+        session.first = if next_first >= session.rows.len() {
+            0
+        } else {
+            next_first
+        };
         mask
     }
 
@@ -247,11 +300,17 @@ impl SessionCache {
 }
 
 fn positions_of(rows: &[(FetchRow, Option<Told>)]) -> HashMap<(RowTopic, i32), usize> {
-    rows.iter().enumerate().map(|(i, (row, _))| ((row.topic.clone(), row.index), i)).collect()
+    rows.iter()
+        .enumerate()
+        .map(|(i, (row, _))| ((row.topic.clone(), row.index), i))
+        .collect()
 }
 
 fn evict_oldest(sessions: &mut HashMap<i32, Session>, now: Instant) -> bool {
-    let oldest = sessions.iter().min_by_key(|(_, s)| s.last_used).map(|(id, s)| (*id, s.last_used));
+    let oldest = sessions
+        .iter()
+        .min_by_key(|(_, s)| s.last_used)
+        .map(|(id, s)| (*id, s.last_used));
     match oldest {
         Some((id, used)) if now.saturating_duration_since(used) >= MIN_EVICTION_AGE => sessions.remove(&id).is_some(),
         _ => false,

@@ -25,7 +25,10 @@ pub struct BrokerRow {
 impl BrokerRow {
     /// Host and port on a listener; clients are told the endpoint of the listener that they came in on.
     pub fn endpoint(&self, listener: &str) -> Option<(&str, u16)> {
-        self.endpoints.iter().find(|e| e.0 == listener).map(|e| (e.1.as_str(), e.2))
+        self.endpoints
+            .iter()
+            .find(|e| e.0 == listener)
+            .map(|e| (e.1.as_str(), e.2))
     }
 }
 
@@ -95,7 +98,12 @@ impl Image {
     pub fn node_endpoint(&self, node_id: i32, listener: &str) -> Option<NodeEndpoint<'_>> {
         let broker = self.broker(node_id)?;
         let (host, port) = broker.endpoint(listener)?;
-        Some(NodeEndpoint { node_id, host, port: i32::from(port), rack: broker.rack.as_deref() })
+        Some(NodeEndpoint {
+            node_id,
+            host,
+            port: i32::from(port),
+            rack: broker.rack.as_deref(),
+        })
     }
 
     /// A broker by node id.

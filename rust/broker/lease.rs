@@ -33,7 +33,10 @@ impl Lease {
         };
         Err(Error::rejected(
             code,
-            format!("leader epoch {current_leader_epoch} is {relation} this broker's {}", self.leader_epoch),
+            format!(
+                "leader epoch {current_leader_epoch} is {relation} this broker's {}",
+                self.leader_epoch
+            ),
         ))
     }
 

@@ -60,7 +60,10 @@ impl Default for Options {
 fn parse<T: FromStr>(pairs: &HashMap<String, String>, key: &str, into: &mut T) -> Result<()> {
     let Some(text) = pairs.get(key) else { return Ok(()) };
     *into = text.parse().map_err(|_| {
-        Error::rejected(ErrorCode::INVALID_CONFIG, format!("{key}={text} is not a number or boolean as it must be"))
+        Error::rejected(
+            ErrorCode::INVALID_CONFIG,
+            format!("{key}={text} is not a number or boolean as it must be"),
+        )
     })?;
     Ok(())
 }
@@ -71,18 +74,42 @@ impl Options {
         let mut options = Self::default();
         let mut idle_ms: i64 = 600_000;
         parse(pairs, "num.network.threads", &mut options.network_threads)?;
-        parse(pairs, "num.recovery.threads.per.data.dir", &mut options.recovery_threads_per_data_dir)?;
+        parse(
+            pairs,
+            "num.recovery.threads.per.data.dir",
+            &mut options.recovery_threads_per_data_dir,
+        )?;
         parse(pairs, "socket.request.max.bytes", &mut options.socket_request_max_bytes)?;
-        parse(pairs, "socket.listen.backlog.size", &mut options.socket_listen_backlog_size)?;
+        parse(
+            pairs,
+            "socket.listen.backlog.size",
+            &mut options.socket_listen_backlog_size,
+        )?;
         parse(pairs, "socket.send.buffer.bytes", &mut options.socket_send_buffer_bytes)?;
-        parse(pairs, "socket.receive.buffer.bytes", &mut options.socket_receive_buffer_bytes)?;
+        parse(
+            pairs,
+            "socket.receive.buffer.bytes",
+            &mut options.socket_receive_buffer_bytes,
+        )?;
         parse(pairs, "fetch.max.bytes", &mut options.fetch_max_bytes)?;
-        parse(pairs, "max.incremental.fetch.session.cache.slots", &mut options.fetch_session_slots)?;
+        parse(
+            pairs,
+            "max.incremental.fetch.session.cache.slots",
+            &mut options.fetch_session_slots,
+        )?;
         parse(pairs, "max.connections", &mut options.max_connections)?;
         parse(pairs, "max.connections.per.ip", &mut options.max_connections_per_ip)?;
         parse(pairs, "connections.max.idle.ms", &mut idle_ms)?;
-        parse(pairs, "auto.create.topics.enable", &mut options.auto_create_topics_enable)?;
-        parse(pairs, "producer.id.expiration.ms", &mut options.producer_id_expiration_ms)?;
+        parse(
+            pairs,
+            "auto.create.topics.enable",
+            &mut options.auto_create_topics_enable,
+        )?;
+        parse(
+            pairs,
+            "producer.id.expiration.ms",
+            &mut options.producer_id_expiration_ms,
+        )?;
         options.connections_max_idle = Duration::from_millis(u64::try_from(idle_ms).unwrap_or(0));
         Ok(options)
     }

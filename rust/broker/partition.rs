@@ -18,6 +18,7 @@ use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
 use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, Log};
+use crate::wire::list_offsets::timestamp;
 
 /// Offsets that readers see without the log's lock.
 #[derive(Debug, Default)]
@@ -98,7 +99,10 @@ pub struct Awaited {
 
 impl Awaited {
     /// The local append was all.
-    pub const NOTHING: Self = Self { high_watermark: None, flushed: None };
+    pub const NOTHING: Self = Self {
+        high_watermark: None,
+        flushed: None,
+    };
 }
 
 /// See the module.
@@ -118,7 +122,15 @@ pub struct Partition {
 
 impl Partition {
     /// Wraps an open log. `high_watermark` comes from the checkpoint (spec: R0.14).
-    pub fn new(node_id: i32, topic: Arc<str>, topic_id: TopicId, index: i32, dir: PathBuf, log: Log, checkpoint: i64) -> Self {
+    pub fn new(
+        node_id: i32,
+        topic: Arc<str>,
+        topic_id: TopicId,
+        index: i32,
+        dir: PathBuf,
+        log: Log,
+        checkpoint: i64,
+    ) -> Self {
         let offsets = Offsets::default();
         let high_watermark = checkpoint.clamp(log.log_start_offset(), log.log_end_offset());
         offsets.high_watermark.store(high_watermark, Ordering::Relaxed);
@@ -214,7 +226,12 @@ impl Partition {
         if self.is_offline() {
             return Err(Error::rejected(
                 ErrorCode::KAFKA_STORAGE_ERROR,
-                format!("the log directory {} of {}-{} is offline", self.log_dir.display(), self.topic, self.index),
+                format!(
+                    "the log directory {} of {}-{} is offline",
+                    self.log_dir.display(),
+                    self.topic,
+                    self.index
+                ),
             ));
         }
         Ok(())
@@ -246,7 +263,13 @@ impl Partition {
     /// # Errors
     /// `AppendError::Rejected` names the client's code; `Failed` is a storage failure, for which the caller takes the
     /// log directory offline.
-    pub fn append(&self, batch: &mut [u8], acks: i16, origin: Origin, now_ms: i64) -> Result<(Appended, Awaited), AppendError> {
+    pub fn append(
+        &self,
+        batch: &mut [u8],
+        acks: i16,
+        origin: Origin,
+        now_ms: i64,
+    ) -> Result<(Appended, Awaited), AppendError> {
         let mut log = self.log.lock();
         let lease = self.leading(-1)?;
         let min_in_sync = usize::try_from(log.config().min_insync_replicas).unwrap_or(1);
@@ -326,7 +349,9 @@ impl Partition {
         }
         self.offsets.log_end.store(end, Ordering::Release);
         self.offsets.high_watermark.store(high_watermark, Ordering::Release);
-        self.offsets.last_stable.store(log.last_stable_offset(high_watermark), Ordering::Release);
+        self.offsets
+            .last_stable
+            .store(log.last_stable_offset(high_watermark), Ordering::Release);
         self.offsets.log_start.store(start, Ordering::Release);
         self.offsets.flushed.store(log.recovery_point(), Ordering::Release);
     }
@@ -342,7 +367,8 @@ impl Partition {
         offset < self.bound(isolation)
     }
 
-    fn bound(&self, isolation: Isolation) -> i64 {
+    /// First offset that a reader may not see.
+    pub fn bound(&self, isolation: Isolation) -> i64 {
         match isolation {
             Isolation::LogEnd => &self.offsets.log_end,
             Isolation::ReadUncommitted => &self.offsets.high_watermark,
@@ -356,7 +382,10 @@ impl Partition {
         self.leading(request.current_leader_epoch)?;
         if request.last_fetched_epoch >= 0 {
             if let Some(diverging) = self.diverging_epoch(request) {
-                return Ok(ReadResult { diverging_epoch: Some(diverging), ..self.empty_result() });
+                return Ok(ReadResult {
+                    diverging_epoch: Some(diverging),
+                    ..self.empty_result()
+                });
             }
         }
         let bound = self.bound(request.isolation);
@@ -366,7 +395,10 @@ impl Partition {
         }
         let plan = {
             let log = self.log.lock();
-            if request.offset > bound && request.offset <= log.log_end_offset() && request.offset >= log.log_start_offset() {
+            if request.offset > bound
+                && request.offset <= log.log_end_offset()
+                && request.offset >= log.log_start_offset()
+            {
                 return Ok(result); // past the high watermark but not past the log: wait for it
             }
             log.plan_read(request.offset, bound)?
@@ -391,19 +423,43 @@ impl Partition {
 
     fn diverging_epoch(&self, request: &ReadRequest) -> Option<(i32, i64)> {
         let log = self.log.lock();
-        let (epoch, end_offset) = log.epochs().end_offset_for(request.last_fetched_epoch, log.log_end_offset())?;
+        let (epoch, end_offset) = log
+            .epochs()
+            .end_offset_for(request.last_fetched_epoch, log.log_end_offset())?;
         (epoch < request.last_fetched_epoch || end_offset < request.offset).then_some((epoch, end_offset))
+    }
+
+    /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
+    /// reader's bound: (timestamp, offset, leader epoch). Reads files.
+    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, i32)>> {
+        let plan = {
+            let log = self.log.lock();
+            if target == timestamp::MAX {
+                log.plan_max_timestamp()
+            } else {
+                log.plan_timestamp(target)
+            }
+        };
+        let found = plan.resolve()?;
+        Ok(found.filter(|(_, offset, _)| *offset < self.bound(isolation)))
     }
 
     /// Moves the log start (spec: DeleteRecords); -1 means the high watermark. Returns the new log start.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
         self.leading(-1)?;
         let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
-        let target = if before_offset == -1 { high_watermark } else { before_offset };
+        let target = if before_offset == -1 {
+            high_watermark
+        } else {
+            before_offset
+        };
         if target < 0 || target > high_watermark {
             return Err(Error::rejected(
                 ErrorCode::OFFSET_OUT_OF_RANGE,
-                format!("{target} is not between 0 and the high watermark {high_watermark} of {}-{}", self.topic, self.index),
+                format!(
+                    "{target} is not between 0 and the high watermark {high_watermark} of {}-{}",
+                    self.topic, self.index
+                ),
             ));
         }
         self.log.lock().advance_log_start_offset(target, high_watermark)?;

@@ -81,11 +81,21 @@ pub fn handle(
     broker.metrics.count_produce(&scratch.results);
     if scratch.request.acks == 0 {
         let failed = scratch.results.iter().any(|r| r.error != ErrorCode::NONE);
-        return Ok(if failed { ProduceOutcome::Disconnect } else { ProduceOutcome::Silent });
+        return Ok(if failed {
+            ProduceOutcome::Disconnect
+        } else {
+            ProduceOutcome::Silent
+        });
     }
     if !waits.is_empty() {
         let timeout = Duration::from_millis(u64::try_from(scratch.request.timeout_ms).unwrap_or(0));
-        return Ok(ProduceOutcome::Parked(Box::new(park(version, body, scratch, waits, now + timeout))));
+        return Ok(ProduceOutcome::Parked(Box::new(park(
+            version,
+            body,
+            scratch,
+            waits,
+            now + timeout,
+        ))));
     }
     encode(broker, version, caller, body, &scratch.request, &scratch.results, out);
     Ok(ProduceOutcome::Answered)
@@ -121,7 +131,11 @@ fn append_all(
                             broker.flusher.enqueue(partition);
                         }
                         if awaited != Awaited::NOTHING {
-                            waits.push(Wait { at, partition: Arc::clone(partition), awaited });
+                            waits.push(Wait {
+                                at,
+                                partition: Arc::clone(partition),
+                                awaited,
+                            });
                         }
                         ProduceResult {
                             error: ErrorCode::NONE,
@@ -163,7 +177,10 @@ fn check_request(
     let is_internal = topic.is_some_and(|t| broker.is_internal(&t.name));
     if is_internal && !caller.may_write_internal {
         let message = "clients may not write an internal topic".to_owned();
-        return Some(ProduceResult::refused(ErrorCode::INVALID_TOPIC_EXCEPTION, Some(message)));
+        return Some(ProduceResult::refused(
+            ErrorCode::INVALID_TOPIC_EXCEPTION,
+            Some(message),
+        ));
     }
     None
 }
@@ -175,21 +192,39 @@ fn check_batch(version: i16, request: &ProduceRequest, batch: &[u8]) -> Result<(
         return refuse(ErrorCode::INVALID_RECORD, "the partition has no record batch");
     };
     if magic != 2 {
-        return refuse(ErrorCode::INVALID_RECORD, "Produce requests from version 3 on carry record batches of magic 2 only");
+        return refuse(
+            ErrorCode::INVALID_RECORD,
+            "Produce requests from version 3 on carry record batches of magic 2 only",
+        );
     }
     let Ok(header) = BatchHeader::parse(batch) else {
-        return refuse(ErrorCode::CORRUPT_MESSAGE, "the record batch is shorter than its header says");
+        return refuse(
+            ErrorCode::CORRUPT_MESSAGE,
+            "the record batch is shorter than its header says",
+        );
     };
     if header.size_bytes() < batch.len() {
-        return refuse(ErrorCode::INVALID_RECORD, "a Produce request carries exactly one record batch for each partition");
+        return refuse(
+            ErrorCode::INVALID_RECORD,
+            "a Produce request carries exactly one record batch for each partition",
+        );
     }
-    if version < ZSTD_FROM && header.codec() == Some(Codec::Zstd) {
-        return refuse(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE, "zstd needs Produce version 7 or later");
+    if version < ZSTD_FROM && matches!(header.codec(), Ok(Codec::Zstd)) {
+        return refuse(
+            ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
+            "zstd needs Produce version 7 or later",
+        );
     }
     if header.is_transactional() {
         return match request.transactional_id {
-            None => refuse(ErrorCode::INVALID_REQUEST, "a transactional batch needs a transactional id in its request"),
-            Some(_) => refuse(ErrorCode::INVALID_TXN_STATE, "the partition is not part of an ongoing transaction"),
+            None => refuse(
+                ErrorCode::INVALID_REQUEST,
+                "a transactional batch needs a transactional id in its request",
+            ),
+            Some(_) => refuse(
+                ErrorCode::INVALID_TXN_STATE,
+                "the partition is not part of an ongoing transaction",
+            ),
         };
     }
     Ok(())
@@ -228,10 +263,17 @@ fn encode(
         return encode_produce_response(out, version, body, request, results, &[], 0);
     }
     let image = broker.image.load();
-    let mut leaders: Vec<i32> = results.iter().filter_map(|r| r.current_leader).map(|(id, _)| id).collect();
+    let mut leaders: Vec<i32> = results
+        .iter()
+        .filter_map(|r| r.current_leader)
+        .map(|(id, _)| id)
+        .collect();
     leaders.sort_unstable();
     leaders.dedup();
-    let endpoints: Vec<NodeEndpoint<'_>> = leaders.iter().filter_map(|id| image.node_endpoint(*id, caller.listener)).collect();
+    let endpoints: Vec<NodeEndpoint<'_>> = leaders
+        .iter()
+        .filter_map(|id| image.node_endpoint(*id, caller.listener))
+        .collect();
     encode_produce_response(out, version, body, request, results, &endpoints, 0);
 }
 
@@ -252,7 +294,14 @@ fn park(version: i16, body: &[u8], scratch: &mut ProduceScratch, waits: Vec<Wait
         }
     }
     request.transactional_id = None;
-    ParkedProduce { version, request, names, results: std::mem::take(&mut scratch.results), waits, deadline }
+    ParkedProduce {
+        version,
+        request,
+        names,
+        results: std::mem::take(&mut scratch.results),
+        waits,
+        deadline,
+    }
 }
 
 impl ParkedProduce {
@@ -266,22 +315,25 @@ impl ParkedProduce {
     /// Stops watching.
     pub fn forget(&self, waiter: &Waiter) {
         for wait in &self.waits {
-            wait.partition.waiters().forget(WaitKind::Produce, waiter.operation, &waiter.owner);
+            wait.partition
+                .waiters()
+                .forget(WaitKind::Produce, waiter.operation, &waiter.owner);
         }
     }
 
     /// Whether nothing is left to wait for. A partition that can no longer be satisfied gets its error.
     pub fn poll(&mut self) -> bool {
         let results = &mut self.results;
-        self.waits.retain(|wait| match wait.partition.is_satisfied(wait.awaited) {
-            Ok(done) => !done,
-            Err(error) => {
-                if let Some(result) = results.get_mut(wait.at) {
-                    *result = ProduceResult::refused(error.code(), Some(error.to_string()));
+        self.waits
+            .retain(|wait| match wait.partition.is_satisfied(wait.awaited) {
+                Ok(done) => !done,
+                Err(error) => {
+                    if let Some(result) = results.get_mut(wait.at) {
+                        *result = ProduceResult::refused(error.code(), Some(error.to_string()));
+                    }
+                    false
                 }
-                false
-            }
-        });
+            });
         self.waits.is_empty()
     }
 
@@ -296,7 +348,18 @@ impl ParkedProduce {
 
     /// Appends the response body.
     pub fn encode(&self, broker: &Broker, listener: &str, out: &mut Vec<u8>) {
-        let caller = Caller { listener, may_write_internal: false };
-        encode(broker, self.version, caller, &self.names, &self.request, &self.results, out);
+        let caller = Caller {
+            listener,
+            may_write_internal: false,
+        };
+        encode(
+            broker,
+            self.version,
+            caller,
+            &self.names,
+            &self.request,
+            &self.results,
+            out,
+        );
     }
 }

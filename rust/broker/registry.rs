@@ -26,7 +26,10 @@ pub struct Topic {
 impl Topic {
     /// The partition with this index, when it is hosted here.
     pub fn partition(&self, index: i32) -> Option<&Arc<Partition>> {
-        usize::try_from(index).ok().and_then(|i| self.partitions.get(i)).and_then(Option::as_ref)
+        usize::try_from(index)
+            .ok()
+            .and_then(|i| self.partitions.get(i))
+            .and_then(Option::as_ref)
     }
 
     /// Every hosted partition.
@@ -97,7 +100,11 @@ impl Registry {
             }
             partitions[at] = Some(partition);
         }
-        topics.put(Arc::new(Topic { name: Arc::clone(name), id, partitions }));
+        topics.put(Arc::new(Topic {
+            name: Arc::clone(name),
+            id,
+            partitions,
+        }));
         self.topics.store(Arc::new(topics));
     }
 
@@ -105,7 +112,9 @@ impl Registry {
     pub fn remove(&self, name: &str, indexes: &[i32]) -> Vec<Arc<Partition>> {
         let _writer = self.writer.lock();
         let mut topics = Topics::clone(&self.topics.load());
-        let Some(topic) = topics.take_out(name) else { return Vec::new() };
+        let Some(topic) = topics.take_out(name) else {
+            return Vec::new();
+        };
         let mut partitions = topic.partitions.clone();
         let mut removed = Vec::with_capacity(indexes.len());
         for &index in indexes {
@@ -114,7 +123,11 @@ impl Registry {
             }
         }
         if partitions.iter().any(Option::is_some) {
-            topics.put(Arc::new(Topic { name: Arc::clone(&topic.name), id: topic.id, partitions }));
+            topics.put(Arc::new(Topic {
+                name: Arc::clone(&topic.name),
+                id: topic.id,
+                partitions,
+            }));
         }
         self.topics.store(Arc::new(topics));
         removed

@@ -25,9 +25,14 @@ impl Workers {
         let queue = Arc::new(Mutex::new(queue));
         let threads = (0..THREADS).map(|i| {
             let queue = Arc::clone(&queue);
-            thread::Builder::new().name(format!("disk-{i}")).spawn(move || work(&queue))
+            thread::Builder::new()
+                .name(format!("disk-{i}"))
+                .spawn(move || work(&queue))
         });
-        Ok(Self { jobs: Mutex::new(Some(jobs)), threads: Mutex::new(threads.collect::<io::Result<_>>()?) })
+        Ok(Self {
+            jobs: Mutex::new(Some(jobs)),
+            threads: Mutex::new(threads.collect::<io::Result<_>>()?),
+        })
     }
 
     /// Queues a job; after [`Workers::stop`] it runs at once on the caller's thread.

@@ -96,7 +96,11 @@ impl Connection {
         if self.muted_by == Some(operation) {
             self.muted_by = None;
         }
-        if let Some(slot) = self.slots.iter_mut().find(|s| matches!(s, Slot::Waiting(o) if *o == operation)) {
+        if let Some(slot) = self
+            .slots
+            .iter_mut()
+            .find(|s| matches!(s, Slot::Waiting(o) if *o == operation))
+        {
             *slot = Slot::Ready(answer);
         }
         while let Some(Slot::Ready(_)) = self.slots.front() {
@@ -123,7 +127,10 @@ impl Connection {
 
     /// The parked operations, when the connection goes.
     pub fn waiting(&self) -> Vec<u64> {
-        self.slots.iter().filter_map(|s| if let Slot::Waiting(o) = s { Some(*o) } else { None }).collect()
+        self.slots
+            .iter()
+            .filter_map(|s| if let Slot::Waiting(o) = s { Some(*o) } else { None })
+            .collect()
     }
 
     /// Whether nothing is in flight in either direction.

@@ -15,8 +15,8 @@ use crate::broker::{
 };
 use crate::error::ErrorCode;
 use crate::wire::{
-    ApiTable, ApiVersionsRequest, RequestHeader, WireError, encode_api_versions_response, encode_api_versions_unsupported,
-    write_response_header,
+    ApiTable, ApiVersionsRequest, RequestHeader, WireError, encode_api_versions_response,
+    encode_api_versions_unsupported, write_response_header,
 };
 
 /// The client id under which Kafka's admin client may write internal topics.
@@ -67,23 +67,39 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
     let header = RequestHeader::parse(frame, |key, version| table.is_flexible(key, version))
         .map_err(|e| Refused::Malformed(-1, -1, e))?;
     let (key, version, body_at) = (header.api_key, header.api_version, header.body_at);
-    let framing =
-        Framing { correlation_id: header.correlation_id, is_flexible: table.is_response_flexible(key, version) };
+    let framing = Framing {
+        correlation_id: header.correlation_id,
+        is_flexible: table.is_response_flexible(key, version),
+    };
     if !table.get(key).is_some_and(|range| range.serves(version)) {
         if key != ApiTable::API_VERSIONS {
             return Err(Refused::Unsupported(key, version));
         }
-        return answer(connection, framing, |_, out| encode_api_versions_unsupported(out, &table));
+        return answer(connection, framing, |_, out| {
+            encode_api_versions_unsupported(out, &table)
+        });
     }
     let malformed = |e| Refused::Malformed(key, version, e);
     match key {
         ApiTable::PRODUCE => {
             let may_write_internal = header.client_id == Some(ADMIN_CLIENT_ID);
-            produce(version, may_write_internal, &mut frame[body_at..], framing, connection, context).map_err(malformed)?
+            produce(
+                version,
+                may_write_internal,
+                &mut frame[body_at..],
+                framing,
+                connection,
+                context,
+            )
+            .map_err(malformed)?
         }
         ApiTable::FETCH => fetch(version, &frame[body_at..], framing, connection, context).map_err(malformed),
-        ApiTable::API_VERSIONS => api_versions(version, &frame[body_at..], framing, connection, &table).map_err(malformed),
-        ApiTable::LIST_OFFSETS => list_offsets(version, &frame[body_at..], framing, connection, context).map_err(malformed),
+        ApiTable::API_VERSIONS => {
+            api_versions(version, &frame[body_at..], framing, connection, &table).map_err(malformed)
+        }
+        ApiTable::LIST_OFFSETS => {
+            list_offsets(version, &frame[body_at..], framing, connection, context).map_err(malformed)
+        }
         ApiTable::METADATA => {
             let body = &frame[body_at..];
             if metadata(version, body, true, framing, connection, context).map_err(malformed)? {
@@ -99,7 +115,11 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
 }
 
 /// Writes a whole response: size, header, and the body by `write`.
-fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&ClientInfo, &mut Vec<u8>)) -> Result<(), Refused> {
+fn answer(
+    connection: &mut Connection,
+    framing: Framing,
+    write: impl FnOnce(&ClientInfo, &mut Vec<u8>),
+) -> Result<(), Refused> {
     let client = connection.client.clone();
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
@@ -135,7 +155,11 @@ pub fn finish_with_files(outbox: &mut Outbox, start: usize, splices: Vec<Splice>
     for splice in splices {
         outbox.tail().extend_from_slice(&rest[done - cut..splice.at - cut]);
         done = splice.at;
-        outbox.push_file(FileRange { file: splice.slice.file, position: splice.slice.position, len: splice.slice.len });
+        outbox.push_file(FileRange {
+            file: splice.slice.file,
+            position: splice.slice.position,
+            len: splice.slice.len,
+        });
     }
     outbox.tail().extend_from_slice(&rest[done - cut..]);
 }
@@ -149,12 +173,27 @@ fn produce(
     context: &mut Context<'_>,
 ) -> Result<Result<(), Refused>, WireError> {
     let listener = connection.client.listener.clone();
-    let caller = Caller { listener: &listener, may_write_internal };
+    let caller = Caller {
+        listener: &listener,
+        may_write_internal,
+    };
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
     let now = (context.now_ms, context.now);
-    context.broker.metrics.bytes_in.fetch_add(body.len() as u64, std::sync::atomic::Ordering::Relaxed);
-    let outcome = crate::broker::produce(context.broker, version, caller, body, &mut context.scratch.produce, now, out);
+    context
+        .broker
+        .metrics
+        .bytes_in
+        .fetch_add(body.len() as u64, std::sync::atomic::Ordering::Relaxed);
+    let outcome = crate::broker::produce(
+        context.broker,
+        version,
+        caller,
+        body,
+        &mut context.scratch.produce,
+        now,
+        out,
+    );
     match outcome {
         Ok(ProduceOutcome::Answered) => finish(out, start, 0),
         other => {
@@ -175,7 +214,11 @@ fn produce(
                         let deadline = Some(parked.deadline);
                         connection.wait_for(number, false);
                         let parked = Parked::Produce(parked);
-                        let operation = Operation { connection: connection.reference, framing, parked };
+                        let operation = Operation {
+                            connection: connection.reference,
+                            framing,
+                            parked,
+                        };
                         context.operations.park(number, operation, deadline);
                     }
                 }
@@ -194,11 +237,22 @@ fn fetch(
     context: &mut Context<'_>,
 ) -> Result<(), WireError> {
     let listener = connection.client.listener.clone();
-    let caller = Caller { listener: &listener, may_write_internal: false };
+    let caller = Caller {
+        listener: &listener,
+        may_write_internal: false,
+    };
     let outbox = connection.answer_box();
     let out = outbox.tail();
     let start = begin(out, framing);
-    match crate::broker::fetch(context.broker, version, caller, body, &mut context.scratch.fetch, context.now, out) {
+    match crate::broker::fetch(
+        context.broker,
+        version,
+        caller,
+        body,
+        &mut context.scratch.fetch,
+        context.now,
+        out,
+    ) {
         Ok(FetchOutcome::Answered(splices)) => finish_with_files(outbox, start, splices),
         Ok(FetchOutcome::Parked(parked)) => {
             out.truncate(start);
@@ -217,14 +271,26 @@ fn park_fetch(parked: Box<ParkedFetch>, framing: Framing, connection: &mut Conne
     let waiter = (context.waiter)(number);
     parked.watch(&waiter);
     let mut answer = Outbox::default();
-    if complete_fetch(&parked, framing, &connection.client.listener.clone(), false, context.broker, context.now, &mut answer) {
+    if complete_fetch(
+        &parked,
+        framing,
+        &connection.client.listener.clone(),
+        false,
+        context.broker,
+        context.now,
+        &mut answer,
+    ) {
         parked.forget(&waiter);
         connection.answer_box().append(&mut answer);
         return;
     }
     let deadline = Some(parked.deadline);
     connection.wait_for(number, true);
-    let operation = Operation { connection: connection.reference, framing, parked: Parked::Fetch(parked) };
+    let operation = Operation {
+        connection: connection.reference,
+        framing,
+        parked: Parked::Fetch(parked),
+    };
     context.operations.park(number, operation, deadline);
 }
 
@@ -260,16 +326,26 @@ fn api_versions(
     table: &ApiTable,
 ) -> Result<(), WireError> {
     let request = ApiVersionsRequest::decode(version, body)?;
-    let code = if request.is_valid(body) { ErrorCode::NONE } else { ErrorCode::INVALID_REQUEST };
+    let code = if request.is_valid(body) {
+        ErrorCode::NONE
+    } else {
+        ErrorCode::INVALID_REQUEST
+    };
     if let (Some(name), Some(software_version), ErrorCode::NONE) =
         (request.client_software_name, request.client_software_version, code)
     {
         let text = |range| String::from_utf8_lossy(body.get(range).unwrap_or_default()).into_owned();
         let known = ClientInfo::clone(&connection.client);
-        let info = ClientInfo { software_name: text(name), software_version: text(software_version), ..known };
+        let info = ClientInfo {
+            software_name: text(name),
+            software_version: text(software_version),
+            ..known
+        };
         connection.client = Arc::new(info);
     }
-    let _ = answer(connection, framing, |_, out| encode_api_versions_response(out, version, table, code, 0));
+    let _ = answer(connection, framing, |_, out| {
+        encode_api_versions_response(out, version, table, code, 0)
+    });
     Ok(())
 }
 
@@ -289,7 +365,11 @@ fn list_offsets(
             let number = context.operations.number();
             connection.wait_for(number, true);
             let parked = Parked::Lookup(Arc::clone(&lookup));
-            let operation = Operation { connection: connection.reference, framing, parked };
+            let operation = Operation {
+                connection: connection.reference,
+                framing,
+                parked,
+            };
             context.operations.park(number, operation, None);
             let (broker, waiter) = (Arc::clone(context.broker), (context.waiter)(number));
             context.broker.workers.submit(move || {
@@ -340,9 +420,25 @@ fn control(
 ) {
     let token = context.operations.number();
     connection.wait_for(token, true);
-    let parked = Parked::Control { api_key: header.api_key, api_version: header.api_version, body: kept };
-    context.operations.park(token, Operation { connection: connection.reference, framing, parked }, None);
-    context.broker.metrics.control_requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let parked = Parked::Control {
+        api_key: header.api_key,
+        api_version: header.api_version,
+        body: kept,
+    };
+    context.operations.park(
+        token,
+        Operation {
+            connection: connection.reference,
+            framing,
+            parked,
+        },
+        None,
+    );
+    context
+        .broker
+        .metrics
+        .control_requests
+        .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     context.broker.events.push(Event::Request(ControlRequest {
         token,
         api_key: header.api_key,

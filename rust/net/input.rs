@@ -30,11 +30,17 @@ pub enum Front {
 
 /// Looks at the front of `bytes`.
 pub fn front(bytes: &[u8], max_bytes: usize) -> Front {
-    let Some(prefix) = bytes.first_chunk::<SIZE_BYTES>() else { return Front::Partial(SIZE_BYTES) };
+    let Some(prefix) = bytes.first_chunk::<SIZE_BYTES>() else {
+        return Front::Partial(SIZE_BYTES);
+    };
     let size = i32::from_be_bytes(*prefix);
     match usize::try_from(size) {
         Ok(len) if len > 0 && len <= max_bytes => {
-            if bytes.len() >= SIZE_BYTES + len { Front::Frame(len) } else { Front::Partial(SIZE_BYTES + len) }
+            if bytes.len() >= SIZE_BYTES + len {
+                Front::Frame(len)
+            } else {
+                Front::Partial(SIZE_BYTES + len)
+            }
         }
         _ => Front::Bad(size),
     }
@@ -72,7 +78,8 @@ impl Input {
 
     /// Keeps a copy of bytes that arrived in the shared buffer; `needed` is the whole frame's size, as far as known.
     pub fn keep_copy(&mut self, bytes: &[u8], needed: usize) {
-        self.kept.reserve_exact(needed.min(bytes.len() + GROW_BYTES).max(bytes.len()));
+        self.kept
+            .reserve_exact(needed.min(bytes.len() + GROW_BYTES).max(bytes.len()));
         self.kept.extend_from_slice(bytes);
     }
 

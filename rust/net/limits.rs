@@ -21,7 +21,11 @@ pub struct ConnectionLimits {
 impl ConnectionLimits {
     /// Limits as configured.
     pub fn new(max: usize, max_per_ip: usize) -> Self {
-        Self { max, max_per_ip, counts: Mutex::default() }
+        Self {
+            max,
+            max_per_ip,
+            counts: Mutex::default(),
+        }
     }
 
     /// Counts a new connection; false when it must be refused.

@@ -64,7 +64,12 @@ pub struct Mailbox {
 impl Mailbox {
     /// The mailbox of loop `index`, which sleeps on the poll behind `waker`.
     pub fn new(index: usize, waker: Waker) -> Arc<Self> {
-        Arc::new(Self { index, waker, is_rung: AtomicBool::new(false), messages: Mutex::default() })
+        Arc::new(Self {
+            index,
+            waker,
+            is_rung: AtomicBool::new(false),
+            messages: Mutex::default(),
+        })
     }
 
     /// Says that this thread runs the loop.

@@ -78,7 +78,9 @@ impl Outbox {
     pub fn append(&mut self, other: &mut Self) {
         for piece in other.pieces.drain(..) {
             match piece {
-                Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => self.tail().extend_from_slice(&bytes),
+                Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => {
+                    self.tail().extend_from_slice(&bytes)
+                }
                 piece => self.pieces.push_back(piece),
             }
         }
@@ -96,7 +98,10 @@ impl Outbox {
 
     /// Bytes that wait in memory (file ranges not counted).
     pub fn buffered_bytes(&self) -> usize {
-        self.pieces.iter().map(|p| if let Piece::Bytes(b) = p { b.len() } else { 0 }).sum()
+        self.pieces
+            .iter()
+            .map(|p| if let Piece::Bytes(b) = p { b.len() } else { 0 })
+            .sum()
     }
 
     /// Says that the range asked for by [`Sent::Cold`] is in memory now.
@@ -147,7 +152,11 @@ impl Outbox {
 
 /// Sends all of `bytes` that the socket takes; fewer than given means that it is full.
 fn send(socket: impl AsFd, bytes: &[u8], more: bool) -> io::Result<usize> {
-    let flags = if more { SendFlags::NOSIGNAL | SendFlags::MORE } else { SendFlags::NOSIGNAL };
+    let flags = if more {
+        SendFlags::NOSIGNAL | SendFlags::MORE
+    } else {
+        SendFlags::NOSIGNAL
+    };
     let mut sent = 0;
     while sent < bytes.len() {
         match rustix::net::send(&socket, &bytes[sent..], flags) {
@@ -165,14 +174,24 @@ fn send_file(socket: impl AsFd, range: &mut FileRange, warmed_until: &mut u64) -
         let chunk = range.len.min(CHUNK_BYTES);
         if range.position >= *warmed_until {
             if !is_in_memory(range, chunk) {
-                return Ok(Sent::Cold(FileRange { len: chunk, ..range.clone() }));
+                return Ok(Sent::Cold(FileRange {
+                    len: chunk,
+                    ..range.clone()
+                }));
             }
             *warmed_until = range.position + chunk as u64;
         }
-        let count = usize::try_from(*warmed_until - range.position).unwrap_or(chunk).min(chunk);
+        let count = usize::try_from(*warmed_until - range.position)
+            .unwrap_or(chunk)
+            .min(chunk);
         let mut position = range.position;
         match rustix::fs::sendfile(&socket, range.file.as_fd(), Some(&mut position), count) {
-            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "a segment file is shorter than its log says")),
+            Ok(0) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "a segment file is shorter than its log says",
+                ));
+            }
             Ok(n) => {
                 range.position += n as u64;
                 range.len -= n;

@@ -62,7 +62,13 @@ pub struct Reactor {
 
 impl Reactor {
     /// A loop that has not started; `acceptor` makes it the one that accepts.
-    pub fn new(shared: Arc<Shared>, mailbox: Arc<Mailbox>, poll: Poll, acceptor: Option<Acceptor>, loops: usize) -> Self {
+    pub fn new(
+        shared: Arc<Shared>,
+        mailbox: Arc<Mailbox>,
+        poll: Poll,
+        acceptor: Option<Acceptor>,
+        loops: usize,
+    ) -> Self {
         let operations = Operations::new(mailbox.index(), loops);
         Self {
             shared,
@@ -116,7 +122,10 @@ impl Reactor {
         }
         let mut until = self.next_idle_check;
         let acceptor = self.acceptor.as_ref().and_then(Acceptor::retry_at);
-        for at in [self.operations.next_deadline(), self.drain_until, acceptor].into_iter().flatten() {
+        for at in [self.operations.next_deadline(), self.drain_until, acceptor]
+            .into_iter()
+            .flatten()
+        {
             until = until.min(at);
         }
         Some(until.saturating_duration_since(Instant::now()))
@@ -131,13 +140,20 @@ impl Reactor {
     }
 
     fn adopt(&mut self, socket: std::net::TcpStream, listener: usize) {
-        let ip = socket.peer_addr().map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
+        let ip = socket
+            .peer_addr()
+            .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
         let id = self.shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
         let reference = ConnectionRef { key: entry.key(), id };
         let mut socket = mio::net::TcpStream::from_std(socket);
         let token = Token(FIRST_CONNECTION + reference.key);
-        if self.poll.registry().register(&mut socket, token, Interest::READABLE | Interest::WRITABLE).is_err() {
+        if self
+            .poll
+            .registry()
+            .register(&mut socket, token, Interest::READABLE | Interest::WRITABLE)
+            .is_err()
+        {
             self.shared.release(ip);
             return;
         }
@@ -153,7 +169,9 @@ impl Reactor {
     }
 
     fn close(&mut self, key: usize) {
-        let Some(mut connection) = self.connections.try_remove(key) else { return };
+        let Some(mut connection) = self.connections.try_remove(key) else {
+            return;
+        };
         // The socket is closed by its drop whatever the poll says of it.
         let _ = self.poll.registry().deregister(&mut connection.socket);
         for number in connection.waiting() {
@@ -168,11 +186,15 @@ impl Reactor {
     }
 
     fn find(&self, reference: ConnectionRef) -> bool {
-        self.connections.get(reference.key).is_some_and(|c| c.reference == reference)
+        self.connections
+            .get(reference.key)
+            .is_some_and(|c| c.reference == reference)
     }
 
     fn on_event(&mut self, key: usize, readable: bool, writable: bool) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
         connection.is_readable |= readable;
         let reference = connection.reference;
         if writable && !connection.outbox.is_empty() && !self.send(reference.key) {
@@ -203,14 +225,19 @@ impl Reactor {
     fn log_refusal(&self, key: usize, reason: &Closed) {
         if let (Closed::Refused(refused), Some(connection)) = (reason, self.connections.get(key)) {
             let client = &connection.client;
-            let line = format!("closing the connection from {} on {}: {refused}", client.host, client.listener);
+            let line = format!(
+                "closing the connection from {} on {}: {refused}",
+                client.host, client.listener
+            );
             self.shared.broker.log(&line);
         }
     }
 
     /// Sends what the socket takes; false when the connection is gone.
     fn send(&mut self, key: usize) -> bool {
-        let Some(connection) = self.connections.get_mut(key) else { return false };
+        let Some(connection) = self.connections.get_mut(key) else {
+            return false;
+        };
         if connection.is_warming {
             return true;
         }
@@ -245,7 +272,9 @@ impl Reactor {
     fn serve(&mut self, key: usize, now: Instant) -> Result<bool, Closed> {
         let mut served = 0;
         loop {
-            let Some(connection) = self.connections.get_mut(key) else { return Ok(false) };
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok(false);
+            };
             if !may_serve(connection) {
                 return Ok(false);
             }
@@ -258,7 +287,9 @@ impl Reactor {
             } else {
                 let mut kept = connection.input.take();
                 let (used, needed) = self.serve_frames(key, &mut kept, now)?;
-                let Some(connection) = self.connections.get_mut(key) else { return Ok(false) };
+                let Some(connection) = self.connections.get_mut(key) else {
+                    return Ok(false);
+                };
                 let was_all = used >= kept.len();
                 connection.input.keep(kept, used);
                 served += used;
@@ -268,7 +299,9 @@ impl Reactor {
                     Need::More(n) => n,
                 }
             };
-            let Some(connection) = self.connections.get_mut(key) else { return Ok(false) };
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok(false);
+            };
             if !connection.is_readable {
                 return Ok(false);
             }
@@ -299,7 +332,9 @@ impl Reactor {
     }
 
     fn receive_into(&mut self, key: usize, buffer: &mut [u8], now: Instant) -> Result<Option<usize>, Closed> {
-        let Some(connection) = self.connections.get_mut(key) else { return Ok(None) };
+        let Some(connection) = self.connections.get_mut(key) else {
+            return Ok(None);
+        };
         let received = match input::receive(&connection.socket, buffer) {
             Ok(0) => return Err(Closed::ByPeer),
             Ok(n) => n,
@@ -313,7 +348,9 @@ impl Reactor {
             connection.is_readable = false; // drained; the next edge says when there is more
         }
         let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
-        let Some(connection) = self.connections.get_mut(key) else { return Ok(None) };
+        let Some(connection) = self.connections.get_mut(key) else {
+            return Ok(None);
+        };
         if used < received {
             let needed = if let Need::More(n) = need { n } else { 0 };
             connection.input.keep_copy(&buffer[used..received], needed);
@@ -324,11 +361,16 @@ impl Reactor {
     /// Serves the whole frames at the front of `bytes`. Returns how many bytes were used, and what is needed next.
     fn serve_frames(&mut self, key: usize, bytes: &mut [u8], now: Instant) -> Result<(usize, Need), Closed> {
         let mailbox = &self.mailbox;
-        let waiter = |operation| Waiter { owner: Arc::clone(mailbox) as Arc<dyn Wake>, operation };
+        let waiter = |operation| Waiter {
+            owner: Arc::clone(mailbox) as Arc<dyn Wake>,
+            operation,
+        };
         let now_ms = wall_clock_ms();
         let mut used = 0;
         loop {
-            let Some(connection) = self.connections.get_mut(key) else { return Ok((used, Need::Stop)) };
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok((used, Need::Stop));
+            };
             let rest = &mut bytes[used..];
             let len = match input::front(rest, self.shared.max_frame_bytes) {
                 Front::Frame(len) => len,
@@ -382,12 +424,20 @@ impl Reactor {
             }
             Message::ParkAppend(append) => {
                 let number = append.operation;
-                append.partition.waiters().watch(crate::broker::WaitKind::Produce, self.waiter(number));
+                append
+                    .partition
+                    .waiters()
+                    .watch(crate::broker::WaitKind::Produce, self.waiter(number));
                 self.operations.park_append(append);
                 self.try_operation(number, false);
             }
             Message::Disconnect(id) => {
-                if let Some(key) = self.connections.iter().find(|(_, c)| c.reference.id == id).map(|(k, _)| k) {
+                if let Some(key) = self
+                    .connections
+                    .iter()
+                    .find(|(_, c)| c.reference.id == id)
+                    .map(|(k, _)| k)
+                {
                     self.close(key);
                 }
             }
@@ -396,7 +446,10 @@ impl Reactor {
     }
 
     fn waiter(&self, operation: u64) -> Waiter {
-        Waiter { owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>, operation }
+        Waiter {
+            owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>,
+            operation,
+        }
     }
 
     /// Completes an operation if it can be; `is_due` completes it whatever there is.
@@ -406,9 +459,13 @@ impl Reactor {
         }
         let waiter = self.waiter(number);
         let now = Instant::now();
-        let Some(operation) = self.operations.request(number) else { return };
+        let Some(operation) = self.operations.request(number) else {
+            return;
+        };
         let (reference, framing) = (operation.connection, operation.framing);
-        let Some(connection) = self.connections.get(reference.key) else { return };
+        let Some(connection) = self.connections.get(reference.key) else {
+            return;
+        };
         let listener = Arc::clone(&connection.client.listener);
         let broker = &self.shared.broker;
         let mut answer = Outbox::default();
@@ -451,11 +508,19 @@ impl Reactor {
 
     fn try_append(&mut self, number: u64, is_due: bool) {
         let waiter = self.waiter(number);
-        let Some(append) = self.operations.append(number) else { return };
-        append.partition.waiters().watch(crate::broker::WaitKind::Produce, waiter.clone());
+        let Some(append) = self.operations.append(number) else {
+            return;
+        };
+        append
+            .partition
+            .waiters()
+            .watch(crate::broker::WaitKind::Produce, waiter.clone());
         let outcome = append.outcome(is_due);
         if outcome.is_some() {
-            append.partition.waiters().forget(crate::broker::WaitKind::Produce, number, &waiter.owner);
+            append
+                .partition
+                .waiters()
+                .forget(crate::broker::WaitKind::Produce, number, &waiter.owner);
             self.operations.take_append(number);
         }
         if let Some(done) = outcome {
@@ -464,7 +529,9 @@ impl Reactor {
     }
 
     fn on_answer(&mut self, number: u64, body: Option<Vec<u8>>) {
-        let Some(operation) = self.operations.take(number) else { return };
+        let Some(operation) = self.operations.take(number) else {
+            return;
+        };
         let Some(body) = body else {
             if self.find(operation.connection) {
                 self.close(operation.connection.key);
@@ -481,9 +548,20 @@ impl Reactor {
 
     /// Answers a Metadata request from the image, after the control plane created what was missing.
     fn serve_here(&mut self, number: u64) {
-        let Some(operation) = self.operations.take(number) else { return };
-        let Parked::Control { api_key: ApiTable::METADATA, api_version, body: Some(body) } = operation.parked else { return };
-        let Some(connection) = self.connections.get(operation.connection.key) else { return };
+        let Some(operation) = self.operations.take(number) else {
+            return;
+        };
+        let Parked::Control {
+            api_key: ApiTable::METADATA,
+            api_version,
+            body: Some(body),
+        } = operation.parked
+        else {
+            return;
+        };
+        let Some(connection) = self.connections.get(operation.connection.key) else {
+            return;
+        };
         let mut answer = Outbox::default();
         let out = answer.tail();
         let start = dispatch::begin(out, operation.framing);
@@ -528,7 +606,12 @@ impl Reactor {
             return;
         }
         let is_idle = |c: &Connection| c.is_quiet() && now.saturating_duration_since(c.last_active) >= max_idle;
-        let idle: Vec<usize> = self.connections.iter().filter(|(_, c)| is_idle(c)).map(|(k, _)| k).collect();
+        let idle: Vec<usize> = self
+            .connections
+            .iter()
+            .filter(|(_, c)| is_idle(c))
+            .map(|(k, _)| k)
+            .collect();
         for key in idle {
             self.close(key);
         }
@@ -540,7 +623,10 @@ impl Reactor {
         self.drain_until = Some(until);
         self.acceptor = None;
         for number in self.operations.numbers() {
-            if matches!(self.operations.request(number).map(|o| &o.parked), Some(Parked::Fetch(_))) {
+            if matches!(
+                self.operations.request(number).map(|o| &o.parked),
+                Some(Parked::Fetch(_))
+            ) {
                 self.try_operation(number, true);
             }
         }
@@ -601,9 +687,13 @@ fn may_serve(connection: &Connection) -> bool {
 }
 
 fn is_produce(frame: &[u8]) -> bool {
-    frame.first_chunk::<2>().is_some_and(|key| i16::from_be_bytes(*key) == ApiTable::PRODUCE)
+    frame
+        .first_chunk::<2>()
+        .is_some_and(|key| i16::from_be_bytes(*key) == ApiTable::PRODUCE)
 }
 
 fn wall_clock_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }

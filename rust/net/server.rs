@@ -60,7 +60,10 @@ impl Shared {
     /// A connection has gone.
     pub fn release(&self, ip: IpAddr) {
         self.limits.release(ip);
-        self.broker.metrics.connections.store(self.limits.open() as u64, Ordering::Relaxed);
+        self.broker
+            .metrics
+            .connections
+            .store(self.limits.open() as u64, Ordering::Relaxed);
     }
 
     fn hand_over(&self, socket: std::net::TcpStream, listener: usize) {
@@ -99,7 +102,11 @@ impl Acceptor {
             match from.accept() {
                 Ok((socket, peer)) => {
                     if shared.limits.admit(peer.ip().to_canonical()) {
-                        shared.broker.metrics.connections.store(shared.limits.open() as u64, Ordering::Relaxed);
+                        shared
+                            .broker
+                            .metrics
+                            .connections
+                            .store(shared.limits.open() as u64, Ordering::Relaxed);
                         self.prepare(&socket);
                         shared.hand_over(socket.into(), listener);
                     }
@@ -107,7 +114,9 @@ impl Acceptor {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted || e.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(e) => {
-                    shared.broker.log(&format!("accepting pauses for {} ms: {e}", ACCEPT_PAUSE.as_millis()));
+                    shared
+                        .broker
+                        .log(&format!("accepting pauses for {} ms: {e}", ACCEPT_PAUSE.as_millis()));
                     self.paused = Some(Instant::now() + ACCEPT_PAUSE);
                     return;
                 }
@@ -149,7 +158,10 @@ impl Server {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let loops = options.network_threads.clamp(1, cores);
         let started = |e: io::Error| format!("the network threads could not be started: {e}");
-        let polls = (0..loops).map(|_| Poll::new()).collect::<io::Result<Vec<_>>>().map_err(started)?;
+        let polls = (0..loops)
+            .map(|_| Poll::new())
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(started)?;
         let mailboxes = polls
             .iter()
             .enumerate()
@@ -166,7 +178,11 @@ impl Server {
             next_loop: AtomicUsize::new(0),
             broker,
         });
-        let buffer = |bytes: i64| (bytes != DEFAULT_SOCKET_BUFFER_BYTES).then(|| usize::try_from(bytes).ok()).flatten();
+        let buffer = |bytes: i64| {
+            (bytes != DEFAULT_SOCKET_BUFFER_BYTES)
+                .then(|| usize::try_from(bytes).ok())
+                .flatten()
+        };
         let mut acceptor = Acceptor {
             listeners: Vec::new(),
             paused: None,
@@ -175,11 +191,19 @@ impl Server {
         };
         for (i, socket) in sockets.into_iter().enumerate() {
             let mut socket = mio::net::TcpListener::from_std(socket);
-            polls[0].registry().register(&mut socket, Token(FIRST_LISTENER + i), Interest::READABLE).map_err(started)?;
+            polls[0]
+                .registry()
+                .register(&mut socket, Token(FIRST_LISTENER + i), Interest::READABLE)
+                .map_err(started)?;
             acceptor.listeners.push(socket);
         }
         let threads = spawn(&shared, polls, acceptor).map_err(started)?;
-        Ok(Self { shared, ports, threads, next_append: AtomicU64::new(0) })
+        Ok(Self {
+            shared,
+            ports,
+            threads,
+            next_append: AtomicU64::new(0),
+        })
     }
 
     /// The bound ports, in the order of the listeners.
@@ -227,7 +251,9 @@ impl Server {
         }
         for thread in self.threads {
             if let Ok(Err(e)) = thread.join() {
-                self.shared.broker.log(&format!("a network thread ended with an error: {e}"));
+                self.shared
+                    .broker
+                    .log(&format!("a network thread ended with an error: {e}"));
             }
         }
     }
@@ -239,7 +265,9 @@ fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Resu
     let start = |(i, poll): (usize, Poll)| {
         let mailbox = Arc::clone(&shared.mailboxes[i]);
         let reactor = Reactor::new(Arc::clone(shared), mailbox, poll, acceptor.take(), loops);
-        thread::Builder::new().name(format!("network-{i}")).spawn(move || reactor.run())
+        thread::Builder::new()
+            .name(format!("network-{i}"))
+            .spawn(move || reactor.run())
     };
     polls.into_iter().enumerate().map(start).collect()
 }
@@ -262,7 +290,10 @@ fn bind(listener: &ListenerConfig, backlog: i32) -> Result<TcpListener, String> 
             .or_else(|_| TcpListener::bind(SocketAddr::from(([0u8; 4], listener.port))))
             .map_err(fail)?
     } else {
-        let addresses: Vec<_> = (listener.host.as_str(), listener.port).to_socket_addrs().map_err(fail)?.collect();
+        let addresses: Vec<_> = (listener.host.as_str(), listener.port)
+            .to_socket_addrs()
+            .map_err(fail)?
+            .collect();
         TcpListener::bind(&addresses[..]).map_err(fail)?
     };
     rustix::net::listen(&socket, backlog).map_err(|e| fail(e.into()))?;

@@ -7,8 +7,10 @@ pub mod format;
 pub mod leader_epochs;
 pub mod producer_state;
 pub mod state_file;
+pub mod stub;
 pub mod topic_partition;
 pub mod uuid;
+pub use stub::*;
 
 pub use leader_epochs::EpochCache;
 pub use producer_state::{ProducerState, ProducerStateConfig};
