@@ -3,8 +3,13 @@
 //! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
 
 pub mod checkpoint;
+pub mod clean_shutdown;
 pub mod format;
 pub mod leader_epochs;
+pub mod log_dir;
+pub mod log_loader;
+pub mod meta_properties;
+pub mod partition_metadata;
 pub mod producer_state;
 pub mod state_file;
 pub mod stub;
