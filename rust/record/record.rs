@@ -21,7 +21,7 @@ use super::varint::{read_varint, read_varlong};
 use super::{BatchError, BatchHeader};
 
 /// One record, with absolute offset and timestamp.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Record<'a> {
     /// Unused by the format; 0 from every client.
     pub attributes: i8,
@@ -38,7 +38,7 @@ pub struct Record<'a> {
 }
 
 /// The headers of a record as (key, value); checked when the record was parsed.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Headers<'a> {
     bytes: &'a [u8],
     count: i32,
@@ -60,8 +60,8 @@ impl<'a> Iterator for Headers<'a> {
             return None;
         }
         self.count -= 1;
-        let key = read_bytes(&mut self.bytes)??;
-        Some((key, read_bytes(&mut self.bytes)?))
+        let key = read_bytes(&mut self.bytes).ok()??;
+        Some((key, read_bytes(&mut self.bytes).ok()?))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -73,7 +73,7 @@ impl<'a> Iterator for Headers<'a> {
 impl ExactSizeIterator for Headers<'_> {}
 
 /// A record as it stands in the payload, relative to its batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct RawRecord<'a> {
     pub(super) attributes: i8,
     pub(super) timestamp_delta: i64,
@@ -87,6 +87,62 @@ impl<'a> RawRecord<'a> {
     /// Takes one record off the front of `input`.
     #[inline]
     pub(super) fn read(input: &mut &'a [u8]) -> Result<Self, &'static str> {
+        if let Some((record, rest)) = Self::read_plain(input) {
+            *input = rest;
+            return Ok(record);
+        }
+        Self::read_any(input)
+    }
+
+    /// The usual record: no headers, lengths of one or two bytes, and enough bytes after its start to read them without a check
+    /// each. `None` for any other, good or bad; [`Self::read_any`] then tells.
+    #[inline]
+    fn read_plain(input: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let window = input.first_chunk::<WINDOW>()?;
+        let (length, at) = short_length(window, 0)?;
+        let (bytes, rest) = input.split_at_checked(at + length)?;
+        let attributes = window[at % WINDOW] as i8;
+        let (timestamp_delta, at) = short_varint(window, at + 1)?;
+        let (offset_delta, at) = short_varint(window, at)?;
+        let (key, at) = if window[at % WINDOW] == NULL_LENGTH {
+            (None, at + 1)
+        } else {
+            let (length, at) = short_length(window, at)?;
+            (Some(bytes.get(at..at + length)?), at + length)
+        };
+        let (value, at) = match *bytes.get(at..)? {
+            [NULL_LENGTH, ..] => (None, at + 1),
+            [low, ref after @ ..] if low < 0x80 && low & 1 == 0 => {
+                let length = usize::from(low >> 1);
+                (Some(after.get(..length)?), at + 1 + length)
+            }
+            [low, high, ref after @ ..] if low >= 0x80 && high < 0x80 && low & 1 == 0 => {
+                let length = usize::from(low & 0x7f) >> 1 | usize::from(high) << 6;
+                (Some(after.get(..length)?), at + 2 + length)
+            }
+            _ => return None,
+        };
+        // What is left must be the header count, 0.
+        if at + 1 != bytes.len() || bytes.last() != Some(&0) {
+            return None;
+        }
+        let (timestamp_delta, headers) = (i64::from(timestamp_delta), Headers::default());
+        Some((
+            Self {
+                attributes,
+                timestamp_delta,
+                offset_delta,
+                key,
+                value,
+                headers,
+            },
+            rest,
+        ))
+    }
+
+    /// Any record.
+    #[inline(never)]
+    fn read_any(input: &mut &'a [u8]) -> Result<Self, &'static str> {
         let Some(length) = read_varint(input) else {
             return Err("its length is cut short or too long");
         };
@@ -106,8 +162,8 @@ impl<'a> RawRecord<'a> {
         *body = rest;
         let timestamp_delta = read_varlong(body)?;
         let offset_delta = read_varint(body)?;
-        let key = read_bytes(body)?;
-        let value = read_bytes(body)?;
+        let key = read_bytes(body).ok()?;
+        let value = read_bytes(body).ok()?;
         let count = read_varint(body)?;
         let headers = Headers { bytes: body, count };
         if count != 0 {
@@ -124,6 +180,31 @@ impl<'a> RawRecord<'a> {
     }
 }
 
+/// Bytes in which the fields before the key of a plain record lie, at most 9. A power of two, so that `% WINDOW` is one instruction
+/// that takes the place of a bounds check.
+const WINDOW: usize = 16;
+/// The zig-zag varint −1.
+const NULL_LENGTH: u8 = 1;
+
+/// A zig-zag varint of one or two bytes at `at`, and where it ends.
+#[inline]
+fn short_varint(window: &[u8; WINDOW], at: usize) -> Option<(i32, usize)> {
+    let low = u32::from(window[at % WINDOW]);
+    if low < 0x80 {
+        return Some(((low >> 1) as i32 ^ -((low & 1) as i32), at + 1));
+    }
+    let high = u32::from(window[(at + 1) % WINDOW]);
+    let raw = low & 0x7f | high << 7;
+    (high < 0x80).then_some(((raw >> 1) as i32 ^ -((raw & 1) as i32), at + 2))
+}
+
+/// A length of one or two bytes at `at`, and where it ends; `None` when negative or longer.
+#[inline]
+fn short_length(window: &[u8; WINDOW], at: usize) -> Option<(usize, usize)> {
+    let (length, at) = short_varint(window, at)?;
+    Some((usize::try_from(length).ok()?, at))
+}
+
 /// Walks over `count` headers; `None` unless each is whole. A header takes two bytes at least, so a lying count ends at once.
 #[cold]
 fn check_headers(body: &mut &[u8], count: i32) -> Option<()> {
@@ -132,22 +213,25 @@ fn check_headers(body: &mut &[u8], count: i32) -> Option<()> {
         return None;
     }
     for _ in 0..count {
-        read_bytes(body)??;
-        read_bytes(body)?;
+        read_bytes(body).ok()??;
+        read_bytes(body).ok()?;
     }
     Some(())
 }
 
-/// Length and bytes; the inner `None` is null (any negative length, as Kafka reads it), the outer one a cut.
+/// A length that is malformed or beyond the bytes there are.
+struct Cut;
+
+/// Length and bytes; `None` for null, which any negative length is, as Kafka reads it.
 #[inline]
-fn read_bytes<'a>(input: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let length = read_varint(input)?;
+fn read_bytes<'a>(input: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Cut> {
+    let length = read_varint(input).ok_or(Cut)?;
     if length < 0 {
-        return Some(None);
+        return Ok(None);
     }
-    let (bytes, rest) = input.split_at_checked(length as usize)?;
+    let (bytes, rest) = input.split_at_checked(length as usize).ok_or(Cut)?;
     *input = rest;
-    Some(Some(bytes))
+    Ok(Some(bytes))
 }
 
 /// The records of one batch, in order; ends after the first error.
