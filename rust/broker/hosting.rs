@@ -17,7 +17,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::storage::log_dir::{Checkpoint, Identity};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::partition_metadata::PartitionMetadata;
-use crate::storage::{DirKind, LoadArgs, Log, LogConfig, LogDir, TopicPartition, Uuid};
+use crate::storage::log_dir::LogDir;
+use crate::storage::topic_partition::DirKind;
+use crate::storage::{LoadArgs, Log, LogConfig, TopicPartition, Uuid};
 
 /// A log that is hosted: what the control plane compares with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,9 +50,12 @@ impl Broker {
         configs: &HashMap<String, Arc<LogConfig>>,
         progress: &LoadProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
-        let cluster_id = (!self.cluster_id.is_empty()).then(|| self.cluster_id.clone());
+        let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
         let identity = Identity { cluster_id, node_id: self.node_id };
         let opened = LogDir::open_all(&self.context.fs, paths, &identity, self.context.clock.now_ms())?;
+        if let Some(dir) = opened.online.first() {
+            self.set_cluster_id(dir.cluster_id());
+        }
         let mut outcome: Vec<(PathBuf, Option<String>)> =
             opened.offline.into_iter().map(|(path, error)| (path, Some(error.to_string()))).collect();
         let default = configs.get("").map_or_else(|| Arc::new(LogConfig::default()), Arc::clone);

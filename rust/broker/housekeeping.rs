@@ -79,7 +79,8 @@ impl Broker {
             match outcome {
                 Ok((deletion, delay)) if deletion.segments() > 0 => {
                     deleted += deletion.segments();
-                    self.reaper.after(delay, move || deletion.run());
+                    // What cannot be removed now has its suffix, and goes at the next start.
+                    self.reaper.after(delay, move || drop(deletion.run()));
                     partition.refresh();
                 }
                 Ok(_) => {}
@@ -132,7 +133,8 @@ impl Broker {
     pub fn describe_log_dirs(&self) -> Vec<LogDirDescription> {
         let partitions: Vec<_> = self.registry.snapshot().iter().flat_map(|t| t.partitions().cloned().collect::<Vec<_>>()).collect();
         let mut paths: Vec<PathBuf> = self.log_dirs.lock().iter().map(|d| d.path().to_path_buf()).collect();
-        paths.extend(self.failed_log_dirs().into_iter().filter(|p| !paths.contains(p)));
+        let failed: Vec<_> = self.failed_log_dirs().into_iter().filter(|p| !paths.contains(p)).collect();
+        paths.extend(failed);
         let describe = |log_dir: PathBuf| {
             let is_failed = self.is_failed(&log_dir);
             let space = rustix::fs::statvfs(&log_dir).ok().filter(|_| !is_failed);

@@ -6,14 +6,13 @@
 use super::Broker;
 use super::image::{Image, TopicRow};
 use crate::error::ErrorCode;
+use crate::storage::topic_partition::is_valid_topic_name;
 use crate::wire::topic::text;
 use crate::wire::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, NodeEndpoint, WireError, ZERO_TOPIC_ID,
 };
 
-/// Longest topic name (Kafka's `Topic.MAX_NAME_LENGTH`).
-const MAX_NAME_BYTES: usize = 249;
 /// Every operation on a topic, as a bit field of Kafka's operation codes: without an authorizer all are allowed.
 const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
 /// Every operation on the cluster.
@@ -26,12 +25,6 @@ pub enum MetadataOutcome {
     Answered,
     /// A topic must be created first.
     NeedsTopic,
-}
-
-/// Whether Kafka allows the name: `[a-zA-Z0-9._-]{1,249}`, neither `.` nor `..`.
-pub fn is_valid_topic_name(name: &str) -> bool {
-    let is_legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name != "." && name != ".." && name.bytes().all(is_legal)
 }
 
 /// One topic of the answer.
@@ -130,10 +123,11 @@ fn encode(
         .iter()
         .filter_map(|b| image.node_endpoint(b.node_id, listener))
         .collect();
+    let cluster_id = broker.cluster_id();
     let top = MetadataTop {
         throttle_time_ms: 0,
         brokers: &brokers,
-        cluster_id: Some(&broker.cluster_id),
+        cluster_id: Some(&cluster_id),
         controller_id: image.controller_id,
     };
     let mut writer = MetadataResponseWriter::begin(out, version, &top, found.len());

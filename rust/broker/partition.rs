@@ -444,6 +444,29 @@ impl Partition {
         Ok(found.filter(|(_, offset, _)| *offset < self.bound(isolation)))
     }
 
+    /// The end of a leader epoch in this log: (epoch, end offset), both -1 when it is not known (KIP-101, KIP-279).
+    pub fn end_offset_for_epoch(&self, current_leader_epoch: i32, leader_epoch: i32) -> Result<(i32, i64)> {
+        let lease = self.leading(current_leader_epoch)?;
+        let log = self.log.lock();
+        if leader_epoch == lease.leader_epoch {
+            return Ok((leader_epoch, log.log_end_offset()));
+        }
+        Ok(log.epochs().end_offset_for(leader_epoch, log.log_end_offset()).unwrap_or((-1, -1)))
+    }
+
+    /// Producers with state in this log: (id, epoch, last sequence, last timestamp, coordinator epoch, start offset of the
+    /// ongoing transaction or -1).
+    pub fn describe_producers(&self) -> Result<Vec<(i64, i32, i32, i64, i32, i64)>> {
+        self.leading(-1)?;
+        let log = self.log.lock();
+        let row = |(id, entry): (i64, &crate::storage::producer_state::ProducerEntry)| {
+            let transaction = entry.current_txn_first_offset.unwrap_or(-1);
+            let epoch = i32::from(entry.producer_epoch);
+            (id, epoch, entry.last_sequence(), entry.last_timestamp, entry.coordinator_epoch, transaction)
+        };
+        Ok(log.producers().active_producers().map(row).collect())
+    }
+
     /// Moves the log start (spec: DeleteRecords); -1 means the high watermark. Returns the new log start.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
         self.leading(-1)?;

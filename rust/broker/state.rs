@@ -16,9 +16,11 @@ use super::flusher::Flusher;
 use super::image::PublishedImage;
 use super::metrics::Metrics;
 use super::options::Options;
+use super::reaper::Reaper;
 use super::registry::Registry;
 use super::workers::Workers;
-use crate::storage::{LogContext, LogDir};
+use crate::storage::LogContext;
+use crate::storage::log_dir::LogDir;
 use crate::wire::ApiTable;
 
 /// Threads that flush: one waits on the disk while the other prepares.
@@ -36,8 +38,7 @@ struct LogLimit {
 pub struct Broker {
     /// This broker's node id.
     pub node_id: i32,
-    /// The cluster's id.
-    pub cluster_id: String,
+    cluster_id: ArcSwap<String>,
     /// Hosted partitions.
     pub registry: Registry,
     /// The cluster as Metadata tells it.
@@ -48,6 +49,8 @@ pub struct Broker {
     pub events: EventQueue,
     /// Group commit.
     pub flusher: Flusher,
+    /// Deletion in the background.
+    pub reaper: Reaper,
     /// Disk threads.
     pub workers: Workers,
     /// Counters.
@@ -61,7 +64,7 @@ pub struct Broker {
     internal_topics: HashSet<&'static str>,
     failed_dirs: Mutex<HashSet<PathBuf>>,
     log_limit: Mutex<LogLimit>,
-    flush_threads: Mutex<Vec<JoinHandle<()>>>,
+    disk_threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Broker {
@@ -74,12 +77,13 @@ impl Broker {
     ) -> io::Result<Arc<Self>> {
         let broker = Arc::new(Self {
             node_id,
-            cluster_id,
+            cluster_id: ArcSwap::from_pointee(cluster_id),
             registry: Registry::default(),
             image: PublishedImage::default(),
             sessions: SessionCache::new(options.fetch_session_slots),
             events: EventQueue::new()?,
             flusher: Flusher::default(),
+            reaper: Reaper::default(),
             workers: Workers::start()?,
             metrics: Metrics::default(),
             context,
@@ -92,7 +96,7 @@ impl Broker {
                 since: Instant::now(),
                 lines: 0,
             }),
-            flush_threads: Mutex::default(),
+            disk_threads: Mutex::default(),
         });
         for i in 0..FLUSH_THREADS {
             let worker = Arc::clone(&broker);
@@ -102,10 +106,12 @@ impl Broker {
                     .run(|partition, error| worker.fail_log_dir(partition.log_dir(), &error.to_string()));
             };
             broker
-                .flush_threads
+                .disk_threads
                 .lock()
                 .push(thread::Builder::new().name(format!("flush-{i}")).spawn(run)?);
         }
+        let reaper = Arc::clone(&broker);
+        broker.disk_threads.lock().push(thread::Builder::new().name("reaper".into()).spawn(move || reaper.reaper.run())?);
         Ok(broker)
     }
 
@@ -113,10 +119,20 @@ impl Broker {
     pub fn stop_threads(&self) {
         self.workers.stop();
         self.flusher.stop();
-        for thread in self.flush_threads.lock().drain(..) {
+        self.reaper.stop();
+        for thread in self.disk_threads.lock().drain(..) {
             // A flusher that panicked has said so on stderr; its logs are recovered at the next start.
             let _ = thread.join();
         }
+    }
+
+    /// The cluster's id; empty until the log directories have told it, when none was given.
+    pub fn cluster_id(&self) -> String {
+        String::clone(&self.cluster_id.load())
+    }
+
+    pub(super) fn set_cluster_id(&self, id: &str) {
+        self.cluster_id.store(Arc::new(id.to_owned()));
     }
 
     /// The options now.
@@ -179,6 +195,11 @@ impl Broker {
             log_dir: log_dir.to_path_buf(),
             reason: reason.to_owned(),
         });
+    }
+
+    /// The log directories that failed.
+    pub fn failed_log_dirs(&self) -> Vec<PathBuf> {
+        self.failed_dirs.lock().iter().cloned().collect()
     }
 
     /// Whether a log directory failed.

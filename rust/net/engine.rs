@@ -72,7 +72,8 @@ impl Engine {
     }
 
     /// The control plane's own append, on everyone's path (spec: R3.1). `AppendDone` with `token` follows as an event.
-    pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration, now_ms: i64) {
+    pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
+        let now_ms = self.broker.context.clock.now_ms();
         match self.try_append(topic, index, batch, acks, now_ms) {
             Ok((partition, done, awaited)) => {
                 let done = AppendDone { token, ..done };

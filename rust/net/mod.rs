@@ -7,6 +7,7 @@
 
 mod connection;
 mod dispatch;
+mod engine;
 mod input;
 mod limits;
 mod mailbox;
@@ -16,5 +17,6 @@ mod reactor;
 mod server;
 mod warm;
 
+pub use engine::Engine;
 pub use operations::ParkedAppend;
 pub use server::{ListenerConfig, Server};

@@ -52,7 +52,7 @@ impl PyEngine {
     fn new(node_id: i32, cluster_id: String, log_dirs: Vec<PathBuf>, options: ConfigMap) -> PyResult<Self> {
         let options = Options::from_pairs(&options).map_err(|e| start_error(e.to_string()))?;
         let mut context = LogContext::system();
-        context.producers.expiration_ms = options.producer_id_expiration_ms;
+        context.producers.producer_id_expiration_ms = options.producer_id_expiration_ms;
         let broker = Broker::start(node_id, cluster_id, options, Arc::new(context))
             .map_err(|e| start_error(format!("the engine's threads could not be started: {e}")))?;
         let engine = Engine::new(broker);
@@ -234,7 +234,7 @@ impl PyEngine {
     }
 
     fn delete_records(&self, py: Python<'_>, topic: &str, partition: i32, before_offset: i64) -> PyResult<i64> {
-        Ok(py.detach(|| self.broker().delete_records(topic, partition, before_offset))?)
+        Ok(py.detach(|| self.broker().partition(topic, partition)?.delete_records(before_offset))?)
     }
 
     fn offset_for_leader_epoch(

@@ -33,7 +33,7 @@ pub fn build_batch<'py>(
     };
     let mut builder = BatchBuilder::new(codec);
     for (key, value) in &records {
-        builder = builder.append(timestamp_ms, key.as_deref(), value.as_deref(), &[]);
+        builder.append(timestamp_ms, key.as_deref(), value.as_deref(), &[]);
     }
     Ok(PyBytes::new(py, &builder.build(0, -1)))
 }

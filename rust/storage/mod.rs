@@ -3,6 +3,7 @@
 //! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
 
 pub mod checkpoint;
+pub mod config;
 pub mod clean_shutdown;
 pub mod format;
 pub mod leader_epochs;
