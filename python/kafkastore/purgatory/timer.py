@@ -1,9 +1,10 @@
 """Timers of the control plane: one heap, one wake-up, time passed in.
 
 Place: coordinators start and postpone timers; the loop (or a test) calls back when the earliest is due.
-Invariants: a timer fires at most once for each ``start``; never before its deadline; timers that are due together fire in
-the order of their deadlines. Postponing a running timer to a later time, as each heartbeat does, touches no heap: the old
-entry stays, and is put back at the later deadline when it comes up. So a heartbeat costs O(1) and a firing O(log n).
+Invariants: a timer fires at most once for each ``start``; never before its deadline; timers that are due together fire
+in the order of their deadlines. Postponing a running timer to a later time, as each heartbeat does, touches no heap:
+the old entry stays, and is put back at the later deadline when it comes up. So a heartbeat costs O(1) and a firing
+O(log n).
 Never: reads a clock of its own, sleeps, or makes a task.
 """
 
@@ -76,7 +77,8 @@ class Timer:
 
 
 class Timers:
-    """The heap of every running timer. Entries are (deadline, number, timer); an entry whose number is not its timer's is void."""
+    """The heap of every running timer. Entries are (deadline, number, timer); an entry whose number is not its
+    timer's is void."""
 
     __slots__ = ("_heap", "_number", "_wake", "_wake_ms", "clock", "dead")
 

@@ -66,7 +66,8 @@ def _deadline(wake: ManualWake) -> int:
 
 
 class MemoryLog:
-    """``is_held`` keeps appends unanswered until ``release``; ``fail_with`` is the error that the next ones end with."""
+    """``is_held`` keeps appends unanswered until ``release``; ``fail_with`` is the error that the next ones end
+    with."""
 
     def __init__(self, partition_count: int = 4) -> None:
         self.count = partition_count

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kafkastore.config import BrokerConfig
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000  # Kafka's constant: how long a new member's JoinGroup may wait
 
@@ -18,6 +21,7 @@ KEYS: Final[dict[str, tuple[str, int]]] = {
     "offsets_commit_timeout_ms": ("offsets.commit.timeout.ms", 5000),
     "offsets_topic_num_partitions": ("offsets.topic.num.partitions", 50),
     "offsets_topic_replication_factor": ("offsets.topic.replication.factor", 3),
+    "offsets_topic_compression_codec": ("offsets.topic.compression.codec", 0),
     "offsets_topic_segment_bytes": ("offsets.topic.segment.bytes", 104857600),
 }
 
@@ -35,6 +39,7 @@ class GroupConfig:
     offsets_commit_timeout_ms: int
     offsets_topic_num_partitions: int
     offsets_topic_replication_factor: int
+    offsets_topic_compression_codec: int
     offsets_topic_segment_bytes: int
 
     def __init__(self, **values: int) -> None:
@@ -43,9 +48,9 @@ class GroupConfig:
         assert not values, f"unknown: {sorted(values)}"
 
     @classmethod
-    def from_broker_config(cls, config: Any) -> GroupConfig:
-        """``config``: what answers ``get_int(name)`` for Kafka's names."""
-        return cls(**{attribute: config.get_int(name) for attribute, (name, _) in KEYS.items()})
+    def from_broker_config(cls, config: BrokerConfig) -> GroupConfig:
+        """``config``: the broker's; ``get(name)`` gives the parsed value."""
+        return cls(**{attribute: config.get(name) for attribute, (name, _) in KEYS.items()})
 
     @property
     def offsets_retention_ms(self) -> int:

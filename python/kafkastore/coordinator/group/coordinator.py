@@ -69,7 +69,7 @@ class GroupCoordinator:
         self.store.is_running = False
         self.timers.close()
 
-    def on_election(self, partition: int, leader_epoch: int = 0) -> asyncio.Task[None]:
+    def on_election(self, partition: int, _leader_epoch: int = 0) -> None:
         """This broker leads the partition of ``__consumer_offsets``: loads it, then serves its groups."""
         import asyncio
 
@@ -77,7 +77,6 @@ class GroupCoordinator:
         task = asyncio.get_running_loop().create_task(self.loader.load(partition, epoch))
         self._loads.add(task)
         task.add_done_callback(self._loads.discard)
-        return task
 
     def on_resignation(self, partition: int) -> None:
         """This broker leads the partition no more."""

@@ -2,8 +2,8 @@
 
 Place: ``rebalance``, ``join``, ``sync``, ``membership`` and the offset modules change it; nobody else does.
 Invariants: every member supports at least one protocol in common; exactly one leader while there are members;
-``awaiting_join_count`` is the number of members whose JoinGroup waits; ``static_members`` maps each group.instance.id of
-``members`` and no other; the generation rises by one with each completed rebalance.
+``awaiting_join_count`` is the number of members whose JoinGroup waits; ``static_members`` maps each group.instance.id
+of ``members`` and no other; the generation rises by one with each completed rebalance.
 """
 
 from __future__ import annotations
@@ -255,7 +255,8 @@ class Group:
         return any(self.protocol_counts.get(name, 0) == size for name, _ in protocols)
 
     def select_protocol(self) -> str:
-        """The candidate with most first choices; a tie goes to the one that Java's HashMap yields first, as in Kafka."""
+        """The candidate with most first choices; a tie goes to the one that Java's HashMap yields first, as in
+        Kafka."""
         candidates = self._candidate_protocols()
         votes: dict[str, int] = {}
         for member in self.members.values():

@@ -1,7 +1,7 @@
 """The groups this broker coordinates, by id, and which partitions of ``__consumer_offsets`` it is responsible for.
 
-Invariants: a group is in ``groups`` only while its partition is ACTIVE; whoever leaves ``groups`` is Dead first, with every
-waiting request answered and every timer cancelled.
+Invariants: a group is in ``groups`` only while its partition is ACTIVE; whoever leaves ``groups`` is Dead first, with
+every waiting request answered and every timer cancelled.
 """
 
 from __future__ import annotations

@@ -204,7 +204,8 @@ class Joiner:
         before: tuple[Protocols, int, int],
         leader_before: str | None,
     ) -> None:
-        """Stable and the protocol stays: no rebalance, the new id is written (KIP-345), answered when that is durable."""
+        """Stable and the protocol stays: no rebalance, the new id is written (KIP-345), answered when that is
+        durable."""
 
         def done(append_error: int, _: int) -> None:
             if append_error:
@@ -266,9 +267,8 @@ class Joiner:
         is_same = member.protocols == request.protocols
         # Stable: the leader may ask for a rebalance at any time, a follower by new metadata only.
         # CompletingRebalance: the same metadata is a retry of a lost answer.
-        if group.state == states.COMPLETING_REBALANCE and is_same:
-            respond(group.join_result(member_id))
-        elif group.state == states.STABLE and is_same and group.leader_id != member_id:
+        is_follower = group.leader_id != member_id
+        if is_same and (group.state == states.COMPLETING_REBALANCE or (group.state == states.STABLE and is_follower)):
             respond(group.join_result(member_id))
         else:
             self._update(group, member, request, respond)

@@ -52,7 +52,8 @@ def list_groups(store: GroupStore, states_filter: Collection[str], types_filter:
 
 
 def describe_group(store: GroupStore, group_id: str) -> DescribedGroup:
-    """A group that does not exist is Dead, with GROUP_ID_NOT_FOUND. Metadata and assignments are told in Stable only."""
+    """A group that does not exist is Dead, with GROUP_ID_NOT_FOUND. Metadata and assignments are told in Stable
+    only."""
     error_code = store.check(group_id)
     if error_code:
         return DescribedGroup(error_code, group_id)

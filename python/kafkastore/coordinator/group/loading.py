@@ -1,8 +1,8 @@
 """Taking over and giving up partitions of ``__consumer_offsets``.
 
 While a partition loads, its groups answer COORDINATOR_LOAD_IN_PROGRESS (a heartbeat: NONE). Records are applied in the
-order of the log to groups that nobody sees yet; these become visible all at once when the end is reached. Records of kinds
-we do not keep, and records that do not follow their grammar, are skipped with one line for each partition.
+order of the log to groups that nobody sees yet; these become visible all at once when the end is reached. Records of
+kinds we do not keep, and records that do not follow their grammar, are skipped with one line for each partition.
 A partition that is resigned while it loads is forgotten: an epoch tells a late load that it came too late.
 """
 
@@ -20,7 +20,7 @@ from kafkastore.coordinator.group.offsets import put_offset, remove_offset
 from kafkastore.coordinator.group.records import (
     GroupKey,
     GroupValue,
-    MalformedRecord,
+    MalformedRecordError,
     OffsetKey,
     OtherKey,
     read_group_value,
@@ -63,7 +63,7 @@ class Loader:
                     return
                 loaded.apply(records)
         except KafkastoreError as error:
-            logger.error("Failed to load __consumer_offsets-%d: %s", partition, error)
+            logger.error("Failed to load __consumer_offsets-%d: %s", partition, error)  # noqa: TRY400 one line is enough
             if self.epochs.get(partition) == epoch:
                 self.store.partitions.pop(partition, None)
             return
@@ -116,7 +116,7 @@ class LoadedGroups:
                 continue
             try:
                 self._apply_one(offset, key, value)
-            except MalformedRecord as error:
+            except MalformedRecordError as error:
                 self._skip(f"offset {offset}: {error}")
 
     def _apply_one(self, record_offset: int, key: bytes, value: bytes | None) -> None:
@@ -162,7 +162,7 @@ class LoadedGroups:
         group.state_timestamp_ms = value.state_timestamp_ms
         for row in value.members:
             if row.member_id in group.members or row.group_instance_id in group.static_members:
-                raise MalformedRecord(f"group {group_id} has member {row.member_id} twice")
+                raise MalformedRecordError(f"group {group_id} has member {row.member_id} twice")
             member = Member(
                 row.member_id,
                 row.group_instance_id,

@@ -1,7 +1,7 @@
 """One member of a classic group: what it said about itself, and the requests of its that wait for an answer.
 
-Invariants: at most one JoinGroup and one SyncGroup wait; each is answered exactly once. When a member asks again while its
-earlier request still waits (it gave up on that connection), the earlier one is answered REBALANCE_IN_PROGRESS.
+Invariants: at most one JoinGroup and one SyncGroup wait; each is answered exactly once. When a member asks again while
+its earlier request still waits (it gave up on that connection), the earlier one is answered REBALANCE_IN_PROGRESS.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Heartbeat and LeaveGroup: staying and going.
 
-A heartbeat is the request that there are most of: it looks up, compares, moves one deadline, and answers a bare error code.
+A heartbeat is the request that there are most of: it looks up, compares, moves one deadline, and answers a bare error
+code.
 """
 
 from __future__ import annotations

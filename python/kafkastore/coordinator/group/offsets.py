@@ -1,9 +1,9 @@
 """Committed offsets: commit, fetch, delete (spec R4.8).
 
-Invariants: the cache changes only after the append, in the order of the log: every change carries the offset of its record
-in ``__consumer_offsets``, and an older record never replaces a newer one. So what a fetch tells survives a restart.
-``pending_offsets`` counts commits that are being appended; a deletion writes tombstones for them too, so that a commit
-that is under way cannot come back to life at the next load.
+Invariants: the cache changes only after the append, in the order of the log: every change carries the offset of its
+record in ``__consumer_offsets``, and an older record never replaces a newer one. So what a fetch tells survives a
+restart. ``pending_offsets`` counts commits that are being appended; a deletion writes tombstones for them too, so that
+a commit that is under way cannot come back to life at the next load.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Offsets:
     # ---- commit
 
     def commit(self, request: CommitRequest, respond: CommitRespond) -> None:
-        """Answers when the offsets are durable (acks -1); one error of the group or the append holds for every partition."""
+        """Answers when the offsets are durable (acks -1); one error of the group or the append holds for every
+        partition."""
         error_code = self.store.check(request.group_id)
         group = self.store.groups.get(request.group_id)
         if not error_code:
@@ -176,7 +177,8 @@ class Offsets:
     # ---- fetch
 
     def fetch(self, group_id: str, topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None) -> FetchResult:
-        """What is committed; of every topic when ``topics`` is None. A group that does not exist has nothing committed."""
+        """What is committed; of every topic when ``topics`` is None. A group that does not exist has nothing
+        committed."""
         error_code = self.store.check(group_id)
         if error_code:
             return FetchResult(error_code, [])

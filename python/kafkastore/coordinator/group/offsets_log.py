@@ -1,14 +1,14 @@
-"""Where a coordinator keeps its records: the contract, and the one on the broker's own log.
+"""Where a coordinator keeps its records: the contract. ``replicated_log`` is the real one, tests have one in memory.
 
-Place: under ``GroupCoordinator``; over the replica manager and the engine (spec R3.1: the append path of everyone).
 The contract is callbacks, not coroutines: an append costs no task for its caller, and its order is plain. ``done`` is
-called exactly once, on the loop, maybe before ``append`` returns. Appends to one partition finish in the order of the calls.
+called exactly once, on the loop, maybe before ``append`` returns. Appends to one partition finish in the order of the
+calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkastore.errors import ErrorCode
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.records import Record
 
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-LOAD_BYTES: Final = 1 << 20  # per read while loading: one lease of a pool thread, some 5,000 records
 
 AppendDone = Callable[[int, int], None]  # (error code, offset of the first record or -1)
 LoadedRecord = tuple[int, bytes | None, bytes | None, bool]  # (offset, key, value, is_control)

@@ -1,7 +1,7 @@
 """Which partition of ``__consumer_offsets`` keeps a group: as Kafka's brokers choose it, for ever.
 
-Kafka takes ``Utils.abs(groupId.hashCode()) % partitions``, where ``Utils.abs`` maps the one integer without a positive twin
-to 0. That is not ``hash & 0x7fffffff``: the two differ for every negative hash.
+Kafka takes ``Utils.abs(groupId.hashCode()) % partitions``, where ``Utils.abs`` maps the one integer without a positive
+twin to 0. That is not ``hash & 0x7fffffff``: the two differ for every negative hash.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@
     member  := member_id:string (3+ group_instance_id:nullable) client_id:string client_host:string
                    (1+ rebalance_timeout:int32) session_timeout:int32 subscription:bytes assignment:bytes
 
-Apache Kafka 4.3 writes offset value 4 with the topic's id (1 when the client asked for a retention time) and group value 3.
-A null value is a tombstone. Never: allocates by a declared count; truncated bytes raise ``MalformedRecord``.
+Apache Kafka 4.3 writes offset value 4 with the topic's id (1 when the client asked for a retention time) and group
+value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes raise
+``MalformedRecordError``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ NO_LEADER_EPOCH: Final = -1
 TOPIC_ID_TAG: Final = 0
 
 
-class MalformedRecord(ValueError):
+class MalformedRecordError(ValueError):
     """A key or value that does not follow its own version's grammar."""
 
 
@@ -165,7 +166,7 @@ def read_offset_value(data: bytes) -> OffsetValue:
     reader = _Reader(data)
     version = reader.integer(">h")
     if not 0 <= version <= 4:
-        raise MalformedRecord(f"unknown version {version} of an offset commit value")
+        raise MalformedRecordError(f"unknown version {version} of an offset commit value")
     reader.is_flexible = version >= 4
     offset = reader.integer(">q")
     leader_epoch = reader.integer(">i") if version >= 3 else NO_LEADER_EPOCH
@@ -182,17 +183,15 @@ def read_group_value(data: bytes) -> GroupValue:
     reader = _Reader(data)
     version = reader.integer(">h")
     if not 0 <= version <= 4:
-        raise MalformedRecord(f"unknown version {version} of a group metadata value")
+        raise MalformedRecordError(f"unknown version {version} of a group metadata value")
     reader.is_flexible = version >= 4
     protocol_type = reader.string()
     generation_id = reader.integer(">i")
     protocol_name = reader.nullable()
     leader_id = reader.nullable()
     state_timestamp_ms = reader.integer(">q") if version >= 2 else NO_TIMESTAMP
-    members = []
-    for _ in range(reader.count()):
-        members.append(_read_member(reader, version))
-    return GroupValue(protocol_type, generation_id, protocol_name, leader_id, state_timestamp_ms, tuple(members))
+    members = tuple(_read_member(reader, version) for _ in range(reader.count()))
+    return GroupValue(protocol_type, generation_id, protocol_name, leader_id, state_timestamp_ms, members)
 
 
 def _read_member(reader: _Reader, version: int) -> MemberValue:
@@ -229,7 +228,7 @@ class _Reader:
     def take(self, size: int) -> bytes:
         end = self.position + size
         if size < 0 or end > len(self.data):
-            raise MalformedRecord(f"{size} bytes wanted at {self.position} of {len(self.data)}")
+            raise MalformedRecordError(f"{size} bytes wanted at {self.position} of {len(self.data)}")
         taken = self.data[self.position : end]
         self.position = end
         return taken
@@ -246,7 +245,7 @@ class _Reader:
             if byte < 0x80:
                 return result
             shift += 7
-        raise MalformedRecord("a variable length integer of more than five bytes")
+        raise MalformedRecordError("a variable length integer of more than five bytes")
 
     def size(self, form: str) -> int:
         return self.varint() - 1 if self.is_flexible else self.integer(form)
@@ -258,12 +257,12 @@ class _Reader:
         try:
             return self.take(size).decode()
         except UnicodeDecodeError as error:
-            raise MalformedRecord("text that is not UTF-8") from error
+            raise MalformedRecordError("text that is not UTF-8") from error
 
     def string(self) -> str:
         text = self.nullable()
         if text is None:
-            raise MalformedRecord("null where a text must be")
+            raise MalformedRecordError("null where a text must be")
         return text
 
     def blob(self) -> bytes:
@@ -272,7 +271,7 @@ class _Reader:
     def count(self) -> int:
         count = max(self.size(">i"), 0)
         if count > len(self.data) - self.position:
-            raise MalformedRecord(f"{count} items declared in {len(self.data) - self.position} bytes")
+            raise MalformedRecordError(f"{count} items declared in {len(self.data) - self.position} bytes")
         return count
 
     def tags(self) -> dict[int, bytes]:

@@ -1,8 +1,8 @@
 """What goes away: groups that are deleted, offsets and groups that expire, offsets of topics that were deleted.
 
-All of it is tombstones, appended in batches; the cache follows when they are durable, in the log's order (see ``offsets``).
-A group that somebody joined or committed to while its tombstone was being written stays: its newer records are behind the
-tombstone in the log.
+All of it is tombstones, appended in batches; the cache follows when they are durable, in the log's order (see
+``offsets``). A group that somebody joined or committed to while its tombstone was being written stays: its newer
+records are behind the tombstone in the log.
 
 Expiry (KIP-211), per offset, base time + retention:
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.coordinator.group import states
@@ -50,18 +51,12 @@ class Remover:
 
     def delete_groups(self, group_ids: Iterable[str], respond: Callable[[dict[str, int]], None]) -> None:
         """DeleteGroups: {group id: error code}, each id once."""
-        results: dict[str, int] = {}
+        results: dict[str, int] = {group_id: self._check_deletion(group_id) for group_id in group_ids}
         waiting: dict[int, list[Group]] = {}
-        for group_id in group_ids:
-            group = self.store.groups.get(group_id)
-            error_code = self.store.check(group_id)
-            if not error_code and group is None:
-                error_code = ErrorCode.GROUP_ID_NOT_FOUND
-            if not error_code and group is not None and group.state != states.EMPTY:
-                error_code = ErrorCode.NON_EMPTY_GROUP
-            if group_id not in results and group is not None and not error_code:
+        for group_id, error_code in results.items():
+            if not error_code:
+                group = self.store.groups[group_id]
                 waiting.setdefault(group.partition, []).append(group)
-            results[group_id] = error_code
         remaining = len(waiting)
         if not remaining:
             respond(results)
@@ -80,7 +75,16 @@ class Remover:
             for group in groups:
                 doomed += [(group, topic, index) for topic, index in known_offsets(group)]
                 doomed.append((group, None, -1))
-            self._bury(partition, doomed, lambda code, groups=groups: finish(groups, code))  # type: ignore[misc]
+            self._bury(partition, doomed, partial(finish, groups))
+
+    def _check_deletion(self, group_id: str) -> int:
+        error_code = self.store.check(group_id)
+        if error_code:
+            return error_code
+        group = self.store.groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        return ErrorCode.NONE if group.state == states.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
     def forget_topics(self, topics: Iterable[str]) -> None:
         """The offsets of deleted topics go."""
@@ -111,11 +115,10 @@ class Remover:
         return sum(map(len, doomed.values()))
 
     def _expired_offsets(self, group: Group, now_ms: int) -> list[tuple[str, int]]:
-        if group.protocol_type is not None and group.state != states.EMPTY:
-            if not (
-                group.state == states.STABLE and group.uses_consumer_protocol and group.subscribed_topics is not None
-            ):
-                return []  # E
+        is_idle = group.protocol_type is None or group.state == states.EMPTY
+        knows_topics = group.uses_consumer_protocol and group.subscribed_topics is not None
+        if not is_idle and not (group.state == states.STABLE and knows_topics):
+            return []  # E
         expired = []
         for topic, partitions in group.offsets.items():
             if group.is_subscribed_to(topic):
@@ -137,7 +140,7 @@ class Remover:
 
     def _bury(self, partition: int, doomed: Sequence[Doomed], respond: Callable[[int], None]) -> None:
         """Appends tombstones in as many batches as they need; answers once, with the last error if there was one."""
-        chunks = list(_chunks(doomed))
+        chunks = _chunks(doomed)
         outstanding = len(chunks)
         error_code: int = ErrorCode.NONE
 
@@ -152,7 +155,7 @@ class Remover:
                 respond(error_code)
 
         for rows, records in chunks:
-            self.store.log.append(partition, records, lambda code, base, rows=rows: done(rows, code, base))  # type: ignore[misc]
+            self.store.log.append(partition, records, partial(done, rows))
 
     def _apply(self, rows: list[Doomed], base_offset: int) -> None:
         for index, (group, topic, partition) in enumerate(rows):
@@ -168,7 +171,8 @@ class Remover:
                 self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def _chunks(doomed: Sequence[Doomed]) -> Iterable[tuple[list[Doomed], list[Record]]]:
+def _chunks(doomed: Sequence[Doomed]) -> list[tuple[list[Doomed], list[Record]]]:
+    chunks: list[tuple[list[Doomed], list[Record]]] = []
     rows: list[Doomed] = []
     records: list[Record] = []
     size = 0
@@ -179,10 +183,11 @@ def _chunks(doomed: Sequence[Doomed]) -> Iterable[tuple[list[Doomed], list[Recor
         rows.append(each)
         records.append(record)
         if size >= MAX_BATCH_BYTES:
-            yield rows, records
+            chunks.append((rows, records))
             rows, records, size = [], [], 0
     if rows:
-        yield rows, records
+        chunks.append((rows, records))
+    return chunks
 
 
 def _warn(what: str, append_error: int) -> None:
