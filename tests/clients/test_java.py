@@ -1,0 +1,1 @@
+"""Kafka's own Java clients: producer (plain, idempotent), consumer, groups of both assignors, admin."""
