@@ -31,7 +31,7 @@ def samples(count: int, value_bytes: int = 100) -> list[Sample]:
     """`count` records a millisecond apart, among them null keys, null values, empty ones, and headers (null, twice the same name)."""
     made = []
     for i in range(count):
-        key = None if i % 5 == 3 else b"key-%d" % (i % 7)
+        key = None if i % 5 == 3 and i % 11 != 7 else b"key-%d" % (i % 7)  # never without both: aiokafka and kafka-python refuse that
         value = None if i % 11 == 7 else b"" if i % 11 == 8 else (b"value-%d " % i).ljust(value_bytes, b".")
         headers = (("trace", b"%d" % i), ("trace", b""), ("none", None)) if i % 3 == 0 else ()
         made.append(Sample(key, value, START_TIME_MS + i, headers))

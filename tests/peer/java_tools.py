@@ -90,7 +90,7 @@ class JavaTools:
         """Runs one of TOOLS, as its shell script would."""
         return ToolResult(**self._ask({"tool": TOOLS[name], "args": list(args), "stdin": stdin}))
 
-    def call(self, name: str, bootstrap: str, **arguments: Any) -> Any:
+    def call(self, name: str, bootstrap: str, /, **arguments: Any) -> Any:
         """One call of JavaClient or JavaAdmin."""
         answer = self._ask({"call": name, "bootstrap": bootstrap, **arguments})
         if "error" in answer:

@@ -26,13 +26,14 @@ import org.apache.kafka.common.utils.Exit;
 public final class ToolServer {
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    /** What the running tool exited with first: some tools catch what we throw, and exit again with 1. */
+    private static Integer firstStatus;
+
     /** Thrown in place of ending the JVM. */
     private static final class ExitException extends RuntimeException {
-        final int status;
-
         ExitException(int status) {
             super("exit " + status, null, false, false);
-            this.status = status;
+            firstStatus = firstStatus == null ? status : firstStatus;
         }
     }
 
@@ -62,11 +63,12 @@ public final class ToolServer {
         System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
         System.setIn(new ByteArrayInputStream(request.path("stdin").asText("").getBytes(StandardCharsets.UTF_8)));
         int status = 0;
+        firstStatus = null;
         try {
             Class.forName(request.get("tool").asText()).getMethod("main", String[].class).invoke(null, (Object) args.toArray(new String[0]));
         } catch (InvocationTargetException thrown) {
-            if (thrown.getCause() instanceof ExitException exit) {
-                status = exit.status;
+            if (thrown.getCause() instanceof ExitException) {
+                status = firstStatus;
             } else {
                 status = 1;
                 StringWriter trace = new StringWriter();
