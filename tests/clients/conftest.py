@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-START_TIME_MS = 1_700_000_000_000
+START_TIME_MS = (int(time.time()) - 3600) * 1000  # an hour ago: retention keeps it, and it is not the time of the append
 _numbers = itertools.count()
 
 
