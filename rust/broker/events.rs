@@ -135,3 +135,6 @@ impl EventQueue {
         taken
     }
 }
+
+#[cfg(test)]
+mod tests;

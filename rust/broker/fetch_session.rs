@@ -316,3 +316,6 @@ fn evict_oldest(sessions: &mut HashMap<i32, Session>, now: Instant) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

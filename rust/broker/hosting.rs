@@ -14,10 +14,10 @@ use super::lease::Lease;
 use super::partition::Partition;
 use super::registry::TopicId;
 use crate::error::{Error, ErrorCode, Result};
+use crate::storage::log_dir::LogDir;
 use crate::storage::log_dir::{Checkpoint, Identity};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::partition_metadata::PartitionMetadata;
-use crate::storage::log_dir::LogDir;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, TopicPartition, Uuid};
 
@@ -51,15 +51,29 @@ impl Broker {
         progress: &LoadProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
         let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
-        let identity = Identity { cluster_id, node_id: self.node_id };
+        let identity = Identity {
+            cluster_id,
+            node_id: self.node_id,
+        };
         let opened = LogDir::open_all(&self.context.fs, paths, &identity, self.context.clock.now_ms())?;
         if let Some(dir) = opened.online.first() {
             self.set_cluster_id(dir.cluster_id());
         }
-        let mut outcome: Vec<(PathBuf, Option<String>)> =
-            opened.offline.into_iter().map(|(path, error)| (path, Some(error.to_string()))).collect();
-        let default = configs.get("").map_or_else(|| Arc::new(LogConfig::default()), Arc::clone);
-        let open = |request: &LoadRequest| self.open_log(request, configs.get(&*request.partition.topic).unwrap_or(&default), progress);
+        let mut outcome: Vec<(PathBuf, Option<String>)> = opened
+            .offline
+            .into_iter()
+            .map(|(path, error)| (path, Some(error.to_string())))
+            .collect();
+        let default = configs
+            .get("")
+            .map_or_else(|| Arc::new(LogConfig::default()), Arc::clone);
+        let open = |request: &LoadRequest| {
+            self.open_log(
+                request,
+                configs.get(&*request.partition.topic).unwrap_or(&default),
+                progress,
+            )
+        };
         let threads = self.options().recovery_threads_per_data_dir;
         let loaded = load_all(&opened.online, threads, &open, progress)?;
         for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
@@ -69,7 +83,8 @@ impl Broker {
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
             let (fs, deleted) = (Arc::clone(&self.context.fs), report.deleted.clone());
-            self.reaper.after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
+            self.reaper
+                .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
         self.host(&opened.online, loaded.logs);
         *self.log_dirs.lock() = opened.online;
@@ -88,7 +103,13 @@ impl Broker {
             is_clean: request.is_clean,
             progress: Some(progress),
         };
-        Log::open(&self.context, &request.path, request.partition.clone(), Arc::clone(config), &args)
+        Log::open(
+            &self.context,
+            &request.path,
+            request.partition.clone(),
+            Arc::clone(config),
+            &args,
+        )
     }
 
     fn host(&self, dirs: &[LogDir], logs: Vec<LoadedLog<Log>>) {
@@ -100,7 +121,11 @@ impl Broker {
             let checkpoint = request.high_watermark.unwrap_or(0);
             let index = request.partition.partition;
             let partition = Partition::new(self.node_id, Arc::clone(&name), id, index, dir, log, checkpoint);
-            by_topic.entry(name).or_insert_with(|| (id, Vec::new())).1.push(Arc::new(partition));
+            by_topic
+                .entry(name)
+                .or_insert_with(|| (id, Vec::new()))
+                .1
+                .push(Arc::new(partition));
         }
         for (name, (id, partitions)) in by_topic {
             self.registry.add(&name, id, partitions);
@@ -121,7 +146,10 @@ impl Broker {
                 log_end: offsets.log_end,
             }
         };
-        topics.iter().flat_map(|t| t.partitions().map(hosted).collect::<Vec<_>>()).collect()
+        topics
+            .iter()
+            .flat_map(|t| t.partitions().map(hosted).collect::<Vec<_>>())
+            .collect()
     }
 
     /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. One error text or
@@ -159,15 +187,37 @@ impl Broker {
         errors
     }
 
-    fn create_log(&self, name: &Arc<str>, id: TopicId, index: i32, config: &Arc<LogConfig>, dir: &Path) -> Result<Partition> {
+    fn create_log(
+        &self,
+        name: &Arc<str>,
+        id: TopicId,
+        index: i32,
+        config: &Arc<LogConfig>,
+        dir: &Path,
+    ) -> Result<Partition> {
         if self.is_failed(dir) {
-            return Err(Error::rejected(ErrorCode::KAFKA_STORAGE_ERROR, format!("{} is offline", dir.display())));
+            return Err(Error::rejected(
+                ErrorCode::KAFKA_STORAGE_ERROR,
+                format!("{} is offline", dir.display()),
+            ));
         }
         let tp = TopicPartition::new(Arc::clone(name), index);
         let path = dir.join(tp.to_string());
         let log = Log::create(&self.context, &path, tp, Arc::clone(config))?;
-        PartitionMetadata { topic_id: Uuid(id) }.write(&*self.context.fs, &path, crate::storage::state_file::Durability::Lazy)?;
-        Ok(Partition::new(self.node_id, Arc::clone(name), id, index, dir.to_path_buf(), log, 0))
+        PartitionMetadata { topic_id: Uuid(id) }.write(
+            &*self.context.fs,
+            &path,
+            crate::storage::state_file::Durability::Lazy,
+        )?;
+        Ok(Partition::new(
+            self.node_id,
+            Arc::clone(name),
+            id,
+            index,
+            dir.to_path_buf(),
+            log,
+            0,
+        ))
     }
 
     /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over.
@@ -227,10 +277,14 @@ impl Broker {
     /// A hosted partition.
     pub fn partition(&self, topic: &str, index: i32) -> Result<Arc<Partition>> {
         let topics = self.registry.snapshot();
-        topics.by_name(topic).and_then(|t| t.partition(index)).cloned().ok_or_else(|| {
-            let message = format!("{topic}-{index} is not on this broker");
-            Error::rejected(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
-        })
+        topics
+            .by_name(topic)
+            .and_then(|t| t.partition(index))
+            .cloned()
+            .ok_or_else(|| {
+                let message = format!("{topic}-{index} is not on this broker");
+                Error::rejected(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
+            })
     }
 
     /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
@@ -244,7 +298,10 @@ impl Broker {
                 partition.refresh();
             }
         }
-        let (clean, broken) = (self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart]), failed);
+        let (clean, broken) = (
+            self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart]),
+            failed,
+        );
         clean?;
         for dir in self.log_dirs.lock().drain(..) {
             if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {

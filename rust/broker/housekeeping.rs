@@ -74,7 +74,8 @@ impl Broker {
             let outcome = {
                 let mut log = partition.log();
                 let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
-                log.delete_old_segments(now_ms, high_watermark).map(|deletion| (deletion, delay))
+                log.delete_old_segments(now_ms, high_watermark)
+                    .map(|deletion| (deletion, delay))
             };
             match outcome {
                 Ok((deletion, delay)) if deletion.segments() > 0 => {
@@ -104,7 +105,10 @@ impl Broker {
     /// Forgets idle producers (`producer.id.expiration.ms`); returns how many.
     pub fn expire_producers(&self) -> usize {
         let now_ms = self.context.clock.now_ms();
-        self.all_partitions().iter().map(|p| p.log().expire_producers(now_ms)).sum()
+        self.all_partitions()
+            .iter()
+            .map(|p| p.log().expire_producers(now_ms))
+            .sum()
     }
 
     /// Writes these checkpoints of every log directory. A directory that fails goes offline; the others are written.
@@ -131,19 +135,34 @@ impl Broker {
 
     /// Log directories with what they hold.
     pub fn describe_log_dirs(&self) -> Vec<LogDirDescription> {
-        let partitions: Vec<_> = self.registry.snapshot().iter().flat_map(|t| t.partitions().cloned().collect::<Vec<_>>()).collect();
+        let partitions: Vec<_> = self
+            .registry
+            .snapshot()
+            .iter()
+            .flat_map(|t| t.partitions().cloned().collect::<Vec<_>>())
+            .collect();
         let mut paths: Vec<PathBuf> = self.log_dirs.lock().iter().map(|d| d.path().to_path_buf()).collect();
-        let failed: Vec<_> = self.failed_log_dirs().into_iter().filter(|p| !paths.contains(p)).collect();
+        let failed: Vec<_> = self
+            .failed_log_dirs()
+            .into_iter()
+            .filter(|p| !paths.contains(p))
+            .collect();
         paths.extend(failed);
         let describe = |log_dir: PathBuf| {
             let is_failed = self.is_failed(&log_dir);
             let space = rustix::fs::statvfs(&log_dir).ok().filter(|_| !is_failed);
             let of_dir = partitions.iter().filter(|p| *p.log_dir() == log_dir && !is_failed);
             LogDirDescription {
-                error: if is_failed { ErrorCode::KAFKA_STORAGE_ERROR } else { ErrorCode::NONE },
+                error: if is_failed {
+                    ErrorCode::KAFKA_STORAGE_ERROR
+                } else {
+                    ErrorCode::NONE
+                },
                 total_bytes: space.as_ref().map_or(-1, |s| (s.f_blocks * s.f_frsize) as i64),
                 usable_bytes: space.as_ref().map_or(-1, |s| (s.f_bavail * s.f_frsize) as i64),
-                replicas: of_dir.map(|p| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false)).collect(),
+                replicas: of_dir
+                    .map(|p| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false))
+                    .collect(),
                 log_dir,
             }
         };
@@ -151,7 +170,13 @@ impl Broker {
     }
 
     /// Records from `offset` on, about `max_bytes` of batches, up to the log end; with the offset to go on from.
-    pub fn read_records(&self, topic: &str, index: i32, offset: i64, max_bytes: usize) -> Result<(Vec<ReadRecord>, i64)> {
+    pub fn read_records(
+        &self,
+        topic: &str,
+        index: i32,
+        offset: i64,
+        max_bytes: usize,
+    ) -> Result<(Vec<ReadRecord>, i64)> {
         let partition = self.partition(topic, index)?;
         let end = partition.offsets().log_end;
         let start = offset.max(partition.offsets().log_start);
@@ -160,9 +185,14 @@ impl Broker {
             return Ok((records, end));
         }
         let plan = partition.log().plan_read(start, end)?;
-        let Some(slice) = plan.resolve(max_bytes, true)? else { return Ok((records, end)) };
+        let Some(slice) = plan.resolve(max_bytes, true)? else {
+            return Ok((records, end));
+        };
         let mut bytes = vec![0; slice.len];
-        slice.file.read_exact_at(&mut bytes, slice.position).map_err(|e| Error::io("read", partition.log_dir(), e))?;
+        slice
+            .file
+            .read_exact_at(&mut bytes, slice.position)
+            .map_err(|e| Error::io("read", partition.log_dir(), e))?;
         let mut next = start;
         let mut scratch = Vec::new();
         for batch in Batches::new(&bytes) {

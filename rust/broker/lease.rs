@@ -45,3 +45,6 @@ impl Lease {
         *self.in_sync_replicas == [node_id]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -451,7 +451,10 @@ impl Partition {
         if leader_epoch == lease.leader_epoch {
             return Ok((leader_epoch, log.log_end_offset()));
         }
-        Ok(log.epochs().end_offset_for(leader_epoch, log.log_end_offset()).unwrap_or((-1, -1)))
+        Ok(log
+            .epochs()
+            .end_offset_for(leader_epoch, log.log_end_offset())
+            .unwrap_or((-1, -1)))
     }
 
     /// Producers with state in this log: (id, epoch, last sequence, last timestamp, coordinator epoch, start offset of the
@@ -462,7 +465,14 @@ impl Partition {
         let row = |(id, entry): (i64, &crate::storage::producer_state::ProducerEntry)| {
             let transaction = entry.current_txn_first_offset.unwrap_or(-1);
             let epoch = i32::from(entry.producer_epoch);
-            (id, epoch, entry.last_sequence(), entry.last_timestamp, entry.coordinator_epoch, transaction)
+            (
+                id,
+                epoch,
+                entry.last_sequence(),
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                transaction,
+            )
         };
         Ok(log.producers().active_producers().map(row).collect())
     }

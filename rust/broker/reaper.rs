@@ -54,7 +54,11 @@ impl Reaper {
     pub fn after(&self, delay: Duration, job: impl FnOnce() + Send + 'static) {
         let mut state = self.state.lock();
         state.next += 1;
-        let due = Due { at: Instant::now() + delay, number: state.next, job: Box::new(job) };
+        let due = Due {
+            at: Instant::now() + delay,
+            number: state.next,
+            job: Box::new(job),
+        };
         state.queue.push(Reverse(due));
         self.changed.notify_one();
     }
@@ -100,3 +104,6 @@ impl Reaper {
         self.len() == 0
     }
 }
+
+#[cfg(test)]
+mod tests;

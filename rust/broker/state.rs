@@ -111,7 +111,11 @@ impl Broker {
                 .push(thread::Builder::new().name(format!("flush-{i}")).spawn(run)?);
         }
         let reaper = Arc::clone(&broker);
-        broker.disk_threads.lock().push(thread::Builder::new().name("reaper".into()).spawn(move || reaper.reaper.run())?);
+        broker.disk_threads.lock().push(
+            thread::Builder::new()
+                .name("reaper".into())
+                .spawn(move || reaper.reaper.run())?,
+        );
         Ok(broker)
     }
 

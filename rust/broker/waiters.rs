@@ -103,3 +103,6 @@ impl Waiters {
         self.count(kind).load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -138,3 +138,6 @@ impl Connection {
         self.slots.is_empty() && self.outbox.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,10 @@ pub struct Engine {
 impl Engine {
     /// An engine that does not listen yet.
     pub fn new(broker: Arc<Broker>) -> Self {
-        Self { broker, server: RwLock::new(None) }
+        Self {
+            broker,
+            server: RwLock::new(None),
+        }
     }
 
     /// The data plane's state.
@@ -80,7 +83,13 @@ impl Engine {
                 if awaited != Awaited::NOTHING {
                     if let Some(server) = &*self.server.read() {
                         let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
-                        return server.park_append(Box::new(ParkedAppend { operation, partition, awaited, deadline, done }));
+                        return server.park_append(Box::new(ParkedAppend {
+                            operation,
+                            partition,
+                            awaited,
+                            deadline,
+                            done,
+                        }));
                     }
                 }
                 self.broker.events.push(Event::AppendDone(done));
@@ -105,13 +114,15 @@ impl Engine {
         now_ms: i64,
     ) -> Result<(Arc<crate::broker::Partition>, AppendDone, Awaited)> {
         let partition = self.broker.partition(topic, index)?;
-        let (appended, awaited) = partition.append(batch, acks, Origin::Coordinator, now_ms).map_err(|e| match e {
-            AppendError::Rejected(r) => Error::rejected(r.code, r.message),
-            AppendError::Failed(e) => {
-                self.broker.storage_failed(&partition, &e);
-                e
-            }
-        })?;
+        let (appended, awaited) = partition
+            .append(batch, acks, Origin::Coordinator, now_ms)
+            .map_err(|e| match e {
+                AppendError::Rejected(r) => Error::rejected(r.code, r.message),
+                AppendError::Failed(e) => {
+                    self.broker.storage_failed(&partition, &e);
+                    e
+                }
+            })?;
         if appended.rolled || awaited.flushed.is_some() {
             self.broker.flusher.enqueue(&partition);
         }

@@ -108,3 +108,6 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,3 +170,6 @@ impl Operations {
         self.requests.len()
     }
 }
+
+#[cfg(test)]
+mod tests;

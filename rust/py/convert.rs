@@ -20,7 +20,9 @@ pub type LeaseTuple = (i32, i32, i32, i32, Vec<i32>, Vec<i32>);
 
 /// Sixteen bytes.
 pub fn topic_id(bytes: &[u8]) -> PyResult<TopicId> {
-    bytes.try_into().map_err(|_| PyValueError::new_err(format!("a topic id has 16 bytes, not {}", bytes.len())))
+    bytes
+        .try_into()
+        .map_err(|_| PyValueError::new_err(format!("a topic id has 16 bytes, not {}", bytes.len())))
 }
 
 /// A topic's configuration.

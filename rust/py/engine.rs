@@ -15,9 +15,9 @@ use super::events::to_python;
 use crate::broker::{Broker, BrokerRow, Options, PartitionRow, TopicRow};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
+use crate::storage::LogContext;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
-use crate::storage::LogContext;
 use crate::wire::{ApiRange, ApiTable};
 
 /// (partition, leader or -1, leader epoch, replicas, in-sync replicas).
@@ -56,13 +56,24 @@ impl PyEngine {
         let broker = Broker::start(node_id, cluster_id, options, Arc::new(context))
             .map_err(|e| start_error(format!("the engine's threads could not be started: {e}")))?;
         let engine = Engine::new(broker);
-        Ok(Self { engine, log_dirs, progress: Arc::default(), next_token: AtomicU64::new(1) })
+        Ok(Self {
+            engine,
+            log_dirs,
+            progress: Arc::default(),
+            next_token: AtomicU64::new(1),
+        })
     }
 
     // ---- start and stop
 
-    fn open_log_dirs(&self, py: Python<'_>, topic_configs: HashMap<String, ConfigMap>) -> PyResult<Vec<(String, Option<String>)>> {
-        let configs = topic_configs.iter().map(|(topic, pairs)| Ok((topic.clone(), log_config(pairs)?)));
+    fn open_log_dirs(
+        &self,
+        py: Python<'_>,
+        topic_configs: HashMap<String, ConfigMap>,
+    ) -> PyResult<Vec<(String, Option<String>)>> {
+        let configs = topic_configs
+            .iter()
+            .map(|(topic, pairs)| Ok((topic.clone(), log_config(pairs)?)));
         let configs = configs.collect::<crate::error::Result<HashMap<_, _>>>()?;
         let opened = py.detach(|| self.broker().open_log_dirs(&self.log_dirs, &configs, &self.progress));
         let opened = opened.map_err(|e| start_error(e.to_string()))?;
@@ -81,14 +92,23 @@ impl PyEngine {
         let logs = py.detach(|| self.broker().logs());
         let id = |id: [u8; 16]| (id != [0; 16]).then(|| PyBytes::new(py, &id).unbind());
         let row = |l: crate::broker::HostedLog| {
-            (l.topic.to_string(), l.index, id(l.topic_id), path(l.log_dir), l.log_start, l.log_end)
+            (
+                l.topic.to_string(),
+                l.index,
+                id(l.topic_id),
+                path(l.log_dir),
+                l.log_start,
+                l.log_end,
+            )
         };
         logs.into_iter().map(row).collect()
     }
 
     fn listen(&self, py: Python<'_>, listeners: Vec<(String, String, u16)>) -> PyResult<Vec<u16>> {
-        let listeners: Vec<_> =
-            listeners.into_iter().map(|(name, host, port)| ListenerConfig { name, host, port }).collect();
+        let listeners: Vec<_> = listeners
+            .into_iter()
+            .map(|(name, host, port)| ListenerConfig { name, host, port })
+            .collect();
         py.detach(|| self.engine.listen(&listeners)).map_err(start_error)
     }
 
@@ -149,13 +169,25 @@ impl PyEngine {
     // ---- published state
 
     fn publish_api_versions(&self, ranges: Vec<(i16, i16, i16, i16, bool)>) {
-        let range = |(key, min, max, flexible_from, _)| ApiRange { key, min, max, flexible_from };
-        self.broker().publish_apis(ApiTable::new(ranges.into_iter().map(range).collect()));
+        let range = |(key, min, max, flexible_from, _)| ApiRange {
+            key,
+            min,
+            max,
+            flexible_from,
+        };
+        self.broker()
+            .publish_apis(ApiTable::new(ranges.into_iter().map(range).collect()));
     }
 
     fn publish_cluster(&self, brokers: Vec<BrokerTuple>, controller_id: i32) {
-        let row = |(node_id, rack, endpoints)| BrokerRow { node_id, rack, endpoints };
-        self.broker().image.publish_cluster(brokers.into_iter().map(row).collect(), controller_id);
+        let row = |(node_id, rack, endpoints)| BrokerRow {
+            node_id,
+            rack,
+            endpoints,
+        };
+        self.broker()
+            .image
+            .publish_cluster(brokers.into_iter().map(row).collect(), controller_id);
     }
 
     fn publish_topics(&self, topics: Vec<TopicTuple>) -> PyResult<()> {
@@ -174,7 +206,9 @@ impl PyEngine {
                 partitions: partitions.into_iter().map(partition).collect(),
             })
         };
-        self.broker().image.publish_topics(topics.into_iter().map(row).collect::<PyResult<_>>()?);
+        self.broker()
+            .image
+            .publish_topics(topics.into_iter().map(row).collect::<PyResult<_>>()?);
         Ok(())
     }
 
@@ -189,12 +223,18 @@ impl PyEngine {
     }
 
     fn take(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Py<PyAny>>> {
-        self.broker().events.take(limit).into_iter().map(|event| to_python(py, event)).collect()
+        self.broker()
+            .events
+            .take(limit)
+            .into_iter()
+            .map(|event| to_python(py, event))
+            .collect()
     }
 
     fn respond(&self, answers: Vec<(u64, Option<Bound<'_, PyBytes>>)>) {
         let body = |body: Option<Bound<'_, PyBytes>>| body.map(|b| b.as_bytes().to_vec());
-        self.engine.respond(answers.into_iter().map(|(token, b)| (token, body(b))).collect());
+        self.engine
+            .respond(answers.into_iter().map(|(token, b)| (token, body(b))).collect());
     }
 
     fn serve_here(&self, token: u64) {
@@ -207,10 +247,21 @@ impl PyEngine {
 
     // ---- records and offsets
 
-    fn append(&self, py: Python<'_>, topic: &str, partition: i32, batch: &[u8], required_acks: i16, timeout_ms: i64) -> u64 {
+    fn append(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        partition: i32,
+        batch: &[u8],
+        required_acks: i16,
+        timeout_ms: i64,
+    ) -> u64 {
         let token = self.next_token.fetch_add(1, Ordering::Relaxed);
         let mut batch = batch.to_vec();
-        py.detach(|| self.engine.append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms)));
+        py.detach(|| {
+            self.engine
+                .append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms))
+        });
         token
     }
 
@@ -255,16 +306,33 @@ impl PyEngine {
         }
     }
 
-    fn describe_producers(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<Vec<(i64, i32, i32, i64, i32, i64)>> {
+    fn describe_producers(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        partition: i32,
+    ) -> PyResult<Vec<(i64, i32, i32, i64, i32, i64)>> {
         Ok(py.detach(|| self.broker().partition(topic, partition)?.describe_producers())?)
     }
 
     fn describe_log_dirs(&self, py: Python<'_>) -> Vec<LogDirTuple> {
         let row = |d: crate::broker::LogDirDescription| {
-            let replicas = d.replicas.into_iter().map(|(t, p, size, lag, future)| (t.to_string(), p, size, lag, future));
-            (path(d.log_dir), d.error.0, d.total_bytes, d.usable_bytes, replicas.collect())
+            let replicas = d
+                .replicas
+                .into_iter()
+                .map(|(t, p, size, lag, future)| (t.to_string(), p, size, lag, future));
+            (
+                path(d.log_dir),
+                d.error.0,
+                d.total_bytes,
+                d.usable_bytes,
+                replicas.collect(),
+            )
         };
-        py.detach(|| self.broker().describe_log_dirs()).into_iter().map(row).collect()
+        py.detach(|| self.broker().describe_log_dirs())
+            .into_iter()
+            .map(row)
+            .collect()
     }
 
     // ---- housekeeping
@@ -277,7 +345,13 @@ impl PyEngine {
         py.detach(|| self.broker().flush_due())
     }
 
-    fn write_checkpoints(&self, py: Python<'_>, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> PyResult<()> {
+    fn write_checkpoints(
+        &self,
+        py: Python<'_>,
+        recovery_points: bool,
+        high_watermarks: bool,
+        log_starts: bool,
+    ) -> PyResult<()> {
         let all = [
             (recovery_points, Checkpoint::RecoveryPoint),
             (high_watermarks, Checkpoint::Replication),

@@ -6,8 +6,18 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-create_exception!(_core, EngineError, PyException, "An operation the engine refused; `code` is Kafka's error code.");
-create_exception!(_core, StartError, PyException, "A reason not to start, in one sentence.");
+create_exception!(
+    _core,
+    EngineError,
+    PyException,
+    "An operation the engine refused; `code` is Kafka's error code."
+);
+create_exception!(
+    _core,
+    StartError,
+    PyException,
+    "A reason not to start, in one sentence."
+);
 
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {

@@ -77,9 +77,14 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             },
         )?
         .into_any(),
-        broker::Event::LogDirFailed { log_dir, reason } => {
-            Py::new(py, LogDirFailed { log_dir: log_dir.to_string_lossy().into_owned(), reason })?.into_any()
-        }
+        broker::Event::LogDirFailed { log_dir, reason } => Py::new(
+            py,
+            LogDirFailed {
+                log_dir: log_dir.to_string_lossy().into_owned(),
+                reason,
+            },
+        )?
+        .into_any(),
         broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
     })
 }

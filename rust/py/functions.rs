@@ -29,7 +29,11 @@ pub fn build_batch<'py>(
         "snappy" => Codec::Snappy,
         "lz4" => Codec::Lz4,
         "zstd" => Codec::Zstd,
-        other => return Err(PyValueError::new_err(format!("compression {other} is none of none, gzip, snappy, lz4, zstd"))),
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "compression {other} is none of none, gzip, snappy, lz4, zstd"
+            )));
+        }
     };
     let mut builder = BatchBuilder::new(codec);
     for (key, value) in &records {
@@ -48,10 +52,17 @@ pub fn register_shape(api_key: i16, api_version: i16, program: &[u8]) -> PyResul
 
 /// The body, checked and without unknown tagged fields.
 #[pyfunction]
-pub fn sanitize<'py>(py: Python<'py>, api_key: i16, api_version: i16, body: Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyBytes>> {
+pub fn sanitize<'py>(
+    py: Python<'py>,
+    api_key: i16,
+    api_version: i16,
+    body: Bound<'py, PyBytes>,
+) -> PyResult<Bound<'py, PyBytes>> {
     let shape = SHAPES.read().get(&(api_key, api_version)).cloned();
     let Some(shape) = shape else {
-        return Err(PyKeyError::new_err(format!("no shape is registered for api key {api_key} version {api_version}")));
+        return Err(PyKeyError::new_err(format!(
+            "no shape is registered for api key {api_key} version {api_version}"
+        )));
     };
     match shape.sanitize(body.as_bytes()) {
         Ok(std::borrow::Cow::Borrowed(_)) => Ok(body),
