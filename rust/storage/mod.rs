@@ -2,4 +2,7 @@
 //!
 //! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
 
+pub mod config;
 pub mod format;
+
+pub use config::{Compression, LogConfig};
