@@ -2,7 +2,17 @@
 //!
 //! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
 
+pub mod checkpoint;
 pub mod config;
 pub mod format;
+pub mod leader_epochs;
+pub mod producer_state;
+pub mod state_file;
+pub mod topic_partition;
+pub mod uuid;
 
 pub use config::{Compression, LogConfig};
+pub use leader_epochs::EpochCache;
+pub use producer_state::{ProducerState, ProducerStateConfig};
+pub use topic_partition::TopicPartition;
+pub use uuid::Uuid;
