@@ -188,18 +188,22 @@ impl<const N: usize> EntryFile<N> {
         }
         let file = match &self.handle {
             Some(file) => Arc::clone(file),
-            None => fs.open(&self.path, OpenMode::Create).map_err(|error| Error::io("open", &self.path, error))?,
+            None => fs
+                .open(&self.path, OpenMode::Create)
+                .map_err(|error| Error::io("open", &self.path, error))?,
         };
         self.handle = Some(Arc::clone(&file));
         if self.file_len > self.written as u64 {
-            file.set_len(self.written as u64).map_err(|error| Error::io("truncate", &self.path, error))?;
+            file.set_len(self.written as u64)
+                .map_err(|error| Error::io("truncate", &self.path, error))?;
             self.file_len = self.written as u64;
         }
         let pending = bytes.get(self.written..).unwrap_or_default();
         if !pending.is_empty() {
             // What a failed write leaves behind is cut before the next one.
             self.file_len = bytes.len() as u64;
-            file.write_all_at(pending, self.written as u64).map_err(|error| Error::io("write", &self.path, error))?;
+            file.write_all_at(pending, self.written as u64)
+                .map_err(|error| Error::io("write", &self.path, error))?;
             self.written = bytes.len();
         }
         Ok(())
@@ -210,7 +214,9 @@ impl<const N: usize> EntryFile<N> {
     pub fn write_whole(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.write_pending(fs)?;
         if self.handle.is_none() && self.active_bytes().is_some() {
-            let file = fs.open(&self.path, OpenMode::Create).map_err(|error| Error::io("open", &self.path, error))?;
+            let file = fs
+                .open(&self.path, OpenMode::Create)
+                .map_err(|error| Error::io("open", &self.path, error))?;
             self.handle = Some(file);
         }
         Ok(())
@@ -249,7 +255,11 @@ impl<const N: usize> EntryFile<N> {
         let (mut first, mut last) = ([0; N], [0; N]);
         file.read_exact_at(&mut first, 0).map_err(fail("read"))?;
         file.read_exact_at(&mut last, len - N as u64).map_err(fail("read"))?;
-        Ok(Peek::Ends { first, last, count: len / N as u64 })
+        Ok(Peek::Ends {
+            first,
+            last,
+            count: len / N as u64,
+        })
     }
 
     /// Makes a sealed file active again: its segment is the last one after a truncation.

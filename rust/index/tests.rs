@@ -81,7 +81,7 @@ fn entries_are_kafkas_bytes() {
     let (dir, path) = temp_file("a.index");
     offset_index(path.clone(), &[(101, 7), (0x1234 + 100, 0x0102_0304)])
         .file()
-        .seal(&OsFileSystem, true)
+        .write_whole(&OsFileSystem)
         .unwrap();
     assert_eq!(
         std::fs::read(path).unwrap(),
@@ -113,7 +113,7 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
     let (_dir, path) = temp_file("a.index");
     offset_index(path.clone(), &[(101, 7), (109, 99)])
         .file()
-        .seal(&OsFileSystem, true)
+        .write_whole(&OsFileSystem)
         .unwrap();
     let mut padded = std::fs::read(&path).unwrap();
     padded.resize(1_000_003, 0);
@@ -193,7 +193,10 @@ fn fullness_leaves_room_for_the_last_time_entry() {
 fn insane_indexes_are_told() {
     let check = |entries: &[(i64, u32)]| {
         let (_dir, path) = temp_file("a.index");
-        offset_index(path.clone(), entries).file().write_whole(&OsFileSystem).unwrap();
+        offset_index(path.clone(), entries)
+            .file()
+            .write_whole(&OsFileSystem)
+            .unwrap();
         OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap()
     };
     assert!(check(&[]));
@@ -202,9 +205,17 @@ fn insane_indexes_are_told() {
     assert!(!check(&[(109, 7), (105, 50)]), "descends");
     assert!(!check(&[(109, 7), (100, 0)]), "padded");
     let (_dir, path) = temp_file("a.index");
-    assert!(!OffsetIndex::sealed(path.clone(), 100).is_sane(&OsFileSystem, 100).unwrap(), "missing");
+    assert!(
+        !OffsetIndex::sealed(path.clone(), 100)
+            .is_sane(&OsFileSystem, 100)
+            .unwrap(),
+        "missing"
+    );
     std::fs::write(&path, [0; 9]).unwrap();
-    assert!(!OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap(), "partial");
+    assert!(
+        !OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap(),
+        "partial"
+    );
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::config::LogConfig;
 use super::format::{INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
-use super::header_scan::HeaderScan;
+use super::header_scan::{HeaderScan, believed};
 use crate::error::{Error, Result};
 use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{File, FileSystem, OpenMode};
@@ -67,7 +67,9 @@ impl Segment {
     /// Makes the file of an empty segment: one system call. A leftover of that name is cut to nothing.
     pub fn create(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
-        let file = fs.open(&path, OpenMode::Create).map_err(|error| Error::io("create", &path, error))?;
+        let file = fs
+            .open(&path, OpenMode::Create)
+            .map_err(|error| Error::io("create", &path, error))?;
         Ok(Self {
             base_offset,
             log: Arc::new(SegmentFile { file, path }),
@@ -78,14 +80,19 @@ impl Segment {
             created_ms: now_ms,
             rolling_timestamp: None,
             bytes_since_index_entry: 0,
-            max_timestamp: OnceLock::from(TimestampOffset { timestamp: -1, offset: base_offset }),
+            max_timestamp: OnceLock::from(TimestampOffset {
+                timestamp: -1,
+                offset: base_offset,
+            }),
         })
     }
 
     /// Opens an existing segment as sealed; its size is the file's.
     pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
-        let file = fs.open(&path, OpenMode::ReadWrite).map_err(|error| Error::io("open", &path, error))?;
+        let file = fs
+            .open(&path, OpenMode::ReadWrite)
+            .map_err(|error| Error::io("open", &path, error))?;
         let size = file.len().map_err(|error| Error::io("stat", &path, error))?;
         Ok(Self {
             base_offset,
@@ -121,6 +128,16 @@ impl Segment {
         HeaderScan::new(&*self.log.file, &self.log.path, position, self.size)
     }
 
+    /// Where to start scanning for `offset`.
+    pub fn start_for(&self, fs: &dyn FileSystem, offset: i64) -> Result<u64> {
+        believed(
+            &*self.log.file,
+            &self.log.path,
+            self.offset_index.lookup(fs, offset)?,
+            self.size,
+        )
+    }
+
     /// Writes whole batches that are known to fit, in one write, and notes them with [`Self::note`]. On an error
     /// nothing is noted; `Err((error, true))` says that the file could not be cut back and must not be written again.
     pub fn append(&mut self, bytes: &[u8]) -> Result<u64, (Error, bool)> {
@@ -141,7 +158,10 @@ impl Segment {
         }
         let so_far = self.max_timestamp.get().map_or(-1, |so_far| so_far.timestamp);
         if header.max_timestamp > so_far {
-            self.max_timestamp = OnceLock::from(TimestampOffset { timestamp: header.max_timestamp, offset: last_offset });
+            self.max_timestamp = OnceLock::from(TimestampOffset {
+                timestamp: header.max_timestamp,
+                offset: last_offset,
+            });
         }
         if self.bytes_since_index_entry > u64::from(index_interval_bytes) {
             self.offset_index.append(last_offset, position as u32);
@@ -170,13 +190,11 @@ impl Segment {
 
     /// Greatest timestamp and the last offset of its batch; timestamp -1 without any.
     pub fn max_timestamp(&self, fs: &dyn FileSystem) -> Result<TimestampOffset> {
-        match self.max_timestamp.get() {
-            Some(max) => Ok(*max),
-            None => {
-                let last = self.time_index.last_entry(fs)?;
-                Ok(*self.max_timestamp.get_or_init(|| last))
-            }
+        if let Some(max) = self.max_timestamp.get() {
+            return Ok(*max);
         }
+        let last = self.time_index.last_entry(fs)?;
+        Ok(*self.max_timestamp.get_or_init(|| last))
     }
 
     /// Notes the greatest timestamp that the time index's file names.
@@ -190,7 +208,9 @@ impl Segment {
         if max >= 0 {
             return Ok(max);
         }
-        let metadata = fs.metadata(&self.log.path).map_err(|error| Error::io("stat", &self.log.path, error))?;
+        let metadata = fs
+            .metadata(&self.log.path)
+            .map_err(|error| Error::io("stat", &self.log.path, error))?;
         Ok(metadata.modified_ms)
     }
 
@@ -251,15 +271,27 @@ impl Segment {
         self.offset_index = OffsetIndex::new(offset_path, base_offset);
         self.time_index = TimeIndex::new(time_path, base_offset);
         self.txn_index = TransactionIndex::new(txn_path);
+        self.begin_notes();
+    }
+
+    /// Forgets sizes and times, before every batch is noted again.
+    pub(super) fn begin_notes(&mut self) {
+        let base_offset = self.base_offset;
         self.size = 0;
         self.bytes_since_index_entry = 0;
         self.rolling_timestamp = None;
-        self.max_timestamp = OnceLock::from(TimestampOffset { timestamp: -1, offset: base_offset });
+        self.max_timestamp = OnceLock::from(TimestampOffset {
+            timestamp: -1,
+            offset: base_offset,
+        });
     }
 
     /// Cuts the file to `size` bytes of whole batches. Indexes are the caller's.
     pub(super) fn cut(&mut self, size: u64) -> Result<()> {
-        self.log.file.set_len(size).map_err(|error| Error::io("truncate", &self.log.path, error))?;
+        self.log
+            .file
+            .set_len(size)
+            .map_err(|error| Error::io("truncate", &self.log.path, error))?;
         self.size = size;
         Ok(())
     }
@@ -268,8 +300,7 @@ impl Segment {
     /// `offset`, or the first one of the batch that holds it.
     pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
         let (mut end, mut end_offset) = (0, offset);
-        let from = self.offset_index.lookup(fs, offset.saturating_sub(1))?;
-        let mut scan = self.scan(u64::from(from.position));
+        let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() >= offset {
                 end_offset = offset.min(header.base_offset);
@@ -293,11 +324,21 @@ impl Segment {
     /// The greatest timestamp of an active segment: that of its last time index entry or of a batch after it.
     pub(super) fn load_max_timestamp(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let mut max = self.time_index.last_entry(fs)?;
-        let from = self.offset_index.lookup(fs, if max.timestamp < 0 { self.base_offset } else { max.offset })?;
-        let mut scan = self.scan(u64::from(from.position));
+        let from = self.start_for(
+            fs,
+            if max.timestamp < 0 {
+                self.base_offset
+            } else {
+                max.offset
+            },
+        )?;
+        let mut scan = self.scan(from);
         while let Some((_, header)) = scan.next_header()? {
             if header.max_timestamp > max.timestamp {
-                max = TimestampOffset { timestamp: header.max_timestamp, offset: header.last_offset() };
+                max = TimestampOffset {
+                    timestamp: header.max_timestamp,
+                    offset: header.last_offset(),
+                };
             }
         }
         self.max_timestamp = OnceLock::from(max);
@@ -306,6 +347,7 @@ impl Segment {
 
     /// Paths of everything that belongs to it, whether it exists or not; the `.log` first.
     pub fn paths(dir: &Path, base_offset: i64) -> [PathBuf; 4] {
-        [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX].map(|suffix| file_path(dir, base_offset, suffix))
+        [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX]
+            .map(|suffix| file_path(dir, base_offset, suffix))
     }
 }
