@@ -1,4 +1,8 @@
 //! Each codec both ways on JSON-like records beside its limit, a copy of the inflated bytes. Rates in inflated bytes/s.
+#![expect(
+    clippy::expect_used,
+    reason = "a bench of its own good input stops at the first surprise"
+)]
 
 use std::hint::black_box;
 

@@ -12,7 +12,7 @@ fn crc(c: &mut Criterion) {
         let mut copy = vec![0u8; size];
         group.throughput(Throughput::Bytes(size as u64));
         group.bench_function(BenchmarkId::new("crc32c", format!("{size}_bytes")), |b| {
-            b.iter(|| crc32c(black_box(&bytes)))
+            b.iter(|| crc32c(black_box(&bytes)));
         });
         group.bench_function(BenchmarkId::new("limit_memcpy", format!("{size}_bytes")), |b| {
             b.iter(|| black_box(&mut copy).copy_from_slice(black_box(&bytes)));

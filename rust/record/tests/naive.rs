@@ -28,7 +28,7 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     for byte in bytes {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
-            crc = if crc % 2 == 1 { crc / 2 ^ 0x82f6_3b78 } else { crc / 2 };
+            crc = if crc % 2 == 1 { (crc / 2) ^ 0x82f6_3b78 } else { crc / 2 };
         }
     }
     !crc

@@ -326,7 +326,9 @@ fn the_topics_codec_replaces_the_producers() {
     }
 }
 
-fn values(batch: &Batch<'_>) -> Vec<(i64, Option<Vec<u8>>, Option<Vec<u8>>)> {
+type Value = (i64, Option<Vec<u8>>, Option<Vec<u8>>);
+
+fn values(batch: &Batch<'_>) -> Vec<Value> {
     let mut scratch = Vec::new();
     let records = batch.records(&mut scratch, 1 << 20).unwrap().map(Result::unwrap);
     records
