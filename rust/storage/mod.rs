@@ -19,3 +19,6 @@ pub use leader_epochs::EpochCache;
 pub use producer_state::{ProducerState, ProducerStateConfig};
 pub use topic_partition::TopicPartition;
 pub use uuid::Uuid;
+
+#[cfg(test)]
+pub(crate) mod test_fixtures;
