@@ -16,6 +16,11 @@
 //! | (j) a record without key for a compacted topic | `INVALID_RECORD`, listed |
 //! | (k) a timestamp out of range, or `LogAppendTime` set by the producer | `INVALID_TIMESTAMP`, listed |
 //!
+//! Where Kafka and this differ, on purpose: a record of a compressed batch whose length belies its fields is refused (Kafka skips
+//! over it, and consumers choke on it); inner offsets with gaps are numbered anew (Kafka means to, but stumbles with
+//! `UNKNOWN_SERVER_ERROR` when the codec stays); a batch length near `i32::MAX` and a varint of six bytes are `INVALID_RECORD` (Kafka:
+//! `UNKNOWN_SERVER_ERROR`); a payload that inflates beyond the limit is `MESSAGE_TOO_LARGE` (Kafka has no limit).
+//!
 //! The records of an uncompressed batch are always walked; no allocation, no copy. A compressed one is inflated only when the
 //! rules need what is inside.
 
