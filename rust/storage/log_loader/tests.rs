@@ -27,6 +27,7 @@ fn log_dir(names: &[&str]) -> (tempfile::TempDir, LogDir) {
 }
 
 /// The "log" of these tests is its own name.
+#[expect(clippy::unnecessary_wraps, reason = "it stands for a function that may fail")]
 fn name_of(request: &LoadRequest) -> Result<String> {
     Ok(request.partition.to_string())
 }
