@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Broker;
@@ -19,7 +19,28 @@ use crate::storage::log_dir::{Checkpoint, Identity};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::topic_partition::DirKind;
-use crate::storage::{LoadArgs, Log, LogConfig, TopicPartition, Uuid};
+use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
+
+/// How far the start has come; read by other threads while it runs.
+#[derive(Debug, Default)]
+pub struct StartProgress {
+    load: LoadProgress,
+    recovery: RecoveryProgress,
+}
+
+impl StartProgress {
+    /// (logs opened, logs found, segments checked, segments to check).
+    pub fn counts(&self) -> (u64, u64, u64, u64) {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (load, recovery) = (&self.load, &self.recovery);
+        (
+            get(&load.logs_loaded),
+            get(&load.logs),
+            get(&recovery.segments_checked),
+            get(&recovery.segments_to_check),
+        )
+    }
+}
 
 /// A log that is hosted: what the control plane compares with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +69,7 @@ impl Broker {
         &self,
         paths: &[PathBuf],
         configs: &HashMap<String, Arc<LogConfig>>,
-        progress: &LoadProgress,
+        progress: &StartProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
         let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
         let identity = Identity {
@@ -71,11 +92,11 @@ impl Broker {
             self.open_log(
                 request,
                 configs.get(&*request.partition.topic).unwrap_or(&default),
-                progress,
+                &progress.recovery,
             )
         };
         let threads = self.options().recovery_threads_per_data_dir;
-        let loaded = load_all(&opened.online, threads, &open, progress)?;
+        let loaded = load_all(&opened.online, threads, &open, &progress.load)?;
         for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
             for warning in &report.warnings {
                 self.log(warning);
@@ -96,19 +117,19 @@ impl Broker {
         Ok(outcome)
     }
 
-    fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &LoadProgress) -> Result<Log> {
+    fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &RecoveryProgress) -> Result<Log> {
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
-            is_clean: request.is_clean,
-            progress: Some(progress),
+            clean_shutdown: request.is_clean,
+            progress,
         };
         Log::open(
             &self.context,
             &request.path,
             request.partition.clone(),
             Arc::clone(config),
-            &args,
+            args,
         )
     }
 
@@ -245,16 +266,14 @@ impl Broker {
         let mut first_error = None;
         for partition in self.registry.remove(topic, indexes) {
             partition.set_lease(None);
-            let tp = TopicPartition::new(Arc::clone(partition.topic()), partition.index());
-            let to = partition.log_dir().join(tp.dir_name(kind, Uuid::random()));
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
-            match log.rename_and_close(&to) {
-                Ok(()) if kind == DirKind::Deleted => {
+            match log.rename_away(kind) {
+                Ok(to) if kind == DirKind::Deleted => {
                     let fs = Arc::clone(&self.context.fs);
                     self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[to])));
                 }
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(error) => {
                     drop(log);
                     self.storage_failed(&partition, &error);
@@ -309,15 +328,5 @@ impl Broker {
             }
         }
         broken.into_values().next().map_or(Ok(()), Err)
-    }
-
-    /// How far the recovery at start has come: (logs done, logs, segments done, segments).
-    pub fn progress_of(progress: &LoadProgress) -> (u64, u64, u64, u64) {
-        (
-            progress.logs_loaded.load(Ordering::Relaxed),
-            progress.logs.load(Ordering::Relaxed),
-            progress.segments_recovered.load(Ordering::Relaxed),
-            progress.segments_to_recover.load(Ordering::Relaxed),
-        )
     }
 }

@@ -94,7 +94,7 @@ impl Broker {
     /// Flushes logs whose oldest unflushed record is older than `flush.ms`; returns how many.
     pub fn flush_due(&self) -> usize {
         let now_ms = self.context.clock.now_ms();
-        let due = |p: &Arc<Partition>| p.log().is_flush_due(now_ms);
+        let due = |p: &Arc<Partition>| p.is_flush_due(now_ms);
         let due: Vec<_> = self.all_partitions().into_iter().filter(due).collect();
         for partition in &due {
             self.flusher.enqueue(partition);
@@ -107,7 +107,12 @@ impl Broker {
         let now_ms = self.context.clock.now_ms();
         self.all_partitions()
             .iter()
-            .map(|p| p.log().expire_producers(now_ms))
+            .map(|p| {
+                let mut log = p.log();
+                let before = log.producers().producer_id_count();
+                log.producers_mut().remove_expired(now_ms);
+                before - log.producers().producer_id_count()
+            })
             .sum()
     }
 
@@ -185,9 +190,10 @@ impl Broker {
             return Ok((records, end));
         }
         let plan = partition.log().plan_read(start, end)?;
-        let Some(slice) = plan.resolve(max_bytes, true)? else {
+        let slice = plan.resolve(max_bytes, true)?;
+        if slice.len == 0 {
             return Ok((records, end));
-        };
+        }
         let mut bytes = vec![0; slice.len];
         slice
             .file
@@ -227,7 +233,7 @@ fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec
         };
         let is_told = match checkpoint {
             // As Kafka: only where the log does not start at its first segment's base offset.
-            Checkpoint::LogStart => offset > p.log().first_segment_base_offset(),
+            Checkpoint::LogStart => p.log().segments().next().is_some_and(|(base, ..)| offset > base),
             _ => true,
         };
         is_told.then(|| (TopicPartition::new(Arc::clone(p.topic()), p.index()), offset))

@@ -95,14 +95,15 @@ pub struct Awaited {
     pub high_watermark: Option<i64>,
     /// This much must be on disk (`flush.messages`).
     pub flushed: Option<i64>,
+    /// A flush should begin: for the above, or since a segment was sealed.
+    pub wants_flush: bool,
 }
 
 impl Awaited {
-    /// The local append was all.
-    pub const NOTHING: Self = Self {
-        high_watermark: None,
-        flushed: None,
-    };
+    /// Whether the local append was all.
+    pub fn is_nothing(self) -> bool {
+        self.high_watermark.is_none() && self.flushed.is_none()
+    }
 }
 
 /// See the module.
@@ -118,6 +119,10 @@ pub struct Partition {
     waiters: Waiters,
     is_offline: AtomicBool,
     is_flush_queued: AtomicBool,
+    /// Flush jobs of one log run one after the other.
+    flushing: Mutex<()>,
+    /// When the oldest unflushed batch was appended, ms; 0 for none.
+    unflushed_since_ms: AtomicI64,
 }
 
 impl Partition {
@@ -146,8 +151,10 @@ impl Partition {
             waiters: Waiters::default(),
             is_offline: AtomicBool::new(false),
             is_flush_queued: AtomicBool::new(false),
+            flushing: Mutex::new(()),
+            unflushed_since_ms: AtomicI64::new(0),
         };
-        partition.publish_offsets(&mut partition.log.lock());
+        partition.publish_offsets(&partition.log.lock());
         partition
     }
 
@@ -211,8 +218,11 @@ impl Partition {
     pub fn set_lease(&self, lease: Option<Lease>) {
         {
             let mut log = self.log.lock();
+            if let Some(lease) = lease.as_ref().filter(|l| l.leader == self.node_id) {
+                log.begin_epoch(lease.leader_epoch);
+            }
             self.lease.store(lease.map(Arc::new));
-            self.publish_offsets(&mut log);
+            self.publish_offsets(&log);
         }
         self.wake_everyone();
     }
@@ -285,14 +295,22 @@ impl Partition {
             )
             .into());
         }
+        let segments = log.segment_count();
         let appended = log.append_as_leader(batch, lease.leader_epoch, origin, now_ms)?;
-        self.publish_offsets(&mut log);
+        let has_rolled = log.segment_count() != segments;
+        self.publish_offsets(&log);
         drop(log);
+        if self.unflushed_since_ms.load(Ordering::Relaxed) == 0 {
+            self.unflushed_since_ms.store(now_ms, Ordering::Relaxed);
+        }
         self.waiters.wake_all(WaitKind::Fetch);
         let next = appended.last_offset + 1;
+        let high_watermark = acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next;
+        let flushed = appended.needs_flush && self.offsets.flushed.load(Ordering::Acquire) < next;
         let awaited = Awaited {
-            high_watermark: (acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next).then_some(next),
-            flushed: (appended.needs_flush && self.offsets.flushed.load(Ordering::Acquire) < next).then_some(next),
+            high_watermark: high_watermark.then_some(next),
+            flushed: flushed.then_some(next),
+            wants_flush: flushed || has_rolled,
         };
         Ok((appended, awaited))
     }
@@ -304,15 +322,23 @@ impl Partition {
 
     /// Brings everything appended so far to disk; appends go on meanwhile. A failure poisons the log.
     pub fn flush(&self) -> Result<()> {
+        let _one_at_a_time = self.flushing.lock();
         self.is_flush_queued.store(false, Ordering::Release);
-        let job = self.log.lock().begin_flush()?;
+        self.unflushed_since_ms.store(0, Ordering::Relaxed);
+        let job = self.log.lock().begin_flush();
         let flushed = job.run();
-        let completed = self.log.lock().complete_flush(flushed);
-        if completed.is_ok() {
-            self.publish_offsets(&mut self.log.lock());
-            self.waiters.wake_all(WaitKind::Produce);
-        }
-        completed
+        let mut log = self.log.lock();
+        log.complete_flush(flushed)?;
+        self.publish_offsets(&log);
+        drop(log);
+        self.waiters.wake_all(WaitKind::Produce);
+        Ok(())
+    }
+
+    /// Whether something has been unflushed for longer than `flush.ms`.
+    pub fn is_flush_due(&self, now_ms: i64) -> bool {
+        let since = self.unflushed_since_ms.load(Ordering::Relaxed);
+        since > 0 && now_ms.saturating_sub(since) >= self.log.lock().config().flush_ms
     }
 
     /// Whether a produce has all that it waited for; an error when it never will.
@@ -338,7 +364,7 @@ impl Partition {
     }
 
     /// Recomputes what readers see from the log and the lease; the log is locked by the caller.
-    fn publish_offsets(&self, log: &mut Log) {
+    fn publish_offsets(&self, log: &Log) {
         let end = log.log_end_offset();
         let start = log.log_start_offset();
         let mut high_watermark = self.offsets.high_watermark.load(Ordering::Relaxed).clamp(start, end);
@@ -358,7 +384,7 @@ impl Partition {
 
     /// Publishes what a housekeeping call changed in the log, and calls those who wait.
     pub fn refresh(&self) {
-        self.publish_offsets(&mut self.log.lock());
+        self.publish_offsets(&self.log.lock());
         self.wake_everyone();
     }
 
@@ -407,7 +433,7 @@ impl Partition {
         if request.isolation == Isolation::ReadCommitted {
             result.aborted = Some(self.log.lock().aborted_transactions(request.offset, bound)?);
         }
-        result.slice = slice;
+        result.slice = (slice.len > 0).then_some(slice);
         Ok(result)
     }
 
@@ -435,13 +461,14 @@ impl Partition {
         let plan = {
             let log = self.log.lock();
             if target == timestamp::MAX {
-                log.plan_max_timestamp()
+                log.max_timestamp()?
             } else {
-                log.plan_timestamp(target)
+                log.lookup_timestamp(target)?
             }
         };
         let found = plan.resolve()?;
-        Ok(found.filter(|(_, offset, _)| *offset < self.bound(isolation)))
+        let found = found.filter(|f| f.offset < self.bound(isolation));
+        Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
     }
 
     /// The end of a leader epoch in this log: (epoch, end offset), both -1 when it is not known (KIP-101, KIP-279).

@@ -12,12 +12,9 @@ use super::partition::{Awaited, Partition};
 use super::registry::Topic;
 use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
-use crate::record::{BatchHeader, Codec, Origin};
+use crate::record::{BatchHeader, Origin, Rejection, single_batch};
 use crate::storage::AppendError;
 use crate::wire::{NodeEndpoint, ProduceRequest, ProduceResult, TopicKey, WireError, encode_produce_response};
-
-/// The first Produce version that may carry zstd (KIP-110).
-const ZSTD_FROM: i16 = 7;
 
 /// Who asks, as far as answers depend on it.
 #[derive(Debug, Clone, Copy)]
@@ -125,12 +122,12 @@ fn append_all(
             (Some(refused), ..) => refused,
             (None, Some(partition), Some(batch)) => match check_batch(version, &scratch.request, batch) {
                 Err(refused) => refused,
-                Ok(()) => match partition.append(batch, scratch.request.acks, Origin::Client, now_ms) {
+                Ok(size) => match partition.append(&mut batch[..size], scratch.request.acks, Origin::Client, now_ms) {
                     Ok((appended, awaited)) => {
-                        if appended.rolled || awaited.flushed.is_some() {
+                        if awaited.wants_flush {
                             broker.flusher.enqueue(partition);
                         }
-                        if awaited != Awaited::NOTHING {
+                        if !awaited.is_nothing() {
                             waits.push(Wait {
                                 at,
                                 partition: Arc::clone(partition),
@@ -185,58 +182,37 @@ fn check_request(
     None
 }
 
-/// Exactly one v2 batch a partition, and what depends on the request's version (the rest is `record::validate`).
-fn check_batch(version: i16, request: &ProduceRequest, batch: &[u8]) -> Result<(), ProduceResult> {
-    let refuse = |code, message: &str| Err(ProduceResult::refused(code, Some(message.to_owned())));
-    let Some(&magic) = batch.get(16) else {
-        return refuse(ErrorCode::INVALID_RECORD, "the partition has no record batch");
-    };
-    if magic != 2 {
-        return refuse(
-            ErrorCode::INVALID_RECORD,
-            "Produce requests from version 3 on carry record batches of magic 2 only",
-        );
-    }
-    let Ok(header) = BatchHeader::parse(batch) else {
-        return refuse(
-            ErrorCode::CORRUPT_MESSAGE,
-            "the record batch is shorter than its header says",
-        );
-    };
-    if header.size_bytes() < batch.len() {
-        return refuse(
-            ErrorCode::INVALID_RECORD,
-            "a Produce request carries exactly one record batch for each partition",
-        );
-    }
-    if version < ZSTD_FROM && matches!(header.codec(), Ok(Codec::Zstd)) {
-        return refuse(
-            ErrorCode::UNSUPPORTED_COMPRESSION_TYPE,
-            "zstd needs Produce version 7 or later",
-        );
-    }
-    if header.is_transactional() {
-        return match request.transactional_id {
-            None => refuse(
+/// Exactly one v2 batch a partition, and what depends on the request (the rest is `record::validate`). Returns its size.
+fn check_batch(version: i16, request: &ProduceRequest, records: &[u8]) -> Result<usize, ProduceResult> {
+    let size = single_batch(records, version).map_err(rejected)?;
+    let is_transactional = BatchHeader::parse(records).is_ok_and(|header| header.is_transactional());
+    if is_transactional {
+        let (code, message) = match request.transactional_id {
+            None => (
                 ErrorCode::INVALID_REQUEST,
                 "a transactional batch needs a transactional id in its request",
             ),
-            Some(_) => refuse(
+            Some(_) => (
                 ErrorCode::INVALID_TXN_STATE,
                 "the partition is not part of an ongoing transaction",
             ),
         };
+        return Err(ProduceResult::refused(code, Some(message.to_owned())));
     }
-    Ok(())
+    Ok(size)
+}
+
+fn rejected(rejection: Rejection) -> ProduceResult {
+    ProduceResult {
+        record_errors: rejection.record_errors,
+        ..ProduceResult::refused(rejection.code, Some(rejection.message))
+    }
 }
 
 fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> ProduceResult {
     match error {
-        AppendError::Rejected(rejection) => ProduceResult {
-            record_errors: rejection.record_errors,
-            ..ProduceResult::refused(rejection.code, Some(rejection.message))
-        },
-        AppendError::Failed(error) => {
+        AppendError::Rejected(rejection) => rejected(rejection),
+        AppendError::Storage(error) => {
             let code = error.code();
             if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
                 broker.fail_log_dir(partition.log_dir(), &error.to_string());

@@ -80,7 +80,7 @@ impl Engine {
         match self.try_append(topic, index, batch, acks, now_ms) {
             Ok((partition, done, awaited)) => {
                 let done = AppendDone { token, ..done };
-                if awaited != Awaited::NOTHING {
+                if !awaited.is_nothing() {
                     if let Some(server) = &*self.server.read() {
                         let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
                         return server.park_append(Box::new(ParkedAppend {
@@ -118,12 +118,12 @@ impl Engine {
             .append(batch, acks, Origin::Coordinator, now_ms)
             .map_err(|e| match e {
                 AppendError::Rejected(r) => Error::rejected(r.code, r.message),
-                AppendError::Failed(e) => {
+                AppendError::Storage(e) => {
                     self.broker.storage_failed(&partition, &e);
                     e
                 }
             })?;
-        if appended.rolled || awaited.flushed.is_some() {
+        if awaited.wants_flush {
             self.broker.flusher.enqueue(&partition);
         }
         let done = AppendDone {

@@ -165,10 +165,6 @@ impl Operations {
         self.requests.keys().chain(self.appends.keys()).copied().collect()
     }
 
-    /// How many requests are parked.
-    pub fn len(&self) -> usize {
-        self.requests.len()
-    }
 }
 
 #[cfg(test)]

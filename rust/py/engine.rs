@@ -12,12 +12,11 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{Broker, BrokerRow, Options, PartitionRow, TopicRow};
+use crate::broker::{Broker, BrokerRow, Options, PartitionRow, StartProgress, TopicRow};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
 use crate::storage::LogContext;
 use crate::storage::log_dir::Checkpoint;
-use crate::storage::log_loader::LoadProgress;
 use crate::wire::{ApiRange, ApiTable};
 
 /// (partition, leader or -1, leader epoch, replicas, in-sync replicas).
@@ -36,7 +35,7 @@ type LogDirTuple = (String, i16, i64, i64, Vec<(String, i32, u64, i64, bool)>);
 pub struct PyEngine {
     engine: Engine,
     log_dirs: Vec<PathBuf>,
-    progress: Arc<LoadProgress>,
+    progress: Arc<StartProgress>,
     next_token: AtomicU64,
 }
 
@@ -81,7 +80,7 @@ impl PyEngine {
     }
 
     fn recovery_progress(&self) -> (u64, u64, u64, u64) {
-        Broker::progress_of(&self.progress)
+        self.progress.counts()
     }
 
     fn cluster_id(&self) -> String {

@@ -309,7 +309,12 @@ impl Log {
     /// Renames the directory to `<topic>-<partition>.<unique>-delete` and closes the log without syncing it; the loader
     /// or the caller removes the directory later. Gives the new path. Open files stay readable until dropped.
     pub fn rename_to_delete(&mut self) -> Result<PathBuf> {
-        let name = self.topic_partition.dir_name(DirKind::Deleted, Uuid::random());
+        self.rename_away(DirKind::Deleted)
+    }
+
+    /// Takes the directory out of use under another role, and returns its new path. Nothing may follow.
+    pub fn rename_away(&mut self, kind: DirKind) -> Result<PathBuf> {
+        let name = self.topic_partition.dir_name(kind, Uuid::random());
         let to = self.dir.with_file_name(name);
         let rename = self.context.fs.rename(&self.dir, &to);
         rename.map_err(|error| Error::io("rename", &self.dir, error))?;
