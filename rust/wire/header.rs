@@ -1,15 +1,14 @@
 //! Request and response headers.
 //!
 //! ```text
-//! request  := api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [tags]   (tags: header v2, flexible)
-//! response := correlation_id:i32 [tags]                                                          (tags: header v1, flexible)
+//! request  := api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string (v2, flexible: tags)
+//! response := correlation_id:i32 (v1, flexible: tags)
 //! ```
-//! `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client reads
-//! them before it knows what the broker speaks.
+//! `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client
+//! reads them before it knows what the broker speaks.
 
 use super::error::WireError;
 use super::reader::Reader;
-use super::topic::text;
 
 /// The header of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,17 +26,16 @@ pub struct RequestHeader<'a> {
 }
 
 impl<'a> RequestHeader<'a> {
-    /// Parses the header at the start of a frame (without its length prefix). `flexible(api_key, api_version)` tells whether
-    /// that version has tagged fields; it is asked before the rest is read, also for unknown keys.
+    /// Parses the header at the start of a frame (without its length prefix). `flexible(api_key, api_version)` tells
+    /// whether that version has tagged fields; it is asked before the rest is read, also for unknown keys.
     pub fn parse(frame: &'a [u8], flexible: impl Fn(i16, i16) -> bool) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame, false);
-        let api_key = reader.i16()?;
-        let api_version = reader.i16()?;
-        let correlation_id = reader.i32()?;
-        let client_id = reader.nullable_string()?;
+        let [k0, k1, v0, v1, correlation_id @ ..] = reader.array::<8>()?;
+        let (api_key, api_version) = (i16::from_be_bytes([k0, k1]), i16::from_be_bytes([v0, v1]));
+        let correlation_id = i32::from_be_bytes(correlation_id);
+        let client_id = reader.nullable_str()?;
         reader.set_flexible(flexible(api_key, api_version));
         reader.skip_tags()?;
-        let client_id = client_id.as_ref().and_then(|range| text(frame, range));
         Ok(Self {
             api_key,
             api_version,

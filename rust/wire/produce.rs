@@ -131,8 +131,8 @@ impl ProduceRequest {
     }
 }
 
-/// Appends a response body. `body` and `request` are what [`ProduceRequest::decode`] was given and made; `results` has one
-/// entry for each of its partitions, in order.
+/// Appends a response body. `body` and `request` are what [`ProduceRequest::decode`] was given and made; `results` has
+/// one entry for each of its partitions, in order.
 pub fn encode_produce_response(
     out: &mut Vec<u8>,
     version: i16,
@@ -171,13 +171,18 @@ fn write_topic(w: &mut Writer<'_>, body: &[u8], topic: &TopicKey) {
 
 #[inline]
 fn write_partition(w: &mut Writer<'_>, version: i16, index: i32, result: &ProduceResult) {
-    w.i32(index);
-    w.i16(result.error.0);
-    w.i64(result.base_offset);
-    w.i64(result.log_append_time_ms);
-    if version >= LOG_START_FROM {
-        w.i64(result.log_start_offset);
-    }
+    // One copy for the fields of fixed width instead of one for each.
+    let mut fixed = [0; 30];
+    fixed[..4].copy_from_slice(&index.to_be_bytes());
+    fixed[4..6].copy_from_slice(&result.error.0.to_be_bytes());
+    fixed[6..14].copy_from_slice(&result.base_offset.to_be_bytes());
+    fixed[14..22].copy_from_slice(&result.log_append_time_ms.to_be_bytes());
+    fixed[22..].copy_from_slice(&result.log_start_offset.to_be_bytes());
+    w.raw(if version >= LOG_START_FROM {
+        &fixed
+    } else {
+        &fixed[..22]
+    });
     if version >= RECORD_ERRORS_FROM {
         w.length(Some(result.record_errors.len()));
         for (batch_index, message) in &result.record_errors {

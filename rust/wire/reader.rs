@@ -1,7 +1,7 @@
 //! A cursor over a request's bytes: every read is checked against what remains, nothing is copied, nothing allocated.
 //!
-//! One reader serves both encodings of the protocol: `flexible` (KIP-482) has varint lengths and tagged fields, the older
-//! has int16/int32 lengths. Ranges that it returns are positions in the slice given to [`Reader::new`].
+//! One reader serves both encodings of the protocol: `flexible` (KIP-482) has varint lengths and tagged fields, the
+//! older has int16/int32 lengths. Ranges that it returns are positions in the slice given to [`Reader::new`].
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use super::topic::{TopicId, TopicKey};
 
 /// Kafka's limit of a string's length in bytes.
 pub const MAX_STRING_BYTES: usize = i16::MAX as usize;
-/// The most elements of one kind that a data-plane request may carry: bounds memory, since a decoded partition is larger
-/// than its few bytes on the wire. Five times the partitions that Kafka recommends for a whole cluster.
+/// The most elements of one kind that a data-plane request may carry: bounds memory, since a decoded partition is
+/// larger than its few bytes on the wire. Five times the partitions that Kafka recommends for a whole cluster.
 pub const MAX_ELEMENTS: usize = 1 << 20;
 
 type Result<T> = std::result::Result<T, WireError>;
@@ -61,6 +61,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `length` bytes as a range of the slice.
+    #[inline]
     pub fn take(&mut self, length: usize) -> Result<Range<usize>> {
         if length > self.remaining() {
             return Err(WireError::Truncated);
@@ -169,6 +170,13 @@ impl<'a> Reader<'a> {
     /// A nullable string; its range holds valid UTF-8 of at most 32767 bytes.
     #[inline]
     pub fn nullable_string(&mut self) -> Result<Option<Range<usize>>> {
+        let text = self.nullable_str()?;
+        Ok(text.map(|text| self.at - text.len()..self.at))
+    }
+
+    /// A nullable string itself instead of where it stands.
+    #[inline]
+    pub fn nullable_str(&mut self) -> Result<Option<&'a str>> {
         let length = if self.flexible {
             self.compact_length()?
         } else {
@@ -186,9 +194,8 @@ impl<'a> Reader<'a> {
         self.nullable_string()?.ok_or(WireError::UnexpectedNull)
     }
 
-    /// `length` bytes that must be UTF-8.
     #[inline]
-    pub fn text(&mut self, length: usize) -> Result<Range<usize>> {
+    fn text(&mut self, length: usize) -> Result<&'a str> {
         if length > MAX_STRING_BYTES {
             return Err(if length > self.remaining() {
                 WireError::Truncated
@@ -197,11 +204,7 @@ impl<'a> Reader<'a> {
             });
         }
         let range = self.take(length)?;
-        let bytes = &self.bytes[range.clone()];
-        if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() {
-            return Ok(range);
-        }
-        Err(WireError::InvalidUtf8)
+        std::str::from_utf8(&self.bytes[range]).map_err(|_| WireError::InvalidUtf8)
     }
 
     /// Nullable bytes (records too).
@@ -218,8 +221,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The count of a nullable array whose elements take at least `min_element_bytes` each: what it returns fits the bytes
-    /// that remain.
+    /// The count of a nullable array whose elements take at least `min_element_bytes` each: what it returns fits the
+    /// bytes that remain.
     #[inline]
     pub fn nullable_count(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
         let count = if self.flexible {
@@ -255,9 +258,9 @@ impl<'a> Reader<'a> {
         self.tags(|_, _| Ok(false))
     }
 
-    /// Walks a tagged-field section; nothing in the older encoding. `known(tag, reader)` reads the content of a tag it knows
-    /// and returns true (the content must then have exactly its declared size), or returns false without reading, and it is
-    /// skipped.
+    /// Walks a tagged-field section; nothing in the older encoding. `known(tag, reader)` reads the content of a tag it
+    /// knows and returns true (the content must then have exactly its declared size), or returns false without reading,
+    /// and it is skipped.
     #[inline]
     pub fn tags(&mut self, known: impl FnMut(u32, &mut Reader<'a>) -> Result<bool>) -> Result<()> {
         if !self.flexible {

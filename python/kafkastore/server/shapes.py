@@ -10,14 +10,14 @@ What kio reads differently from its annotations, and what the programs say inste
 - A null array is taken for any array; here only when the array itself is annotated with ``None``.
 - A tagged field is never null on the wire, even if its annotation has ``None`` (its absence says that).
 - ``uuid`` is never null on the wire (zero is null), in arrays too.
-- A boolean of 2 and a duration of more than 999,999,999 days raise; the walk changes them to the nearest value it has.
+- A boolean of 2 and a duration of more than 2**63 microseconds raise; the walk changes them to the nearest value.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Final, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Final, Union, cast, get_args, get_origin
 
 if TYPE_CHECKING:
     from kio.static.protocol import Entity
@@ -46,7 +46,7 @@ _LENGTH_PREFIXED: Final = {"string": _STRING, "bytes": _BYTES, "records": _BYTES
 
 
 def program_for(entity_class: type[Entity]) -> bytes:
-    """The program of one request entity, for ``_core.register_shape``.
+    """Compile the program of one request entity, for ``_core.register_shape``.
 
     :param entity_class: a kio dataclass such as ``kio.schema.heartbeat.v4.request.HeartbeatRequest``.
     :raises TypeError: when the class has a field of a kind that no request of kio has today; the message names it.
@@ -66,7 +66,8 @@ def _struct(entity_class: type[Entity]) -> bytes:
         else:
             tagged[tag] = program
     if tagged and not flexible:
-        raise TypeError(f"{entity_class.__qualname__} has tagged fields but is not flexible")
+        msg = f"{entity_class.__qualname__} has tagged fields but is not flexible"
+        raise TypeError(msg)
     parts = [bytes([flexible, len(fields)]), *fields]
     if flexible:
         parts.append(bytes([len(tagged)]))
@@ -86,7 +87,7 @@ def _field(field: dataclasses.Field[object], *, flexible: bool, is_tagged: bool)
 
 def _element(field: dataclasses.Field[object], annotation: object, flags: int) -> bytes:
     if isinstance(annotation, type) and dataclasses.is_dataclass(annotation):
-        return bytes([_NULLABLE_STRUCT if flags & _NULLABLE else _STRUCT]) + _struct(annotation)
+        return bytes([_NULLABLE_STRUCT if flags & _NULLABLE else _STRUCT]) + _struct(cast("type[Entity]", annotation))
     kind = field.metadata.get("kafka_type")
     if kind == "bool":
         return bytes([_BOOL])
@@ -96,7 +97,8 @@ def _element(field: dataclasses.Field[object], annotation: object, flags: int) -
         return bytes([_LENGTH_PREFIXED[kind], flags])
     if kind in _WIDTHS:
         return bytes([_FIXED, _WIDTHS[kind]])
-    raise TypeError(f"field {field.name} has the unknown kafka_type {kind!r}")
+    msg = f"field {field.name} has the unknown kafka_type {kind!r}"
+    raise TypeError(msg)
 
 
 def _without_none(annotation: object) -> tuple[object, bool]:
@@ -104,5 +106,6 @@ def _without_none(annotation: object) -> tuple[object, bool]:
         return annotation, False
     inner = [arg for arg in get_args(annotation) if arg is not NoneType]
     if len(inner) != 1 or len(inner) == len(get_args(annotation)):
-        raise TypeError(f"{annotation!r} is a union of more than one type with None")
+        msg = f"{annotation!r} is a union of more than one type with None"
+        raise TypeError(msg)
     return inner[0], True

@@ -7,7 +7,8 @@
 //! partition := index:i32 error:i16 high_watermark:i64 last_stable_offset:i64 (v5+: log_start_offset:i64)
 //!              aborted:nullable [producer_id:i64 first_offset:i64 tags] (v11+: preferred_read_replica:i32)
 //!              records:nullable_bytes
-//!              tags(0 = diverging_epoch: epoch:i32 end_offset:i64 tags, 1 = current_leader: leader_id:i32 leader_epoch:i32 tags,
+//!              tags(0 = diverging_epoch: epoch:i32 end_offset:i64 tags,
+//!                   1 = current_leader: leader_id:i32 leader_epoch:i32 tags,
 //!                   2 = snapshot_id: end_offset:i64 epoch:i32 tags)
 //! ```
 //! Lengths are compact and tags are there from version 12 on.
@@ -75,7 +76,8 @@ impl FetchPartitionHead<'_> {
 }
 
 /// A response in the making. The order of calls is `begin`, for each topic `topic`, for each partition `partition`, its
-/// record bytes, `partition_end`, then `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
+/// record bytes, `partition_end`, then `topic_end`; at last `end`. The counts given must be the numbers of calls that
+/// follow.
 #[derive(Debug)]
 pub struct FetchResponseWriter<'a> {
     w: Writer<'a>,
@@ -123,13 +125,18 @@ impl<'a> FetchResponseWriter<'a> {
     #[inline]
     pub fn partition(&mut self, head: &FetchPartitionHead<'_>, records_len: Option<usize>) {
         let w = &mut self.w;
-        w.i32(head.index);
-        w.i16(head.error.0);
-        w.i64(head.high_watermark);
-        w.i64(head.last_stable_offset);
-        if self.version >= LOG_START_FROM {
-            w.i64(head.log_start_offset);
-        }
+        // One copy for the fields of fixed width instead of one for each.
+        let mut fixed = [0; 30];
+        fixed[..4].copy_from_slice(&head.index.to_be_bytes());
+        fixed[4..6].copy_from_slice(&head.error.0.to_be_bytes());
+        fixed[6..14].copy_from_slice(&head.high_watermark.to_be_bytes());
+        fixed[14..22].copy_from_slice(&head.last_stable_offset.to_be_bytes());
+        fixed[22..].copy_from_slice(&head.log_start_offset.to_be_bytes());
+        w.raw(if self.version >= LOG_START_FROM {
+            &fixed
+        } else {
+            &fixed[..22]
+        });
         w.length(head.aborted.map(<[_]>::len));
         for aborted in head.aborted.unwrap_or_default() {
             w.i64(aborted.producer_id);

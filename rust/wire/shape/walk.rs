@@ -1,8 +1,8 @@
 //! One walk over a body. It reads forward once; what must change is copied as late as possible:
 //!
-//! `out` holds the result of `body[..copied]`, and nothing was changed while `copied` is 0. An edit first copies what lies
-//! between `copied` and it. A tagged section or a tagged field whose inside changed gets its count or size rewritten in `out`
-//! after the fact, when `out` ends with it. The result is never longer than the body.
+//! `out` holds the result of `body[..copied]`, and nothing was changed while `copied` is 0. An edit first copies what
+//! lies between `copied` and it. A tagged section or a tagged field whose inside changed gets its count or size
+//! rewritten in `out` after the fact, when `out` ends with it. The result is never longer than the body.
 
 use std::borrow::Cow;
 use std::mem;
@@ -13,8 +13,8 @@ use super::super::reader::{MAX_ELEMENTS, Reader};
 use super::super::writer::Writer;
 use super::program::{Field, Flags, Struct};
 
-/// The most milliseconds that the decoder's durations hold: 999,999,999 days.
-pub const MAX_TIMEDELTA_MS: i64 = 86_399_999_913_600_000;
+/// The most milliseconds that the decoder's durations hold: it counts microseconds in 64 bits, some 292,000 years.
+pub const MAX_TIMEDELTA_MS: i64 = i64::MAX / 1000;
 /// The least.
 pub const MIN_TIMEDELTA_MS: i64 = -MAX_TIMEDELTA_MS;
 
