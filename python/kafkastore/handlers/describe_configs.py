@@ -1,9 +1,10 @@
 """DescribeConfigs (32): what a topic or a broker is configured with, from where, and what else would apply (KIP-226).
 
 Reads the broker's configuration and the metadata image; changes nothing. A value's source is the first of its synonyms:
-the topic's own setting, then this broker's run-time setting, the cluster-wide one, the file, the default. Synonyms of one
-source stand in the order in which the broker prefers the keys (``log.retention.ms`` before ``log.retention.hours``); those
-before the described key itself are left out, which is why a default that comes from another unit shows none.
+the topic's own setting, then this broker's run-time setting, the cluster-wide one, the file, the default. Synonyms of
+one source stand in the order in which the broker prefers the keys (``log.retention.ms`` before
+``log.retention.hours``); those before the described key itself are left out, which is why a default that comes from
+another unit shows none.
 
 One resource's error never fails the others, except a resource type that is no type at all, which fails every one.
 """
@@ -41,6 +42,9 @@ UNKNOWN_TYPE = 0
 CONFIG_TYPES = {
     "boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9,
 }  # fmt: skip
+CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
+"""A subscription's keys with their types and defaults (KIP-714)."""
+
 UNIT_GROUPS = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
@@ -52,8 +56,7 @@ UNIT_GROUPS = (
 
 async def handle(context: RequestContext, request: Any) -> Any:
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
-        error = InvalidRequestError()
-        return context.response(results=[_failed(context, resource, error) for resource in request.resources])
+        raise InvalidRequestError
     return context.response(results=[_result(context, request, resource) for resource in request.resources])
 
 
@@ -139,10 +142,24 @@ def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list
 
 
 def _client_metrics(context: RequestContext, request: Any, resource: Any) -> list[Any]:
-    del context, request
+    """Nothing is ever subscribed to, so a subscription of any name has the defaults."""
+    del request
     if not resource.resource_name:
         raise InvalidRequestError("Client metrics subscription name must not be empty")
-    return []
+    return [
+        context.entity(
+            "DescribeConfigsResourceResult",
+            name=name,
+            value=CLIENT_METRICS_DEFAULTS[name][1],
+            read_only=False,
+            config_source=SOURCE_DEFAULT,
+            is_sensitive=False,
+            synonyms=(),
+            config_type=CONFIG_TYPES[CLIENT_METRICS_DEFAULTS[name][0]],
+            documentation=None,
+        )
+        for name in _wanted(resource, CLIENT_METRICS_DEFAULTS)
+    ]
 
 
 def _group(context: RequestContext, request: Any, resource: Any) -> list[Any]:
