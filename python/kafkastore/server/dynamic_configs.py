@@ -7,10 +7,10 @@ may be changed at run time is for the handler to say (``ConfigKey.update_mode``)
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from kafkastore.config import TopicConfig, broker_keys, topic_defaults
+from kafkastore.metadata.nodes import decode_config, encode_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,17 +61,6 @@ class DynamicConfigs:
         defaults = topic_defaults(services.config)
         for topic in services.image.topics.values():
             services.engine.set_topic_config(topic.name, {**defaults, **topic.configs})
-
-
-def encode_config(overrides: Mapping[str, str]) -> bytes:
-    """A config node's data, as Kafka writes it under ``/config``."""
-    return json.dumps({"version": 1, "config": dict(overrides)}, separators=(",", ":")).encode()
-
-
-def decode_config(data: bytes) -> dict[str, str]:
-    """The overrides in a config node's data."""
-    found = json.loads(data).get("config", {}) if data else {}
-    return {str(name): str(value) for name, value in found.items()}
 
 
 def _decode(data: bytes | None) -> dict[str, str]:
