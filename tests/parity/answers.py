@@ -13,17 +13,19 @@ The broker must be fresh (no topics) and have ``node.id=1`` and ``num.partitions
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import enum
 import json
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from parity.cases import BROKER, BROKER_NAME, CASES, Case, TopicId
 from parity.raw_client import ConnectionClosedError, RawClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 LEFT_OUT = {"throttle_time", "cluster_id", "host", "port", "rack", "log_dir", "partition_size"}
 ONLY_WHETHER_SET = {"topic_id", "total_bytes", "usable_bytes", "documentation"}
@@ -51,7 +53,7 @@ def shared_form(value: Any, name: str = "") -> Any:
         return int(value.value)
     if isinstance(value, uuid.UUID):
         return str(value)
-    if isinstance(value, datetime.timedelta):
+    if isinstance(value, dt.timedelta):
         return int(value.total_seconds() * 1000)
     return value
 

@@ -83,7 +83,9 @@ create("create: 250 characters", topic("n" * 250))
 create("create: with a dot", topic("p.dot_a"))
 create("create: collides by dot and underscore", topic("p_dot.a"))
 create("create: collision and bad name at once", topic("p.dot/a"))
-create("create: two new ones collide with each other, validate only", topic("p.new"), topic("p_new"), validate_only=True)
+create(
+    "create: two new ones collide with each other, validate only", topic("p.new"), topic("p_new"), validate_only=True
+)
 create("create: same name twice", topic("p-twice"), topic("p-twice"))
 create("create: same name three times, another once", topic("p-3"), topic("p-3"), topic("p-3"), topic("p-once"))
 create("create: zero partitions", topic("p-0", 0))

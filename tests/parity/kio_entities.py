@@ -7,12 +7,13 @@ table serves every version of an API.
 from __future__ import annotations
 
 import dataclasses
-import datetime
-import functools
+import datetime as dt
 import importlib
 import typing
-from collections.abc import Mapping
 from typing import Any
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def camel(snake: str) -> str:
@@ -29,9 +30,13 @@ def load(api: str, version: int, direction: str) -> type[Any]:
     raise LookupError(f"kio has no {wanted} v{version}")
 
 
-@functools.cache
+_hints_of: dict[type[Any], dict[str, Any]] = {}
+
+
 def _hints(entity: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(entity)
+    if entity not in _hints_of:
+        _hints_of[entity] = typing.get_type_hints(entity)
+    return _hints_of[entity]
 
 
 def build(entity: type[Any], given: Mapping[str, Any]) -> Any:
@@ -62,8 +67,8 @@ def _convert(hint: Any, value: Any) -> Any:
         return tuple(_convert(element, item) for item in value)
     if dataclasses.is_dataclass(inner):
         return build(typing.cast("type[Any]", inner), value)
-    if isinstance(inner, type) and issubclass(inner, datetime.timedelta):
-        return datetime.timedelta(milliseconds=value)
+    if isinstance(inner, type) and issubclass(inner, dt.timedelta):
+        return dt.timedelta(milliseconds=value)
     return value
 
 
@@ -73,8 +78,8 @@ def _zero(hint: Any) -> Any:
         return None
     if typing.get_origin(inner) is tuple:
         return ()
-    if isinstance(inner, type) and issubclass(inner, datetime.timedelta):
-        return datetime.timedelta(seconds=30)
+    if isinstance(inner, type) and issubclass(inner, dt.timedelta):
+        return dt.timedelta(seconds=30)
     for kind, zero in ((bool, False), (int, 0), (str, ""), (float, 0.0)):
         if isinstance(inner, type) and issubclass(inner, kind):
             return zero

@@ -8,10 +8,12 @@ from __future__ import annotations
 import io
 import socket
 import struct
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.kio_entities import build, load
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ANSWER_TIMEOUT_SECONDS = 10.0
 

@@ -42,6 +42,13 @@ UNKNOWN_TYPE = 0
 CONFIG_TYPES = {
     "boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9,
 }  # fmt: skip
+QUOTAS = (
+    "follower.replication.throttled.rate",
+    "leader.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+"""Limits that are set at run time only; Kafka lists them once they are."""
+
 CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
 """A subscription's keys with their types and defaults (KIP-714)."""
 
@@ -117,7 +124,8 @@ def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
         raise InvalidRequestError(
             f"Unexpected broker id, expected {context.broker.node_id} or empty string, but received {name}"
         )
-    names = [*(name for name, key in keys.items() if not key.is_internal), *config.unknown]
+    known = [key for key in keys if not keys[key].is_internal and (key not in QUOTAS or _is_set(config, key))]
+    names = [*known, *config.unknown]
     return [
         _entry(
             context,
@@ -129,6 +137,10 @@ def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
         )
         for key in _wanted(resource, names)
     ]
+
+
+def _is_set(config: BrokerConfig, name: str) -> bool:
+    return config.layers(name)[0][1] != SOURCE_DEFAULT
 
 
 def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list[Any]:
@@ -236,7 +248,18 @@ def _as_text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, list):
         return ",".join(value)
-    return str(value)
+    return _double_as_text(value) if isinstance(value, float) else str(value)
+
+
+def _double_as_text(value: float) -> str:
+    """As Java prints it: ``0.5``, ``1.0E7``, ``1.7976931348623157E308``."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        digits, _, exponent = f"{value:.17e}".partition("e")
+        digits = repr(float(digits))
+    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
 
 
 def _documentation(key: ConfigKey | None) -> str | None:

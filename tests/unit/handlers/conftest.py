@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .one_broker import OneBroker
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MakeBroker = Callable[[Mapping[str, str]], OneBroker]
 

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Coroutine, Mapping
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fake_engine import Request
 from kio.serial import entity_reader, entity_writer
-from parity.kio_entities import build, load
 
-from .memory_engine import MemoryEngine  # first: it may stand in for the real engine's module
-
-from kafkastore.config import BrokerConfig  # isort: skip
+from kafkastore.config import BrokerConfig
 from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import BrokerImage, MetadataImage
@@ -29,20 +25,15 @@ from kafkastore.server.error_response import error_response
 from kafkastore.server.producer_ids import ProducerIds
 from kafkastore.server.registry import APIS
 from kafkastore.server.topics import Topics
+from parity.kio_entities import build, load
+
+from .admin_engine import AdminEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Mapping
+    from pathlib import Path
 
 LISTENER = "PLAINTEXT"
-
-
-class FakeRequest:
-    def __init__(self, api_key: int, api_version: int) -> None:
-        self.token = 1
-        self.api_key = api_key
-        self.api_version = api_version
-        self.correlation_id = 1
-        self.client_id = "test"
-        self.client_host = "/127.0.0.1"
-        self.listener = LISTENER
-        self.body = b""
 
 
 class OneBroker:
@@ -62,7 +53,7 @@ class OneBroker:
         services.config = BrokerConfig({**given, **(properties or {})})
         services.cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
         services.node_id = 1
-        self.engine = MemoryEngine(services.config.log_dirs)
+        self.engine = AdminEngine(1, services.config.log_dirs)
         services.engine = self.engine  # type: ignore[assignment]
         image = services.image = MetadataImage()
         image.brokers[1] = BrokerImage(1, None, ((LISTENER, "127.0.0.1", 9092),))
@@ -84,13 +75,14 @@ class OneBroker:
         self.run(self.services.store.close())
         self.run(self.loop.shutdown_default_executor())
         self.loop.close()
+        self.engine.close()
 
     def ask(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
         """The response to a request given as plain values, through kio's bytes both ways."""
         api = next(api for api in APIS if api.module == module)
         assert api.has_version(version), f"{api} is not served at {version}"
         request = _through_bytes(build(load(module, version, "request"), dict(given)))
-        context = RequestContext(FakeRequest(api.key, version), api, self.services)  # type: ignore[arg-type]
+        context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
         handler = import_module(f"kafkastore.handlers.{module}")
         try:
             response = self.run(handler.handle(context, request))
