@@ -1,11 +1,11 @@
 """Sends the table of ``cases`` to one broker and writes down its answers in a form that two brokers can share.
 
-Left out: what is a broker's own business (addresses, ids it draws, sizes, values from its properties file, the wording of
-documentation, how long it throttled) and ``min.insync.replicas``, which a KRaft cluster with eligible leader replicas sets
-cluster-wide by itself. Order within an array is not compared, since Kafka shuffles some. Run as a program it prints what a
-broker answers, which is how ``apache-kafka-4.3.0.json`` was made::
+Left out: what is a broker's own business (addresses, ids it draws, sizes, values from its properties file, the
+wording of documentation, how long it throttled) and ``min.insync.replicas``, which a KRaft cluster with eligible
+leader replicas sets cluster-wide by itself. Order within an array is not compared, since Kafka shuffles some. Run as
+a program it prints what a broker answers, which is how ``apache-kafka-4.3.0.json`` was made::
 
-    python tests/parity/answers.py 127.0.0.1:9092 > tests/parity/apache-kafka-4.3.0.json
+    cd tests && python -m parity.answers 127.0.0.1:9092 > parity/apache-kafka-4.3.0.json
 
 The broker must be fresh (no topics) and have ``node.id=1`` and ``num.partitions=1``.
 """
@@ -13,21 +13,25 @@ The broker must be fresh (no topics) and have ``node.id=1`` and ``num.partitions
 from __future__ import annotations
 
 import dataclasses
-import datetime
+import datetime as dt
 import enum
 import json
 import sys
 import time
 import uuid
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from cases import BROKER, BROKER_NAME, CASES, Case, TopicId
-from raw_client import ConnectionClosed, RawClient
+from parity.cases import BROKER, BROKER_NAME, CASES, Case, TopicId
+from parity.raw_client import ConnectionClosedError, RawClient
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 LEFT_OUT = {"throttle_time", "cluster_id", "host", "port", "rack", "log_dir", "partition_size"}
 ONLY_WHETHER_SET = {"topic_id", "total_bytes", "usable_bytes", "documentation"}
 STATIC_BROKER_CONFIG = 4
-SETTLE_SECONDS = 0.4  # Apache Kafka applies a config change after it has answered
+READERS = {"describe_configs", "describe_topic_partitions", "describe_cluster", "list_config_resources"}
+SETTLE_SECONDS = 0.3  # Apache Kafka's broker learns of a change after its controller has answered
 Answers = dict[str, Any]
 
 
@@ -49,28 +53,29 @@ def shared_form(value: Any, name: str = "") -> Any:
         return int(value.value)
     if isinstance(value, uuid.UUID):
         return str(value)
-    if isinstance(value, datetime.timedelta):
+    if isinstance(value, dt.timedelta):
         return int(value.total_seconds() * 1000)
     return value
 
 
+class Client(Protocol):
+    def ask(self, api: str, version: int, given: Mapping[str, Any]) -> Any: ...
+
+
 class Asker:
-    """One broker and what must be known of it to fill a request in."""
+    """One broker and what must be known of it to fill a request in. ``connect`` gives what has an ``ask``."""
 
-    def __init__(self, host: str, port: int) -> None:
-        self._address = (host, port)
-        self._client = RawClient(host, port)
+    def __init__(self, connect: Callable[[], Client]) -> None:
+        self._connect = connect
+        self._client = connect()
         self._node_id = self._client.ask("describe_cluster", 0, {}).brokers[0].broker_id
-
-    def close(self) -> None:
-        self._client.close()
 
     def answer(self, case: Case, version: int) -> Any:
         try:
             return shared_form(self._client.ask(case.api, version, self._fill(case.given)))
-        except (ConnectionClosed, TimeoutError) as failure:
-            self._client = RawClient(*self._address)
-            return "connection closed" if isinstance(failure, ConnectionClosed) else "no answer"
+        except (ConnectionClosedError, TimeoutError) as failure:
+            self._client = self._connect()
+            return "connection closed" if isinstance(failure, ConnectionClosedError) else "no answer"
 
     def _fill(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -89,29 +94,26 @@ class Asker:
         return found
 
 
-def all_answers(host: str, port: int, settle_seconds: float = 0.0) -> Answers:
+def all_answers(connect: Callable[[], Client], settle_seconds: float = 0.0) -> Answers:
     """Every case's answer by "name, vN", in the table's order. ``settle_seconds`` is for a broker that answers a config
     change before it has applied it."""
-    asker = Asker(host, port)
-    try:
-        found: Answers = {}
-        for case in CASES:
-            for version in case.versions:
-                answer = asker.answer(case, version)
-                if not case.is_setup:
-                    found[f"{case.name}, v{version}"] = answer
-                if case.is_setup or case.api.endswith("alter_configs"):
-                    time.sleep(settle_seconds)
-        return found
-    finally:
-        asker.close()
+    asker = Asker(connect)
+    found: Answers = {}
+    for case in CASES:
+        for version in case.versions:
+            answer = asker.answer(case, version)
+            if not case.is_setup:
+                found[f"{case.name}, v{version}"] = answer
+            if case.api not in READERS:
+                time.sleep(settle_seconds)
+    return found
 
 
 def main() -> None:
     host, port = sys.argv[1].rsplit(":", 1)
-    answers = all_answers(host, int(port), SETTLE_SECONDS)
+    answers = all_answers(lambda: RawClient(host, int(port)), SETTLE_SECONDS)
     lines = [f"{json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in answers.items()]
-    print("{\n" + ",\n".join(lines) + "\n}")
+    sys.stdout.write("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -25,8 +25,11 @@ def record_batch(count: int, producer_id: int = -1, producer_epoch: int = -1, ba
         body = b"\x00" + _varint(0) + _varint(delta) + _varint(-1) + _varint(1) + b"v" + _varint(0)
         records += _varint(len(body)) + body
     timestamp_ms = 1_700_000_000_000
-    after_crc = struct.pack(
-        ">hiqqqhii", 0, count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count
-    ) + records
+    after_crc = (
+        struct.pack(
+            ">hiqqqhii", 0, count - 1, timestamp_ms, timestamp_ms, producer_id, producer_epoch, base_sequence, count
+        )
+        + records
+    )
     after_length = struct.pack(">ib", 0, 2) + struct.pack(">I", crc32c(after_crc)) + after_crc
     return struct.pack(">qi", 0, len(after_length)) + after_length

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from batch import record_batch
+from parity.batch import record_batch
 
 Given = dict[str, Any]
 
@@ -83,7 +83,9 @@ create("create: 250 characters", topic("n" * 250))
 create("create: with a dot", topic("p.dot_a"))
 create("create: collides by dot and underscore", topic("p_dot.a"))
 create("create: collision and bad name at once", topic("p.dot/a"))
-create("create: two new ones collide with each other", topic("p.new"), topic("p_new"))
+create(
+    "create: two new ones collide with each other, validate only", topic("p.new"), topic("p_new"), validate_only=True
+)
 create("create: same name twice", topic("p-twice"), topic("p-twice"))
 create("create: same name three times, another once", topic("p-3"), topic("p-3"), topic("p-3"), topic("p-once"))
 create("create: zero partitions", topic("p-0", 0))
@@ -117,7 +119,10 @@ create("create: ratio above one", topic("p-conf2", configs={"min.cleanable.dirty
 create("create: null config value", topic("p-conf2", configs={"retention.ms": None}))
 create("create: two null config values", topic("p-conf2", configs={"retention.ms": None, "segment.ms": None}))
 create("create: config of a broker", topic("p-conf2", configs={"log.retention.ms": "1"}))
-create("create: min compaction lag above max", topic("p-conf2", configs={"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}))
+create(
+    "create: min compaction lag above max",
+    topic("p-conf2", configs={"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}),
+)
 create("create: remote storage asked, not there", topic("p-conf2", configs={"remote.storage.enable": "true"}))
 create("create: __cluster_metadata", topic("__cluster_metadata"))
 create("create: __consumer_offsets by hand", topic("__consumer_offsets", 1, configs={"cleanup.policy": "compact"}))
@@ -160,7 +165,9 @@ grow("grow: one good, one bad", count("p-good", 2), count("p-nope", 2))
 # ---- DescribeConfigs ----------------------------------------------------------------------------------------------
 
 
-def describe(name: str, kind: int, resource: Any, keys: list[str] | None = None, versions: int | tuple[int, ...] = 4, **more: Any) -> None:
+def describe(
+    name: str, kind: int, resource: Any, keys: list[str] | None = None, versions: int | tuple[int, ...] = 4, **more: Any
+) -> None:
     resources = [{"resource_type": kind, "resource_name": resource, "configuration_keys": keys}]
     case(name, "describe_configs", versions, resources=resources, **more)
 
@@ -173,11 +180,49 @@ describe("describe: no keys (empty list)", TOPIC, "p-conf", [])
 describe("describe: unknown topic", TOPIC, "p-nope")
 describe("describe: bad topic name", TOPIC, "a/b")
 describe("describe: empty topic name", TOPIC, "")
-describe("describe: some configs of the broker", BROKER_TYPE, BROKER_NAME, ["log.retention.ms", "log.retention.hours", "num.partitions", "background.threads", "compression.type", "node.id", "min.insync.replicas", "log.cleaner.threads", "ssl.keystore.password", "message.max.bytes", "auto.create.topics.enable"], include_synonyms=True)
-describe("describe: types of broker configs", BROKER_TYPE, BROKER_NAME, ["num.io.threads", "log.flush.interval.messages", "log.cleaner.min.cleanable.ratio", "log.cleanup.policy", "authorizer.class.name", "ssl.key.password", "delete.topic.enable", "sasl.server.max.receive.size"])
+describe(
+    "describe: some configs of the broker",
+    BROKER_TYPE,
+    BROKER_NAME,
+    [
+        "log.retention.ms",
+        "log.retention.hours",
+        "num.partitions",
+        "background.threads",
+        "compression.type",
+        "node.id",
+        "min.insync.replicas",
+        "log.cleaner.threads",
+        "ssl.keystore.password",
+        "message.max.bytes",
+        "auto.create.topics.enable",
+    ],
+    include_synonyms=True,
+)
+describe(
+    "describe: types of broker configs",
+    BROKER_TYPE,
+    BROKER_NAME,
+    [
+        "num.io.threads",
+        "log.flush.interval.messages",
+        "log.cleaner.min.cleanable.ratio",
+        "log.cleanup.policy",
+        "authorizer.class.name",
+        "ssl.key.password",
+        "delete.topic.enable",
+        "sasl.server.max.receive.size",
+    ],
+)
 describe("describe: every config of the broker", BROKER_TYPE, BROKER_NAME)
 describe("describe: documentation", TOPIC, "p-conf", ["retention.ms", "cleanup.policy"], include_documentation=True)
-describe("describe: documentation of broker configs", BROKER_TYPE, BROKER_NAME, ["log.retention.ms"], include_documentation=True)
+describe(
+    "describe: documentation of broker configs",
+    BROKER_TYPE,
+    BROKER_NAME,
+    ["log.retention.ms"],
+    include_documentation=True,
+)
 describe("describe: cluster-wide default broker", BROKER_TYPE, "")
 describe("describe: another broker", BROKER_TYPE, "4711")
 describe("describe: broker name not a number", BROKER_TYPE, "one")
@@ -188,18 +233,37 @@ describe("describe: resource type zero", 0, "p-a")
 describe("describe: client metrics without a name", METRICS, "")
 describe("describe: client metrics never set", METRICS, "m1")
 describe("describe: group without a name", GROUP, "")
-case("describe: two resources, one bad", "describe_configs", 4, resources=[
-    {"resource_type": TOPIC, "resource_name": "p-conf", "configuration_keys": ["retention.ms"]},
-    {"resource_type": TOPIC, "resource_name": "p-nope", "configuration_keys": None}])
+case(
+    "describe: two resources, one bad",
+    "describe_configs",
+    4,
+    resources=[
+        {"resource_type": TOPIC, "resource_name": "p-conf", "configuration_keys": ["retention.ms"]},
+        {"resource_type": TOPIC, "resource_name": "p-nope", "configuration_keys": None},
+    ],
+)
 case("describe: nothing asked", "describe_configs", 4, resources=[])
 
 # ---- IncrementalAlterConfigs --------------------------------------------------------------------------------------
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
-def alter(name: str, kind: int, resource: Any, *ops: tuple[str, int, str | None], versions: int | tuple[int, ...] = 1, **more: Any) -> None:
+def alter(
+    name: str,
+    kind: int,
+    resource: Any,
+    *ops: tuple[str, int, str | None],
+    versions: int | tuple[int, ...] = 1,
+    **more: Any,
+) -> None:
     configs = [{"name": n, "config_operation": o, "value": v} for n, o, v in ops]
-    case(name, "incremental_alter_configs", versions, resources=[{"resource_type": kind, "resource_name": resource, "configs": configs}], **more)
+    case(
+        name,
+        "incremental_alter_configs",
+        versions,
+        resources=[{"resource_type": kind, "resource_name": resource, "configs": configs}],
+        **more,
+    )
 
 
 def shows(name: str, kind: int, resource: Any, *keys: str) -> None:
@@ -238,10 +302,28 @@ alter("alter: unknown topic and bad value", TOPIC, "p-nope", ("retention.ms", SE
 alter("alter: empty topic name", TOPIC, "", ("retention.ms", SET, "1"))
 alter("alter: bad topic name", TOPIC, "a/b", ("retention.ms", SET, "1"))
 alter("alter: unknown resource type", 3, "p-a", ("retention.ms", SET, "1"))
-case("alter: same resource twice", "incremental_alter_configs", 1, resources=[
-    {"resource_type": TOPIC, "resource_name": "p-a", "configs": [{"name": "retention.ms", "config_operation": 0, "value": "1"}]},
-    {"resource_type": TOPIC, "resource_name": "p-a", "configs": [{"name": "segment.ms", "config_operation": 0, "value": "1000"}]},
-    {"resource_type": TOPIC, "resource_name": "p-conf", "configs": [{"name": "segment.ms", "config_operation": 0, "value": "1000"}]}])
+case(
+    "alter: same resource twice",
+    "incremental_alter_configs",
+    1,
+    resources=[
+        {
+            "resource_type": TOPIC,
+            "resource_name": "p-a",
+            "configs": [{"name": "retention.ms", "config_operation": 0, "value": "1"}],
+        },
+        {
+            "resource_type": TOPIC,
+            "resource_name": "p-a",
+            "configs": [{"name": "segment.ms", "config_operation": 0, "value": "1000"}],
+        },
+        {
+            "resource_type": TOPIC,
+            "resource_name": "p-conf",
+            "configs": [{"name": "segment.ms", "config_operation": 0, "value": "1000"}],
+        },
+    ],
+)
 alter("alter: broker, cluster-wide", BROKER_TYPE, "", ("log.retention.ms", SET, "86400000"))
 case("", "metadata", 12, topics=[])
 shows("alter: cluster-wide is seen at the default broker", BROKER_TYPE, "", "log.retention.ms")
@@ -253,14 +335,19 @@ shows("alter: this broker's is seen at a topic", TOPIC, "p-a", "retention.ms")
 alter("alter: broker, delete at this one", BROKER_TYPE, BROKER_NAME, ("log.retention.ms", DELETE, None))
 alter("alter: broker, delete cluster-wide", BROKER_TYPE, "", ("log.retention.ms", DELETE, None))
 shows("alter: broker's default is back", BROKER_TYPE, BROKER_NAME, "log.retention.ms", "log.retention.hours")
-alter("alter: broker, read-only config", BROKER_TYPE, "", ("num.partitions.x", SET, "1"))
+alter("alter: broker, key of no config", BROKER_TYPE, "", ("num.partitions.x", SET, "1"))
 alter("alter: broker, read-only config (node.id)", BROKER_TYPE, BROKER_NAME, ("node.id", SET, "7"))
 alter("alter: broker, read-only config cluster-wide", BROKER_TYPE, "", ("auto.create.topics.enable", SET, "false"))
 alter("alter: broker, wrong type", BROKER_TYPE, "", ("log.retention.ms", SET, "soon"))
 alter("alter: broker, out of range", BROKER_TYPE, "", ("num.io.threads", SET, "0"))
 alter("alter: broker, more than double the threads", BROKER_TYPE, "", ("num.io.threads", SET, "1000"))
 alter("alter: broker, less than half the threads", BROKER_TYPE, "", ("num.io.threads", SET, "1"))
-alter("alter: broker, per-broker config cluster-wide", BROKER_TYPE, "", ("advertised.listeners", SET, "PLAINTEXT://127.0.0.1:1"))
+alter(
+    "alter: broker, per-broker config cluster-wide",
+    BROKER_TYPE,
+    "",
+    ("advertised.listeners", SET, "PLAINTEXT://127.0.0.1:1"),
+)
 alter("alter: broker, append", BROKER_TYPE, "", ("log.cleanup.policy", APPEND, "compact"))
 shows("alter: broker, append is seen", BROKER_TYPE, "", "log.cleanup.policy")
 alter("alter: broker, subtract", BROKER_TYPE, "", ("log.cleanup.policy", SUBTRACT, "compact"))
@@ -278,9 +365,22 @@ case("alter: nothing asked", "incremental_alter_configs", 1, resources=[])
 # ---- AlterConfigs (replaces all) ----------------------------------------------------------------------------------
 
 
-def replace(name: str, kind: int, resource: Any, configs: list[tuple[str, str | None]], versions: int | tuple[int, ...] = 2, **more: Any) -> None:
+def replace(
+    name: str,
+    kind: int,
+    resource: Any,
+    configs: list[tuple[str, str | None]],
+    versions: int | tuple[int, ...] = 2,
+    **more: Any,
+) -> None:
     pairs = [{"name": n, "value": v} for n, v in configs]
-    case(name, "alter_configs", versions, resources=[{"resource_type": kind, "resource_name": resource, "configs": pairs}], **more)
+    case(
+        name,
+        "alter_configs",
+        versions,
+        resources=[{"resource_type": kind, "resource_name": resource, "configs": pairs}],
+        **more,
+    )
 
 
 replace("replace: two", TOPIC, "p-a", [("retention.ms", "60000"), ("segment.ms", "60000")], versions=(0, 1, 2))
@@ -301,9 +401,15 @@ replace("replace: unknown resource type", 3, "p-a", [("retention.ms", "1")])
 replace("replace: logger", LOGGER, BROKER_NAME, [("root", "INFO")])
 replace("replace: another broker", BROKER_TYPE, "4711", [("log.retention.ms", "1")])
 replace("replace: read-only broker config", BROKER_TYPE, "", [("auto.create.topics.enable", "false")])
-case("replace: same resource twice", "alter_configs", 2, resources=[
-    {"resource_type": TOPIC, "resource_name": "p-a", "configs": [{"name": "retention.ms", "value": "1"}]},
-    {"resource_type": TOPIC, "resource_name": "p-a", "configs": [{"name": "retention.ms", "value": "2"}]}])
+case(
+    "replace: same resource twice",
+    "alter_configs",
+    2,
+    resources=[
+        {"resource_type": TOPIC, "resource_name": "p-a", "configs": [{"name": "retention.ms", "value": "1"}]},
+        {"resource_type": TOPIC, "resource_name": "p-a", "configs": [{"name": "retention.ms", "value": "2"}]},
+    ],
+)
 
 # ---- ListConfigResources ------------------------------------------------------------------------------------------
 case("resources: version 0 lists client metrics", "list_config_resources", 0)
@@ -320,7 +426,14 @@ case("resources: one known, one unknown type", "list_config_resources", 1, resou
 
 def pages(name: str, topics: list[str], limit: int = 2000, cursor: tuple[str, int] | None = None) -> None:
     at = None if cursor is None else {"topic_name": cursor[0], "partition_index": cursor[1]}
-    case(name, "describe_topic_partitions", 0, topics=[{"name": t} for t in topics], response_partition_limit=limit, cursor=at)
+    case(
+        name,
+        "describe_topic_partitions",
+        0,
+        topics=[{"name": t} for t in topics],
+        response_partition_limit=limit,
+        cursor=at,
+    )
 
 
 pages("pages: one topic", ["p-a"])
@@ -352,16 +465,28 @@ create("", topic("p-log", 2))
 
 
 def produce(records: bytes) -> None:
-    case("", "produce", 9, acks=-1, timeout=30000, transactional_id=None, topic_data=[
-        {"name": "p-log", "partition_data": [{"index": 0, "records": records}]}])
+    case(
+        "",
+        "produce",
+        9,
+        acks=-1,
+        timeout=30000,
+        transactional_id=None,
+        topic_data=[{"name": "p-log", "partition_data": [{"index": 0, "records": records}]}],
+    )
 
 
 for _ in range(2):
     produce(record_batch(5))
 
 
-def epochs(name: str, *asked: tuple[str, int, int, int], versions: int | tuple[int, ...] = 4, replica: int = -1) -> None:
-    topics = [{"topic": t, "partitions": [{"partition": p, "current_leader_epoch": c, "leader_epoch": e}]} for t, p, c, e in asked]
+def epochs(
+    name: str, *asked: tuple[str, int, int, int], versions: int | tuple[int, ...] = 4, replica: int = -1
+) -> None:
+    topics = [
+        {"topic": t, "partitions": [{"partition": p, "current_leader_epoch": c, "leader_epoch": e}]}
+        for t, p, c, e in asked
+    ]
     case(name, "offset_for_leader_epoch", versions, topics=topics, replica_id=replica)
 
 
@@ -470,3 +595,5 @@ create("delete: the name is free again", topic("p-a", 1))
 shows("delete: the new one has no old configs", TOPIC, "p-a", "retention.ms", "cleanup.policy")
 drop("delete: records of a deleted topic", ("p-man", 0, 0))
 epochs("delete: epochs of a deleted topic", ("p-man", 0, -1, 0))
+drop("delete: records of a compacted topic", ("p-conf", 0, 0))
+create("create: two new ones collide with each other", topic("p.new"), topic("p_new"))

@@ -1,8 +1,8 @@
 """Which broker configurations may be changed while the broker runs, and to what (KIP-226).
 
-The checks in Kafka's order: (A) keys that are read-only; (B) keys of TLS, which belong to one listener; (C) values of the
-wrong type or out of range; (D) keys that only a single broker may have, asked for all; (E) thread counts, which may at most
-double or halve. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
+The checks in Kafka's order: (A) keys that are read-only; (B) keys of TLS, which belong to one listener; (C) values of
+the wrong type or out of range; (D) keys that only a single broker may have, asked for all; (E) thread counts, which may
+at most double or halve. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ THREAD_COUNTS: Final = (
 
 
 def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *, is_default: bool) -> None:
-    """Raises InvalidRequestError unless ``overrides`` may become this broker's, or with ``is_default`` every broker's."""
+    """Raises InvalidRequestError unless ``overrides`` may become this broker's, or with ``is_default`` every
+    broker's."""
     keys = broker_keys()
     unknown = [name for name in overrides if name not in keys]
     if unknown:

@@ -1,8 +1,10 @@
-"""What AlterConfigs (33) and IncrementalAlterConfigs (44) share: from a request's resources to whole new sets of overrides.
+"""What AlterConfigs (33) and IncrementalAlterConfigs (44) share: from a request's resources to whole new sets of
+overrides.
 
-A request names resources; each is checked as it stands (A), then turned into the resource's new overrides (B), then given
-to its owner, ``server/topics.py`` or ``server/dynamic_configs.py``, which writes the store and makes the change known (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of the checks
-and the messages are Kafka's.
+A request names resources; each is checked as it stands (A), then turned into the resource's new overrides (B), then
+given to its owner, ``server/topics.py`` or ``server/dynamic_configs.py``, which writes the store and makes the change
+known (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of the
+checks and the messages are Kafka's.
 """
 
 from __future__ import annotations
@@ -100,7 +102,8 @@ async def _alter_topic(
 ) -> None:
     found = context.broker.image.topic(name)
     current = found.configs if found is not None and is_incremental else {}
-    overrides = _changed(current, changes, topic_keys(), "Can't {operation} to key {name} because its type is not LIST.")
+    not_a_list = "Can't {operation} to key {name} because its type is not LIST."
+    overrides = _changed(current, changes, topic_keys(), not_a_list)
     if not name:
         raise InvalidRequestError("Default topic resources are not allowed.")
     validate_topic_name(name)

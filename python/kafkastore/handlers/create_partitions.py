@@ -1,7 +1,7 @@
 """CreatePartitions (37): grows topics to a number of partitions, with replicas placed by the broker or by the asker.
 
-Translates between the wire and ``server/topics.py``, which owns the rules. What concerns the request as a whole is checked
-here: a topic that stands in it more than once fails once. One topic's error never fails the others.
+Translates between the wire and ``server/topics.py``, which owns the rules. What concerns the request as a whole is
+checked here: a topic that stands in it more than once fails once. One topic's error never fails the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """CreateTopics (19): creates topics, or with ``validate_only`` says what would become of it.
 
-Translates between the wire and ``server/topics.py``, which owns the rules. What concerns the request as a whole is checked
-here: a name that stands in it more than once fails once, whatever is asked for it. One topic's error never fails the others.
+Translates between the wire and ``server/topics.py``, which owns the rules. What concerns the request as a whole is
+checked here: a name that stands in it more than once fails once, whatever is asked for it. One topic's error never
+fails the others.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ async def _create(context: RequestContext, topic: Any, validate_only: bool) -> T
 
 
 def _assignments(topic: Any) -> Mapping[int, tuple[int, ...]] | None:
-    """The replicas by partition; what a mapping cannot say, a partition given twice, is refused. Kafka looks at the counts
-    before, so where these are given too it is left to the owner to refuse them."""
+    """The replicas by partition; what a mapping cannot say, a partition given twice, is refused. Kafka looks at the
+    counts before, so where these are given too it is left to the owner to refuse them."""
     if not topic.assignments:
         return None
     found: dict[int, tuple[int, ...]] = {}
@@ -102,7 +103,8 @@ def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescri
 
 
 class _ConfigDescriber:
-    """Makes the list of a created topic's effective configurations; what no topic of the request overrides is made once."""
+    """Makes the list of a created topic's effective configurations; what no topic of the request overrides is made
+    once."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
@@ -112,7 +114,9 @@ class _ConfigDescriber:
         config = TopicConfig(self._context.broker.config, overrides)
         if not self._inherited:
             bare = TopicConfig(self._context.broker.config, {})
-            self._inherited = {name: self._entry(bare, name) for name, key in topic_keys().items() if not key.is_internal}
+            self._inherited = {
+                name: self._entry(bare, name) for name, key in topic_keys().items() if not key.is_internal
+            }
         own = {name: self._entry(config, name) for name in overrides}
         return [own.get(name, inherited) for name, inherited in self._inherited.items()]
 

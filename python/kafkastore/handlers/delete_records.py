@@ -1,7 +1,7 @@
 """DeleteRecords (21): moves the log start of partitions up to an offset; what lies below is gone.
 
-Translates between the wire and ``Engine.delete_records``, which owns the rules of the offset (-1 is the high watermark).
-Never touches a log itself. One partition's error never fails the others.
+Translates between the wire and ``Engine.delete_records``, which owns the rules of the offset (-1 is the high
+watermark). Never touches a log itself. One partition's error never fails the others.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DeleteTopics (20): deletes topics by name or, from version 6 on, by id.
 
-Translates between the wire and ``server/topics.py``. What concerns the request as a whole is checked here, in Kafka's order:
-(A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids that stand
-in the request more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same topic. One
-topic's error never fails the others.
+Translates between the wire and ``server/topics.py``. What concerns the request as a whole is checked here, in Kafka's
+order: (A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids
+that stand in the request more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same
+topic. One topic's error never fails the others.
 """
 
 from __future__ import annotations
@@ -35,25 +35,16 @@ Asked = tuple["str | None", "UUID | None"]
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
-    asked = list(_asked(request))
-    try:
-        _check_enabled(context)
-    except KafkastoreError as error:
-        return context.response(responses=[_result(context, name, topic_id, error) for name, topic_id in asked])
+    _check_enabled(context)
     results = []
     found: list[TopicImage] = []
-    for (name, topic_id), count in _counted(asked):
+    for (name, topic_id), count in _counted(_asked(request)):
         try:
             found.append(_find(context, name, topic_id, count))
         except KafkastoreError as error:
             results.append(_result(context, name, topic_id, error))
     for topic, count in Counter(found).items():
         results.append(await _delete(context, topic, is_given_twice=count > 1))
-    return context.response(responses=results)
-
-
-    if topics.setdefault(found.name, found) is found and found.name in given_twice:
-            given_twice.add(found.name)
     return context.response(responses=results)
 
 
@@ -67,14 +58,14 @@ def _asked(request: Any) -> Iterator[Asked]:
 
 
 def _check_enabled(context: RequestContext) -> None:
-    """(A)"""
+    """(A) fails the request as a whole."""
     if not context.broker.config.get("delete.topic.enable"):
         if context.api_version < FIRST_VERSION_WITH_DELETION_DISABLED:
             raise InvalidRequestError(TopicDeletionDisabledError.text)
         raise TopicDeletionDisabledError
 
 
-def _counted(asked: list[Asked]) -> Iterator[tuple[Asked, int]]:
+def _counted(asked: Iterator[Asked]) -> Iterator[tuple[Asked, int]]:
     """What is asked for with how often; entries that name nothing stand for themselves."""
     for one, count in Counter(asked).items():
         if one == (None, None):

@@ -1,4 +1,5 @@
-"""DescribeCluster (60): the cluster's id, its controller and its brokers as the asker's listener reaches them (KIP-700).
+"""DescribeCluster (60): the cluster's id, its controller and its brokers as the asker's listener reaches them
+(KIP-700).
 
 Reads the metadata image; knows nothing else. A broker answers for brokers only: whoever asks for controllers
 (KIP-919, endpoint type 2) is told that this is the wrong endpoint.

@@ -1,9 +1,10 @@
 """DescribeConfigs (32): what a topic or a broker is configured with, from where, and what else would apply (KIP-226).
 
 Reads the broker's configuration and the metadata image; changes nothing. A value's source is the first of its synonyms:
-the topic's own setting, then this broker's run-time setting, the cluster-wide one, the file, the default. Synonyms of one
-source stand in the order in which the broker prefers the keys (``log.retention.ms`` before ``log.retention.hours``); those
-before the described key itself are left out, which is why a default that comes from another unit shows none.
+the topic's own setting, then this broker's run-time setting, the cluster-wide one, the file, the default. Synonyms of
+one source stand in the order in which the broker prefers the keys (``log.retention.ms`` before
+``log.retention.hours``); those before the described key itself are left out, which is why a default that comes from
+another unit shows none.
 
 One resource's error never fails the others, except a resource type that is no type at all, which fails every one.
 """
@@ -41,6 +42,16 @@ UNKNOWN_TYPE = 0
 CONFIG_TYPES = {
     "boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9,
 }  # fmt: skip
+QUOTAS = (
+    "follower.replication.throttled.rate",
+    "leader.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+"""Limits that are set at run time only; Kafka lists them once they are."""
+
+CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
+"""A subscription's keys with their types and defaults (KIP-714)."""
+
 UNIT_GROUPS = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
@@ -52,8 +63,7 @@ UNIT_GROUPS = (
 
 async def handle(context: RequestContext, request: Any) -> Any:
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
-        error = InvalidRequestError()
-        return context.response(results=[_failed(context, resource, error) for resource in request.resources])
+        raise InvalidRequestError
     return context.response(results=[_result(context, request, resource) for resource in request.resources])
 
 
@@ -114,7 +124,8 @@ def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
         raise InvalidRequestError(
             f"Unexpected broker id, expected {context.broker.node_id} or empty string, but received {name}"
         )
-    names = [*(name for name, key in keys.items() if not key.is_internal), *config.unknown]
+    known = [key for key in keys if not keys[key].is_internal and (key not in QUOTAS or _is_set(config, key))]
+    names = [*known, *config.unknown]
     return [
         _entry(
             context,
@@ -128,6 +139,10 @@ def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
     ]
 
 
+def _is_set(config: BrokerConfig, name: str) -> bool:
+    return config.layers(name)[0][1] != SOURCE_DEFAULT
+
+
 def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list[Any]:
     del request
     name = resource.resource_name
@@ -139,10 +154,24 @@ def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list
 
 
 def _client_metrics(context: RequestContext, request: Any, resource: Any) -> list[Any]:
-    del context, request
+    """Nothing is ever subscribed to, so a subscription of any name has the defaults."""
+    del request
     if not resource.resource_name:
         raise InvalidRequestError("Client metrics subscription name must not be empty")
-    return []
+    return [
+        context.entity(
+            "DescribeConfigsResourceResult",
+            name=name,
+            value=CLIENT_METRICS_DEFAULTS[name][1],
+            read_only=False,
+            config_source=SOURCE_DEFAULT,
+            is_sensitive=False,
+            synonyms=(),
+            config_type=CONFIG_TYPES[CLIENT_METRICS_DEFAULTS[name][0]],
+            documentation=None,
+        )
+        for name in _wanted(resource, CLIENT_METRICS_DEFAULTS)
+    ]
 
 
 def _group(context: RequestContext, request: Any, resource: Any) -> list[Any]:
@@ -219,7 +248,18 @@ def _as_text(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, list):
         return ",".join(value)
-    return str(value)
+    return _double_as_text(value) if isinstance(value, float) else str(value)
+
+
+def _double_as_text(value: float) -> str:
+    """As Java prints it: ``0.5``, ``1.0E7``, ``1.7976931348623157E308``."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        digits, _, exponent = f"{value:.17e}".partition("e")
+        digits = repr(float(digits))
+    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
 
 
 def _documentation(key: ConfigKey | None) -> str | None:

@@ -1,34 +1,38 @@
 """DescribeTopicPartitions (75): topics with their partitions, a page at a time (KIP-966).
 
-Reads the metadata image; knows nothing else. Topics come sorted by name. A page holds at most ``response_partition_limit``
-partitions (and never more than ``max.request.partition.size.limit``); the next one begins at the cursor that is returned.
-Where the cursor's topic is gone a page begins at the topic after it. Topics asked by name that do not exist are listed
-with their error; when all are asked for there is none of these.
+Reads the metadata image; knows nothing else. Topics come sorted by name. A page holds at most
+``response_partition_limit`` partitions (and never more than ``max.request.partition.size.limit``); the next one begins
+at the cursor that is returned. Where the cursor's topic is gone a page begins at the topic after it. Topics asked by
+name that do not exist are listed with their error; when all are asked for there is none of these.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.errors import ErrorCode, InvalidTopicError
+from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
 from kafkastore.server.topics import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext
 
-# With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS and
-# ALTER_CONFIGS, the operations that a topic has (AclOperation's codes).
+# With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS
+# and ALTER_CONFIGS, the operations that a topic has (AclOperation's codes).
 ALL_TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
     cursor = request.cursor
     is_listing_all = not request.topics
-    names = context.broker.image.topics if is_listing_all else {topic.name for topic in request.topics}
+    names = set(context.broker.image.topics) if is_listing_all else {topic.name for topic in request.topics}
     if cursor is not None:
-        if cursor.partition_index < 0 or not (is_listing_all or cursor.topic_name in names):
-            return _refused(context, request)
-        names = [name for name in names if name >= cursor.topic_name]
+        if not (is_listing_all or cursor.topic_name in names):
+            raise InvalidRequestError(
+                f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor.topic_name}"
+            )
+        if cursor.partition_index < 0:
+            raise InvalidRequestError("DescribeTopicPartitionsRequest cursor partition must be valid.")
+        names = {name for name in names if name >= cursor.topic_name}
     hard_limit = context.broker.config.get("max.request.partition.size.limit")
     remaining = max(min(hard_limit, request.response_partition_limit), 1)
     topics: list[Any] = []
@@ -88,18 +92,13 @@ def _unknown(context: RequestContext, name: str) -> Any:
         validate_topic_name(name)
     except InvalidTopicError:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return _without_partitions(context, name, code, topic_authorized_operations=ALL_TOPIC_OPERATIONS)
-
-
-def _refused(context: RequestContext, request: Any) -> Any:
-    """A wrong cursor: every topic asked for fails, none is described."""
-    topics = [_without_partitions(context, topic.name, ErrorCode.INVALID_REQUEST) for topic in request.topics]
-    return context.response(topics=topics, next_cursor=None)
-
-
-def _without_partitions(context: RequestContext, name: str, code: int, **more: int) -> Any:
     return context.entity(
-        "DescribeTopicPartitionsResponseTopic", error_code=code, name=name, topic_id=None, partitions=(), **more
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=code,
+        name=name,
+        topic_id=None,
+        partitions=(),
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
     )
 
 

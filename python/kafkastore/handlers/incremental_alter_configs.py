@@ -1,4 +1,5 @@
-"""IncrementalAlterConfigs (44): sets, deletes, appends to or subtracts from single overrides of topics and brokers (KIP-339).
+"""IncrementalAlterConfigs (44): sets, deletes, appends to or subtracts from single overrides of topics and brokers
+(KIP-339).
 
 The translation is shared with AlterConfigs (33); see ``config_changes.py``.
 """

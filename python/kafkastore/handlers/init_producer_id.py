@@ -1,10 +1,11 @@
 """InitProducerId (22): a producer id and epoch for an idempotent producer.
 
-Translates between the wire and ``server/producer_ids.py``, which draws the ids. A request without a transactional id always
-gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who holds which
-id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in Kafka's order:
-(A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is no transaction
-coordinator here, which clients are told as COORDINATOR_NOT_AVAILABLE: they look for one again and give up in time.
+Translates between the wire and ``server/producer_ids.py``, which draws the ids. A request without a transactional id
+always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
+holds which id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in
+Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is
+no transaction coordinator here, which clients are told as COORDINATOR_NOT_AVAILABLE: they look for one again and give
+up in time.
 """
 
 from __future__ import annotations
@@ -32,9 +33,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         _check(context, request)
         producer_id = await context.broker.producer_ids.next_id()
     except KafkastoreError as error:
-        return context.response(
-            error_code=error.code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
-        )
+        return context.response(error_code=error.code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
     return context.response(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
 

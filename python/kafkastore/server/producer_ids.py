@@ -5,9 +5,9 @@ A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept 
 
     {"version":1,"broker":<node id>,"block_start":"<first id>","block_end":"<last id>"}
 
-Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives one
-twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim is made at
-a time, and those who wait for it share it. Runs on the control plane's loop only.
+Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives
+one twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim
+is made at a time, and those who wait for it share it. Runs on the control plane's loop only.
 """
 
 from __future__ import annotations
