@@ -59,9 +59,9 @@ class Timer:
         return self._deadline_ms
 
     def start(self, delay_ms: int) -> None:
-        """(Re)starts: fires once ``delay_ms`` from now, whatever was asked for before."""
+        """(Re)starts: fires once ``delay_ms`` from now (at once if negative), whatever was asked for before."""
         timers = self._timers
-        deadline_ms = timers.clock.monotonic_ms() + delay_ms
+        deadline_ms = timers.clock.monotonic_ms() + max(delay_ms, 0)
         if self._deadline_ms < 0 and self._entry_ms >= 0:
             timers.dead -= 1
         self._deadline_ms = deadline_ms
