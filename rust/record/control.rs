@@ -1,12 +1,15 @@
 //! Control records: the transaction markers that coordinators write and consumers never see.
 //!
 //! ```text
-//! key   := version i16 = 0, type i16          0 abort, 1 commit; others belong to KRaft
+//! key   := version i16 = 0, type i16          0 abort, 1 commit; others belong to the metadata quorum
 //! value := version i16 = 0, coordinator_epoch i32
 //! ```
 //! A marker stands alone in a batch that is transactional and control, without sequence.
 
 use super::{Batch, BatchBuilder, BatchError, Codec};
+
+/// Most bytes of an inflated control batch: a marker takes some 20, those of the metadata quorum more, and nobody compresses either.
+const MAX_CONTROL_BYTES: usize = 64 * 1024;
 
 /// What a control record says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,11 +88,9 @@ impl ControlRecord {
         if !batch.header().is_control() {
             return Ok(None);
         }
-        /// A marker takes some 20 bytes; KRaft's take more, and nobody compresses either.
-        const LIMIT: usize = 64 * 1024;
         let mut scratch = Vec::new();
         batch
-            .records(&mut scratch, LIMIT)?
+            .records(&mut scratch, MAX_CONTROL_BYTES)?
             .next()
             .map(|record| record.and_then(|it| Self::parse(it.key, it.value)))
             .transpose()

@@ -21,7 +21,7 @@ use super::varint::{read_varint, read_varlong};
 use super::{BatchError, BatchHeader};
 
 /// One record, with absolute offset and timestamp.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Record<'a> {
     /// Unused by the format; 0 from every client.
     pub attributes: i8,
@@ -38,7 +38,7 @@ pub struct Record<'a> {
 }
 
 /// The headers of a record as (key, value); checked when the record was parsed.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Headers<'a> {
     bytes: &'a [u8],
     count: i32,
@@ -60,8 +60,8 @@ impl<'a> Iterator for Headers<'a> {
             return None;
         }
         self.count -= 1;
-        let key = read_bytes(&mut self.bytes)??;
-        Some((key, read_bytes(&mut self.bytes)?))
+        let key = read_bytes(&mut self.bytes).ok()??;
+        Some((key, read_bytes(&mut self.bytes).ok()?))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -73,7 +73,7 @@ impl<'a> Iterator for Headers<'a> {
 impl ExactSizeIterator for Headers<'_> {}
 
 /// A record as it stands in the payload, relative to its batch.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct RawRecord<'a> {
     pub(super) attributes: i8,
     pub(super) timestamp_delta: i64,
@@ -85,7 +85,11 @@ pub(super) struct RawRecord<'a> {
 
 impl<'a> RawRecord<'a> {
     /// Takes one record off the front of `input`.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "measured: a call per record costs as much as reading it"
+    )]
+    #[inline(always)]
     pub(super) fn read(input: &mut &'a [u8]) -> Result<Self, &'static str> {
         let Some(length) = read_varint(input) else {
             return Err("its length is cut short or too long");
@@ -106,14 +110,16 @@ impl<'a> RawRecord<'a> {
         *body = rest;
         let timestamp_delta = read_varlong(body)?;
         let offset_delta = read_varint(body)?;
-        let key = read_bytes(body)?;
-        let value = read_bytes(body)?;
+        let key = read_bytes(body).ok()?;
+        let value = read_bytes(body).ok()?;
         let count = read_varint(body)?;
         let headers = Headers { bytes: body, count };
-        if count != 0 {
-            check_headers(body, count)?;
-        }
-        body.is_empty().then_some(Self {
+        let is_whole = if count == 0 {
+            body.is_empty()
+        } else {
+            are_headers(body, count)
+        };
+        is_whole.then_some(Self {
             attributes: attributes as i8,
             timestamp_delta,
             offset_delta,
@@ -124,30 +130,36 @@ impl<'a> RawRecord<'a> {
     }
 }
 
-/// Walks over `count` headers; `None` unless each is whole. A header takes two bytes at least, so a lying count ends at once.
-#[cold]
-fn check_headers(body: &mut &[u8], count: i32) -> Option<()> {
-    let count = usize::try_from(count).ok()?;
+/// Whether `body` is `count` headers and nothing else. A header takes two bytes at least, so a lying count ends at once.
+#[inline(never)]
+fn are_headers(mut body: &[u8], count: i32) -> bool {
+    let Ok(count) = usize::try_from(count) else {
+        return false;
+    };
     if count > body.len() / 2 {
-        return None;
+        return false;
     }
     for _ in 0..count {
-        read_bytes(body)??;
-        read_bytes(body)?;
+        if !matches!(read_bytes(&mut body), Ok(Some(_))) || read_bytes(&mut body).is_err() {
+            return false;
+        }
     }
-    Some(())
+    body.is_empty()
 }
 
-/// Length and bytes; the inner `None` is null (any negative length, as Kafka reads it), the outer one a cut.
+/// A length that is malformed or beyond the bytes there are.
+struct Cut;
+
+/// Length and bytes; `None` for null, which any negative length is, as Kafka reads it.
 #[inline]
-fn read_bytes<'a>(input: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
-    let length = read_varint(input)?;
+fn read_bytes<'a>(input: &mut &'a [u8]) -> Result<Option<&'a [u8]>, Cut> {
+    let length = read_varint(input).ok_or(Cut)?;
     if length < 0 {
-        return Some(None);
+        return Ok(None);
     }
-    let (bytes, rest) = input.split_at_checked(length as usize)?;
+    let (bytes, rest) = input.split_at_checked(length as usize).ok_or(Cut)?;
     *input = rest;
-    Some(Some(bytes))
+    Ok(Some(bytes))
 }
 
 /// The records of one batch, in order; ends after the first error.
@@ -203,7 +215,11 @@ impl<'a> RecordIter<'a> {
 impl<'a> Iterator for RecordIter<'a> {
     type Item = Result<Record<'a>, BatchError>;
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "measured: a call per record costs as much as reading it"
+    )]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.index >= self.count {
             return self.end();

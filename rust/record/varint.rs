@@ -23,7 +23,11 @@ pub(super) fn read_varint(input: &mut &[u8]) -> Option<i32> {
             *input = rest;
             u32::from(low & 0x7f) | u32::from(high) << 7
         }
-        _ => read_long_form(input, MAX_VARINT)? as u32,
+        _ => {
+            let (raw, rest) = read_long_form(input, MAX_VARINT)?;
+            *input = rest;
+            raw as u32
+        }
     };
     Some((raw >> 1) as i32 ^ -((raw & 1) as i32))
 }
@@ -40,20 +44,25 @@ pub(super) fn read_varlong(input: &mut &[u8]) -> Option<i64> {
             *input = rest;
             u64::from(low & 0x7f) | u64::from(high) << 7
         }
-        _ => read_long_form(input, MAX_VARLONG)?,
+        _ => {
+            let (raw, rest) = read_long_form(input, MAX_VARLONG)?;
+            *input = rest;
+            raw
+        }
     };
     Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
 }
 
-/// The rare form of three and more bytes, out of line to keep the callers small.
+/// The rare form of three and more bytes, out of line to keep the callers small. It takes and gives the input by value: a reference to
+/// it would force the callers' cursor out of the registers.
 #[cold]
-fn read_long_form(input: &mut &[u8], max_bytes: usize) -> Option<u64> {
+#[inline(never)]
+fn read_long_form(input: &[u8], max_bytes: usize) -> Option<(u64, &[u8])> {
     let mut value = 0u64;
     for (index, &byte) in input.iter().take(max_bytes).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * index);
         if byte < 0x80 {
-            *input = input.get(index + 1..)?;
-            return Some(value);
+            return Some((value, input.get(index + 1..)?));
         }
     }
     None

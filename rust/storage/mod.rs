@@ -4,6 +4,7 @@
 
 pub mod checkpoint;
 pub mod clean_shutdown;
+pub mod config;
 pub mod format;
 pub mod leader_epochs;
 pub mod log_dir;
@@ -15,6 +16,7 @@ pub mod state_file;
 pub mod topic_partition;
 pub mod uuid;
 
+pub use config::{Compression, LogConfig};
 pub use leader_epochs::EpochCache;
 pub use producer_state::{ProducerState, ProducerStateConfig};
 pub use topic_partition::TopicPartition;

@@ -3,25 +3,33 @@
 use std::io::{Read, Write};
 
 use flate2::Compression;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::Stop;
 
+/// How a member starts.
+const MEMBER_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// zlib's own default.
 const DEFAULT_LEVEL: i32 = 6;
 
 pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
     let before = out.len();
-    // One byte beyond the limit tells "at the limit" from "beyond it".
-    let mut reader = MultiGzDecoder::new(src).take(limit as u64 + 1);
-    reader
-        .read_to_end(out)
-        .map_err(|_| Stop::Corrupt("the gzip stream is damaged or cut short"))?;
-    if out.len() - before > limit {
-        Err(Stop::Limit)
-    } else {
-        Ok(())
+    let mut rest = src;
+    loop {
+        // One byte beyond the limit tells "at the limit" from "beyond it".
+        let allowed = (limit - (out.len() - before)) as u64 + 1;
+        let mut member = GzDecoder::new(&mut rest).take(allowed);
+        member
+            .read_to_end(out)
+            .map_err(|_| Stop::Corrupt("the gzip stream is damaged or cut short"))?;
+        if out.len() - before > limit {
+            return Err(Stop::Limit);
+        }
+        // As Java's reader does: what follows a member and is none itself is ignored.
+        if !rest.starts_with(&MEMBER_MAGIC) {
+            return Ok(());
+        }
     }
 }
 

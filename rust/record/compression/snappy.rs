@@ -21,16 +21,17 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
         return inflate_block(src, limit, out);
     }
     let mut rest = src;
-    while !rest.is_empty() {
+    loop {
         if rest.starts_with(&MAGIC) {
             rest = rest
                 .get(HEAD.len()..)
                 .ok_or(Stop::Corrupt("the stream's head is cut short"))?;
             continue;
         }
-        let (length, after) = rest
-            .split_first_chunk::<4>()
-            .ok_or(Stop::Corrupt("a block's length is cut short"))?;
+        // As snappy-java does: fewer bytes than a length end the stream.
+        let Some((length, after)) = rest.split_first_chunk::<4>() else {
+            return Ok(());
+        };
         let (block, after) = usize::try_from(i32::from_be_bytes(*length))
             .ok()
             .and_then(|length| after.split_at_checked(length))
@@ -38,7 +39,6 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
         inflate_block(block, limit - (out.len() - before), out)?;
         rest = after;
     }
-    Ok(())
 }
 
 fn inflate_block(block: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), Stop> {

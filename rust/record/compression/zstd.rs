@@ -21,6 +21,10 @@ thread_local! {
 }
 
 pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
+    // No frame at all is no records at all: the count then tells.
+    if src.is_empty() {
+        return Ok(());
+    }
     DECOMPRESSOR.with_borrow_mut(|context| {
         context
             .reset(ResetDirective::SessionOnly)
