@@ -4,13 +4,18 @@
 
 pub mod append;
 pub mod checkpoint;
+pub mod clean_shutdown;
 pub mod config;
 pub mod flush;
 pub mod format;
 pub mod header_scan;
 pub mod leader_epochs;
 pub mod log;
+pub mod log_dir;
+pub mod log_loader;
 pub mod lookup;
+pub mod meta_properties;
+pub mod partition_metadata;
 pub mod producer_state;
 pub mod read;
 pub mod recovery;
@@ -35,5 +40,7 @@ pub use retention::Deletion;
 pub use topic_partition::TopicPartition;
 pub use uuid::Uuid;
 
+#[cfg(test)]
+pub(crate) mod test_fixtures;
 #[cfg(test)]
 mod testing;
