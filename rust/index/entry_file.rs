@@ -36,6 +36,26 @@ impl Loaded {
     }
 }
 
+/// What [`EntryFile::peek`] sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peek<const N: usize> {
+    /// No file.
+    Missing,
+    /// A file without bytes.
+    Empty,
+    /// The length is no multiple of the entry's.
+    Partial,
+    /// Both ends of the file.
+    Ends {
+        /// The first entry.
+        first: [u8; N],
+        /// The last entry.
+        last: [u8; N],
+        /// Entries in the file.
+        count: u64,
+    },
+}
+
 /// Entries of `N` bytes; see the module.
 pub struct EntryFile<const N: usize> {
     path: PathBuf,
@@ -189,28 +209,57 @@ impl<const N: usize> EntryFile<N> {
         Ok(())
     }
 
-    /// Writes everything and lets go of the file and, when large, of the memory. With `keep_empty` the file is made
-    /// even when it has no entry, as Kafka's tools expect of offset and time indexes.
-    pub fn seal(&mut self, fs: &dyn FileSystem, keep_empty: bool) -> Result<()> {
+    /// [`write_pending`](Self::write_pending), and makes the file even when it has no entry, as Kafka's tools expect
+    /// of offset and time indexes.
+    pub fn write_whole(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.write_pending(fs)?;
-        let Body::Active(bytes) = &mut self.body else {
-            return Ok(());
-        };
-        if keep_empty && bytes.is_empty() && self.handle.is_none() {
-            fs.open(&self.path, OpenMode::Create)
+        if self.handle.is_none() && self.active_bytes().is_some() {
+            let file = fs
+                .open(&self.path, OpenMode::Create)
                 .map_err(|error| Error::io("open", &self.path, error))?;
+            self.handle = Some(file);
         }
-        let bytes = std::mem::take(bytes);
+        Ok(())
+    }
+
+    /// Lets go of the file and, when large, of the memory. Everything has been written before.
+    pub fn seal(&mut self) {
+        debug_assert_eq!(self.pending(), 0, "sealed an index before it was written");
+        let Body::Active(bytes) = &mut self.body else { return };
+        let mut bytes = std::mem::take(bytes);
         let cell = OnceLock::new();
         if bytes.len() as u64 <= READ_LIMIT_BYTES {
-            let mut bytes = bytes;
             bytes.shrink_to_fit();
-            // The cell is new: it cannot be set.
+            // The cell is new: it cannot be set already.
             let _ = cell.set(Loaded::Read(bytes));
         }
         self.body = Body::Sealed(cell);
         self.handle = None;
-        Ok(())
+    }
+
+    /// First and last entry of the file as it stands, without loading it; for a check at the start.
+    pub fn peek(&self, fs: &dyn FileSystem) -> Result<Peek<N>> {
+        let fail = |op| move |error| Error::io(op, &self.path, error);
+        let file = match fs.open(&self.path, OpenMode::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Peek::Missing),
+            Err(error) => return Err(fail("open")(error)),
+        };
+        let len = file.len().map_err(fail("stat"))?;
+        if len == 0 {
+            return Ok(Peek::Empty);
+        }
+        if len % N as u64 != 0 {
+            return Ok(Peek::Partial);
+        }
+        let (mut first, mut last) = ([0; N], [0; N]);
+        file.read_exact_at(&mut first, 0).map_err(fail("read"))?;
+        file.read_exact_at(&mut last, len - N as u64).map_err(fail("read"))?;
+        Ok(Peek::Ends {
+            first,
+            last,
+            count: len / N as u64,
+        })
     }
 
     /// Makes a sealed file active again: its segment is the last one after a truncation.

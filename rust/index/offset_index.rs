@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use super::entry_file::{EntryFile, array_at};
+use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::{first_index_where, last_at_most};
 use crate::error::Result;
 use crate::io::FileSystem;
@@ -112,19 +112,16 @@ impl OffsetIndex {
         Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
     }
 
-    /// Whether what the file says can be true of a segment of `log_size` bytes: the last entry is the greatest and lies
-    /// within the log. Cheap: looks at two entries.
+    /// Whether what the file says can be true of a sealed segment of `log_size` bytes. Looks at both ends only, on disk.
     pub fn is_sane(&self, fs: &dyn FileSystem, log_size: u64) -> Result<bool> {
-        let bytes = self.file.bytes(fs)?;
-        let count = bytes.len() / ENTRY;
-        if count == 0 {
-            return Ok(true);
-        }
-        let (first, last) = (
-            entry(bytes, self.base_offset, 0),
-            entry(bytes, self.base_offset, count - 1),
-        );
-        Ok(u64::from(last.position) < log_size
-            && (count == 1 || first.offset < last.offset && first.position < last.position))
+        Ok(match self.file.peek(fs)? {
+            Peek::Missing | Peek::Partial => false,
+            Peek::Empty => true,
+            Peek::Ends { first, last, count } => {
+                let (first, last) = (entry(&first, self.base_offset, 0), entry(&last, self.base_offset, 0));
+                let ascends = first.offset < last.offset && first.position < last.position;
+                u64::from(last.position) < log_size && last.offset >= self.base_offset && (count == 1 || ascends)
+            }
+        })
     }
 }

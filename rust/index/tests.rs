@@ -47,7 +47,8 @@ proptest! {
         let naive = OffsetPosition { offset: naive.0, position: naive.1 };
         let mut index = offset_index(path.clone(), &entries);
         prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
-        index.file().seal(&OsFileSystem, true).unwrap();
+        index.file().write_whole(&OsFileSystem).unwrap();
+        index.file().seal();
         prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
         prop_assert_eq!(OffsetIndex::sealed(path.clone(), 100).lookup(&OsFileSystem, target).unwrap(), naive);
         prop_assert_eq!(OffsetIndex::open_active(&OsFileSystem, path, 100).unwrap().lookup(&OsFileSystem, target).unwrap(), naive);
@@ -80,7 +81,7 @@ fn entries_are_kafkas_bytes() {
     let (dir, path) = temp_file("a.index");
     offset_index(path.clone(), &[(101, 7), (0x1234 + 100, 0x0102_0304)])
         .file()
-        .seal(&OsFileSystem, true)
+        .write_whole(&OsFileSystem)
         .unwrap();
     assert_eq!(
         std::fs::read(path).unwrap(),
@@ -89,7 +90,7 @@ fn entries_are_kafkas_bytes() {
     let path = dir.path().join("a.timeindex");
     let mut time = TimeIndex::new(path.clone(), 100);
     time.maybe_append(0x0102, 105);
-    time.file().seal(&OsFileSystem, true).unwrap();
+    time.file().write_whole(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(path).unwrap(), [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 5]);
     let path = dir.path().join("a.txnindex");
     let mut txn = TransactionIndex::new(path.clone());
@@ -99,7 +100,7 @@ fn entries_are_kafkas_bytes() {
         last_offset: 3,
         last_stable_offset: 4,
     });
-    txn.file().seal(&OsFileSystem, false).unwrap();
+    txn.file().write_pending(&OsFileSystem).unwrap();
     let bytes = std::fs::read(path).unwrap();
     assert_eq!(
         (bytes.len(), bytes[9], bytes[17], bytes[25], bytes[33]),
@@ -112,7 +113,7 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
     let (_dir, path) = temp_file("a.index");
     offset_index(path.clone(), &[(101, 7), (109, 99)])
         .file()
-        .seal(&OsFileSystem, true)
+        .write_whole(&OsFileSystem)
         .unwrap();
     let mut padded = std::fs::read(&path).unwrap();
     padded.resize(1_000_003, 0);
@@ -131,7 +132,7 @@ fn a_new_index_makes_no_file_until_it_is_sealed() {
     let mut index = OffsetIndex::new(path.clone(), 100);
     index.file().write_pending(&OsFileSystem).unwrap();
     assert!(!path.exists());
-    index.file().seal(&OsFileSystem, true).unwrap();
+    index.file().write_whole(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), b"");
 }
 
@@ -190,21 +191,30 @@ fn fullness_leaves_room_for_the_last_time_entry() {
 
 #[test]
 fn insane_indexes_are_told() {
+    let check = |entries: &[(i64, u32)]| {
+        let (_dir, path) = temp_file("a.index");
+        offset_index(path.clone(), entries)
+            .file()
+            .write_whole(&OsFileSystem)
+            .unwrap();
+        OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap()
+    };
+    assert!(check(&[]));
+    assert!(check(&[(101, 7), (109, 99)]));
+    assert!(!check(&[(101, 7), (109, 100)]), "beyond the log");
+    assert!(!check(&[(109, 7), (105, 50)]), "descends");
+    assert!(!check(&[(109, 7), (100, 0)]), "padded");
     let (_dir, path) = temp_file("a.index");
     assert!(
-        offset_index(path.clone(), &[(101, 7), (109, 99)])
+        !OffsetIndex::sealed(path.clone(), 100)
             .is_sane(&OsFileSystem, 100)
-            .unwrap()
+            .unwrap(),
+        "missing"
     );
+    std::fs::write(&path, [0; 9]).unwrap();
     assert!(
-        !offset_index(path.clone(), &[(101, 7), (109, 100)])
-            .is_sane(&OsFileSystem, 100)
-            .unwrap()
-    );
-    assert!(
-        !offset_index(path, &[(109, 7), (105, 50)])
-            .is_sane(&OsFileSystem, 100)
-            .unwrap()
+        !OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap(),
+        "partial"
     );
 }
 

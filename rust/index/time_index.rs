@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use super::entry_file::{EntryFile, array_at};
+use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::{first_index_where, last_at_most};
 use crate::error::Result;
 use crate::io::FileSystem;
@@ -135,17 +135,17 @@ impl TimeIndex {
         Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
     }
 
-    /// Whether the last entry is later than the first and above the base. Cheap: looks at two entries.
-    pub fn is_sane(&self, fs: &dyn FileSystem) -> Result<bool> {
-        let bytes = self.file.bytes(fs)?;
-        let count = bytes.len() / ENTRY;
-        if count < 2 {
-            return Ok(true);
-        }
-        let (first, last) = (
-            entry(bytes, self.base_offset, 0),
-            entry(bytes, self.base_offset, count - 1),
-        );
-        Ok(first.timestamp < last.timestamp && first.offset < last.offset)
+    /// The last entry of a sealed segment's file, when the file can be true: whole, and ascending as far as both ends
+    /// show. Looks at the disk only there.
+    pub fn sane_last_entry(&self, fs: &dyn FileSystem) -> Result<Option<TimestampOffset>> {
+        Ok(match self.file.peek(fs)? {
+            Peek::Missing | Peek::Partial => None,
+            Peek::Empty => Some(self.none()),
+            Peek::Ends { first, last, count } => {
+                let (first, last) = (entry(&first, self.base_offset, 0), entry(&last, self.base_offset, 0));
+                let ascends = first.timestamp < last.timestamp && first.offset < last.offset;
+                (last.timestamp >= 0 && (count == 1 || ascends)).then_some(last)
+            }
+        })
     }
 }
