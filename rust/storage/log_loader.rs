@@ -1,10 +1,11 @@
 //! Opens every log of every log directory when the broker starts, several at a time.
 //!
-//! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the checkpoints are read,
-//! then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing disk takes its directory
-//! offline; corrupt data below a recovery point, or one partition in two directories, refuses the start. An unreadable
-//! checkpoint only costs time: without recovery points all is checked, without log start offsets each log begins at
-//! its first segment. [`load_logs`] opens real logs; [`load_all`] takes any function. spec: R4.2
+//! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the
+//! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
+//! disk takes its directory offline; corrupt data below a recovery point, or one partition in two directories, refuses
+//! the start. An unreadable checkpoint only costs time: without recovery points all is checked, without log start
+//! offsets each log begins at its first segment. [`load_logs`] opens real logs; [`load_all`] takes any function.
+//! spec: R4.2
 
 use std::collections::HashMap;
 use std::path::PathBuf;
