@@ -7,6 +7,7 @@ test of the control plane asks about (leases, unknown partitions). Offsets and a
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 from typing import Any
@@ -207,10 +208,8 @@ class Engine:
     def take(self, limit: int) -> list[Any]:
         taken, self._queue = self._queue[:limit], self._queue[limit:]
         if not self._queue:
-            try:
+            with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._eventfd)
-            except BlockingIOError:
-                pass
         return taken
 
     def respond(self, answers: list[tuple[int, bytes | None]]) -> None:
@@ -231,7 +230,7 @@ class Engine:
             done = AppendDone(self._token, self.append_error, -1, -1, "refused by the test")
         else:
             base_offset = log.end_offset
-            records, timestamp_ms = pickle.loads(batch)  # noqa: S301 - what build_batch below made
+            records, timestamp_ms = pickle.loads(batch)
             for index, (key, value) in enumerate(records):
                 log.records.append((base_offset + index, timestamp_ms, key, value, False))
             done = AppendDone(self._token, 0, base_offset, log.end_offset - 1)
@@ -284,7 +283,11 @@ class Engine:
                 0,
                 1 << 30,
                 1 << 29,
-                [(topic, partition, 0, 0, False) for (topic, partition), log in self.partitions.items() if log.log_dir == log_dir],
+                [
+                    (topic, partition, 0, 0, False)
+                    for (topic, partition), log in self.partitions.items()
+                    if log.log_dir == log_dir
+                ],
             )
             for log_dir in self.log_dirs
         ]
@@ -321,7 +324,9 @@ class Engine:
         return log
 
 
-def build_batch(records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none") -> bytes:
+def build_batch(
+    records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none"
+) -> bytes:
     """A batch that only :meth:`Engine.append` above understands."""
     del compression
     return pickle.dumps((list(records), timestamp_ms))

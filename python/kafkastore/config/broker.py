@@ -183,7 +183,9 @@ class BrokerConfig:
             listener for listener in parse_listeners("listeners", text, protocols) if listener.name not in controllers
         ]
         if not self.listeners:
-            raise ConfigError(f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092")
+            raise ConfigError(
+                f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092"
+            )
         for listener in self.listeners:
             if listener.protocol != "PLAINTEXT":
                 raise ConfigError(

@@ -7,12 +7,15 @@ dataclasses, so it needs no code per API; :data:`_PAIRS` names the arrays that a
 
 from __future__ import annotations
 
-import datetime
+import dataclasses
 import uuid
-from typing import Any, get_args
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, get_args
 
 from kafkastore.server.context import build_entity, schema_class
-from kafkastore.server.registry import Api
+
+if TYPE_CHECKING:
+    from kafkastore.server.registry import Api
 
 _PAIRS = {
     "responses": ("topics", "topic_names", "resources"),
@@ -39,11 +42,7 @@ def error_response(api: Api, version: int, request: Any, code: int, message: str
 
 def _answer(entity_class: type[Any], asked: Any, code: int, message: str | None) -> Any:
     """One entity of the response: the fields of ``asked`` that it repeats, the error, defaults."""
-    fields = {
-        name: field
-        for name, field in entity_class.__dataclass_fields__.items()
-        if field._field_type.name == "_FIELD"  # noqa: SLF001 - ClassVars carry the schema's version and the like
-    }
+    fields = {field.name: field for field in dataclasses.fields(entity_class)}
     has_error = "error_code" in fields
     values: dict[str, Any] = {}
     for name, field in fields.items():
@@ -80,8 +79,6 @@ def _repeated(asked: Any, name: str, values: dict[str, Any]) -> Any:
 
 
 def _default(name: str, field: Any) -> Any:
-    import dataclasses
-
     if field.default is not dataclasses.MISSING:
         return field.default
     kind = field.type
@@ -94,7 +91,13 @@ def _default(name: str, field: Any) -> Any:
             return False
         if issubclass(kind, int):
             return -1 if name in _UNKNOWN else 0
-        for base, default in ((float, 0.0), (str, ""), (bytes, b""), (datetime.timedelta, 0), (uuid.UUID, uuid.UUID(int=0))):
+        for base, default in (
+            (float, 0.0),
+            (str, ""),
+            (bytes, b""),
+            (timedelta, 0),
+            (uuid.UUID, uuid.UUID(int=0)),
+        ):
             if issubclass(kind, base):
                 return default
         if hasattr(kind, "__dataclass_fields__"):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import io
 import logging
-import types
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +105,7 @@ class KafkaApis:
         self, context: RequestContext, decoded: Any, coroutine: Coroutine[Any, Any, Any], waits_for: Any
     ) -> None:
         try:
-            response = await _resume(coroutine, waits_for)
+            response = await _Resumed(coroutine, waits_for)
         except Exception as error:  # noqa: BLE001 - as above
             self._respond_error(context, decoded, error)
         else:
@@ -199,17 +198,27 @@ class KafkaApis:
             self.broker.engine.respond(answers)
 
 
-@types.coroutine
-def _resume(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[Any, Any, Any]:
-    """Goes on, inside a task, with a coroutine whose first step ran outside and waits for ``waits_for``."""
-    while True:
+class _Resumed:
+    """Awaits, inside a task, a coroutine whose first step ran outside of it and waits for ``waits_for``."""
+
+    __slots__ = ("coroutine", "waits_for")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
+        self.coroutine = coroutine
+        self.waits_for = waits_for
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        coroutine, waits_for = self.coroutine, self.waits_for
         try:
-            sent = yield waits_for
-        except BaseException as error:  # noqa: BLE001 - cancellation included: it is the coroutine's to see
-            step = lambda error=error: coroutine.throw(error)  # noqa: E731
-        else:
-            step = lambda sent=sent: coroutine.send(sent)  # noqa: E731
-        try:
-            waits_for = step()
+            while True:
+                try:
+                    sent = yield waits_for
+                except GeneratorExit:
+                    coroutine.close()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - cancellation included: it is the coroutine's to see
+                    waits_for = coroutine.throw(error)
+                else:
+                    waits_for = coroutine.send(sent)
         except StopIteration as finished:
             return finished.value

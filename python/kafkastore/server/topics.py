@@ -28,7 +28,7 @@ from kafkastore.metadata.nodes import encode_assignment, encode_config, new_id, 
 from kafkastore.metadata.store import Create, Delete, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafkastore.metadata.store import Operation
     from kafkastore.server.context import BrokerServices
@@ -44,6 +44,12 @@ MAX_NAME_LENGTH = 249
 DELETED_TOPICS = "/admin/delete_topics"
 """Nodes of topics that are gone from the store but whose logs may still be there: a start finishes their deletion instead
 of taking the directories for topics that it does not know yet."""
+
+_INTERNAL_PREFIXES = {
+    "__consumer_offsets": "offsets.topic",
+    "__transaction_state": "transaction.state.log",
+    "__share_group_state": "share.coordinator.state.topic",
+}
 
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -111,25 +117,30 @@ class Topics:
 
     async def create_internal(self, name: str) -> TopicImage:
         """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when absent."""
-        prefix = "offsets.topic" if name == "__consumer_offsets" else "transaction.state.log"
-        get = self.broker.config.get
+        prefix, get = _INTERNAL_PREFIXES[name], self.broker.config.get_int
+        return await self.create_if_absent(
+            name,
+            partitions=get(f"{prefix}.num.partitions"),
+            replication_factor=get(f"{prefix}.replication.factor"),
+            configs=self.internal_configs(name),
+        )
+
+    def internal_configs(self, name: str) -> dict[str, str]:
+        """The configuration that Kafka creates an internal topic with; empty for any other topic."""
+        prefix = _INTERNAL_PREFIXES.get(name)
+        if prefix is None:
+            return {}
+        get = self.broker.config.get_int
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
             "segment.bytes": str(get(f"{prefix}.segment.bytes")),
         }
+        if name != "__consumer_offsets":
+            configs |= {"min.insync.replicas": str(get(f"{prefix}.min.isr"))}
         if name == "__transaction_state":
-            configs |= {
-                "compression.type": "uncompressed",
-                "min.insync.replicas": str(get("transaction.state.log.min.isr")),
-                "unclean.leader.election.enable": "false",
-            }
-        return await self.create_if_absent(
-            name,
-            partitions=get(f"{prefix}.num.partitions"),
-            replication_factor=get(f"{prefix}.replication.factor"),
-            configs=configs,
-        )
+            configs |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
+        return configs
 
     def _plan(
         self,
@@ -214,12 +225,12 @@ class Topics:
         operations = topic_nodes(topic, broker.image.controller_epoch)
         operations.append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
         await broker.store.multi(operations)
-        await self._make_logs(topic, range(len(topic.partitions)))
+        await self.make_logs(topic, range(len(topic.partitions)))
         broker.image.put_topic(topic)
         broker.replica_manager.publish([topic])
         logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
 
-    async def _make_logs(self, topic: TopicImage, partitions: range) -> None:
+    async def make_logs(self, topic: TopicImage, partitions: Iterable[int]) -> None:
         """Makes the logs of this broker's replicas. One that fails leaves its partition offline."""
         broker = self.broker
         node_id = broker.node_id
@@ -260,7 +271,7 @@ class Topics:
             operations: list[Operation] = [SetData(f"/brokers/topics/{name}", encode_assignment(grown))]
             operations += partition_nodes(grown, range(current, count), broker.image.controller_epoch)
             await broker.store.multi(operations)
-            await self._make_logs(grown, range(current, count))
+            await self.make_logs(grown, range(current, count))
             topic.partitions.extend(grown.partitions[current:])
             broker.replica_manager.publish_leases(topic, range(current, count))
             broker.replica_manager.publish_metadata([topic])
