@@ -9,8 +9,11 @@ checks and the messages are Kafka's.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.topic import validate_topic_configs
@@ -30,13 +33,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkastore.config.definitions import ConfigKey
-    from kafkastore.server.context import RequestContext
+    from kafkastore.server.context import BrokerServices, RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.config_changes")
 
 # org.apache.kafka.clients.admin.AlterConfigOp.OpType
 SET, DELETE, APPEND, SUBTRACT = range(4)
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
+
+
+_locks: WeakKeyDictionary[BrokerServices, asyncio.Lock] = WeakKeyDictionary()
+
+
+def _lock(broker: BrokerServices) -> asyncio.Lock:
+    """One change of configurations at a time: the new overrides are made from the current ones."""
+    return _locks.setdefault(broker, asyncio.Lock())
 
 
 class Change(NamedTuple):
@@ -49,14 +60,16 @@ class Change(NamedTuple):
 
 async def alter(context: RequestContext, request: Any, *, is_incremental: bool) -> Any:
     """The response to a request of either API; ``is_incremental`` says whether what is not named stays."""
-    names = [(resource.resource_type, resource.resource_name) for resource in request.resources]
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
-    for resource, name in zip(request.resources, names, strict=True):
+    for resource in request.resources:
+        name = resource.resource_type, resource.resource_name
         code, message = ErrorCode.NONE, None
         try:
-            if names.count(name) > 1:
+            if counts[name] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
-            await _alter_resource(context, resource, request.validate_only, is_incremental)
+            async with _lock(context.broker):
+                await _alter_resource(context, resource, request.validate_only, is_incremental)
         except KafkastoreError as error:
             code, message = error.code, error.client_message
             logger.info("Configurations of %s %s were not changed: %s", *name, message)

@@ -79,13 +79,17 @@ class OneBroker:
 
     def ask(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
         """The response to a request given as plain values, through kio's bytes both ways."""
+        return self.run(self.handling(module, version, given))
+
+    async def handling(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
+        """What ``ask`` runs, for several at once."""
         api = next(api for api in APIS if api.module == module)
         assert api.has_version(version), f"{api} is not served at {version}"
         request = _through_bytes(build(load(module, version, "request"), dict(given)))
         context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
         handler = import_module(f"kafkastore.handlers.{module}")
         try:
-            response = self.run(handler.handle(context, request))
+            response = await handler.handle(context, request)
         except KafkastoreError as error:
             response = error_response(api, version, request, error.code, error.client_message)
         assert type(response) is load(module, version, "response")

@@ -3,6 +3,7 @@ leaves alone. Refusals one by one are in ``test_recorded_answers.py``."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,32 @@ def test_a_refusal_changes_nothing(broker: OneBroker, ops: list[Op]) -> None:
     assert alter(broker, TOPIC, "t", *ops) in (INVALID_REQUEST, INVALID_CONFIG)
     assert broker.services.image.topics["t"].configs == {"retention.ms": "7"}
     assert broker.engine.topic_configs["t"]["retention.ms"] == "7"
+
+
+def test_changes_at_the_same_time_lose_nothing(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    asked = [
+        broker.handling(
+            "incremental_alter_configs",
+            1,
+            {
+                "resources": [
+                    {
+                        "resource_type": TOPIC,
+                        "resource_name": "t",
+                        "configs": [{"name": name, "config_operation": SET, "value": "1048576"}],
+                    }
+                ]
+            },
+        )
+        for name in ("retention.ms", "segment.bytes", "segment.ms")
+    ]
+
+    async def at_once() -> None:
+        await asyncio.gather(*asked)
+
+    broker.run(at_once())
+    assert set(broker.services.image.topics["t"].configs) == {"retention.ms", "segment.bytes", "segment.ms"}
 
 
 def test_validate_only_changes_nothing(broker: OneBroker) -> None:

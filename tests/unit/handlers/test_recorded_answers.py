@@ -68,6 +68,6 @@ def test_answers_as_kafka(name: str, answers: Answers) -> None:
     assert ours == kafkas
 
 
-@pytest.mark.parametrize("name", {**DEVIATIONS, **OTHER_WORDS})
+@pytest.mark.parametrize("name", [*DEVIATIONS, *OTHER_WORDS])
 def test_every_deviation_names_a_case(name: str) -> None:
     assert name in EXPECTED
