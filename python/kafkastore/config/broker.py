@@ -92,6 +92,12 @@ class BrokerConfig:
             value = self._parsed[name] = None if text is None else broker_keys()[name].parse(text)
             return value
 
+    def get_int(self, name: str) -> int:
+        """The parsed value of a key that is a whole number and never null."""
+        value = self.get(name)
+        assert isinstance(value, int), name
+        return value
+
     def text(self, name: str) -> str | None:
         """The effective value as text."""
         for layer in (self.dynamic_broker, self.dynamic_default, self.static):
@@ -177,7 +183,9 @@ class BrokerConfig:
             listener for listener in parse_listeners("listeners", text, protocols) if listener.name not in controllers
         ]
         if not self.listeners:
-            raise ConfigError(f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092")
+            raise ConfigError(
+                f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092"
+            )
         for listener in self.listeners:
             if listener.protocol != "PLAINTEXT":
                 raise ConfigError(

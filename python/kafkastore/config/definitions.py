@@ -21,7 +21,9 @@ class ConfigKey:
 
     __slots__ = ("default", "is_internal", "name", "synonyms", "type", "update_mode", "valid")
 
-    def __init__(self, name: str, kind: str, default: str | None, valid: str, update_mode: str, is_internal: bool) -> None:
+    def __init__(
+        self, name: str, kind: str, default: str | None, valid: str, update_mode: str, is_internal: bool
+    ) -> None:
         self.name = name
         self.type = kind  # boolean, string, int, short, long, double, list, class, password
         self.default = default
@@ -75,7 +77,9 @@ class ConfigKey:
         if isinstance(value, int | float) and not isinstance(value, bool):
             self._check_range(value)
         elif valid.startswith("(case insensitive) ["):
-            self._check_choice(value.upper(), valid[20:-1].upper().split(", "), "String must be one of (case insensitive): ")
+            self._check_choice(
+                value.upper(), valid[20:-1].upper().split(", "), "String must be one of (case insensitive): "
+            )
         elif valid.startswith("[partitionId]"):
             self._check_throttled_replicas(value, valid)
         elif valid.startswith("["):

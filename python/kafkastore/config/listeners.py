@@ -53,7 +53,9 @@ def parse_listeners(key: str, text: str, protocols: dict[str, str], *, is_advert
             raise _wrong(key, text, f"{item} is not NAME://host:port, as in PLAINTEXT://localhost:9092")
         name, port = name.strip().upper(), int(port_text)
         if name not in protocols:
-            raise _wrong(key, text, f"No security protocol defined for listener {name}; add it to listener.security.protocol.map")
+            raise _wrong(
+                key, text, f"No security protocol defined for listener {name}; add it to listener.security.protocol.map"
+            )
         if not 0 <= port <= 65535:
             raise _wrong(key, text, f"port {port} is not between 0 and 65535")
         host = host[1:-1] if host.startswith("[") and host.endswith("]") else host

@@ -52,7 +52,6 @@ class TopicConfig:
         return {**topic_defaults(self.broker), **self.overrides}
 
 
-
 def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
     """What a topic without overrides has: broker synonyms, else Kafka's defaults."""
     bare = TopicConfig(broker, {})
@@ -84,8 +83,7 @@ def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) ->
     minimum, maximum = value("min.compaction.lag.ms"), value("max.compaction.lag.ms")
     if minimum > maximum:
         raise ConfigError(
-            "conflict topic config setting min.compaction.lag.ms"
-            f" ({minimum}) > max.compaction.lag.ms ({maximum})"
+            f"conflict topic config setting min.compaction.lag.ms ({minimum}) > max.compaction.lag.ms ({maximum})"
         )
 
 

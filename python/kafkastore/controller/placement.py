@@ -54,7 +54,5 @@ def _alternate_racks(brokers: Mapping[int, str | None]) -> list[int]:
     queues = [by_rack[rack] for rack in sorted(by_rack)]
     order: list[int] = []
     while len(order) < len(brokers):
-        for queue in queues:
-            if queue:
-                order.append(queue.pop(0))
+        order += [queue.pop(0) for queue in queues if queue]
     return order

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -115,9 +115,7 @@ class LogManager:
 class _Job:
     """One blocking call that is repeated ``interval_ms`` after it ended."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, name: str, run: Callable[[], object], interval_ms: int
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: str, run: Callable[[], object], interval_ms: int) -> None:
         self.loop = loop
         self.name = name
         self.run = run

@@ -1,6 +1,6 @@
 """The metadata store in one SQLite file: one host, any number of processes.
 
-``nodes(path, parent, data, version, sequence, owner)`` holds the tree, ``sessions(id, process, heartbeat_ms,
+``nodes(parent, name, data, version, sequence, owner)`` holds the tree (the root is ``'', ''``), ``sessions(id, process, heartbeat_ms,
 timeout_ms)`` the processes that own ephemeral nodes. The file is in WAL mode with ``synchronous=FULL``: a commit is one
 fsync and durable when it returns. Writes run one at a time in a writer thread, so that an fsync never stalls the loop;
 reads run on the loop on a connection of their own and see every commit that was awaited.
@@ -37,7 +37,9 @@ from kafkastore.metadata.store import (
     SetData,
     WatchEvent,
     ancestors,
+    join_path,
     parent_of,
+    split_path,
     validate_path,
 )
 
@@ -56,15 +58,16 @@ SESSION_TIMEOUT_MS = 18_000
 BUSY_TIMEOUT_MS = 10_000
 """How long a write waits for another process's; commits take milliseconds, so this is a process that hangs."""
 
+_AT = "WHERE parent = ? AND name = ?"
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS nodes (
-    path TEXT PRIMARY KEY, parent TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 0,
-    sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS children ON nodes (parent);
+    parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 0,
+    sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ephemerals ON nodes (owner) WHERE owner <> 0;
 CREATE TABLE IF NOT EXISTS sessions (
     id INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT NULL, heartbeat_ms INTEGER NOT NULL, timeout_ms INTEGER NOT NULL);
-INSERT OR IGNORE INTO nodes (path, parent, data) VALUES ('/', '', x'');
+INSERT OR IGNORE INTO nodes (parent, name, data) VALUES ('', '', x'');
 PRAGMA user_version = 1;
 """
 
@@ -105,7 +108,7 @@ class SqliteStore:
     # ---- reads
     async def get(self, path: str, watch: Watcher | None = None) -> Node:
         validate_path(path)
-        row = self._reader.execute("SELECT data, version, owner FROM nodes WHERE path = ?", (path,)).fetchone()
+        row = self._reader.execute(f"SELECT data, version, owner FROM nodes {_AT}", split_path(path)).fetchone()
         if row is None:
             raise NoNodeError(path)
         if watch is not None:
@@ -114,8 +117,7 @@ class SqliteStore:
 
     async def exists(self, path: str, watch: Watcher | None = None) -> int | None:
         validate_path(path)
-        row = self._reader.execute("SELECT version FROM nodes WHERE path = ?", (path,)).fetchone()
-        version = None if row is None else row[0]
+        version = _version(self._reader, path)
         if watch is not None:
             self._watches.on_data(path, version, watch)
         return version
@@ -131,11 +133,12 @@ class SqliteStore:
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
         validate_path(path)
-        prefix = path if path.endswith("/") else path + "/"
+        prefix = path if path == "/" else path + "/"
         rows = self._reader.execute(
-            "SELECT path, data, version FROM nodes WHERE path > ? AND path < ? ORDER BY path", (prefix, prefix[:-1] + "0")
+            "SELECT parent, name, data, version FROM nodes WHERE parent = ? OR (parent > ? AND parent < ?)",
+            (path, prefix, prefix[:-1] + "0"),  # "0" comes after "/"
         )
-        return rows.fetchall()
+        return [(join_path(parent, name), data, version) for parent, name, data, version in rows]
 
     async def delete_tree(self, path: str) -> list[Operation]:
         if await self.exists(path) is None:
@@ -179,7 +182,7 @@ class SqliteStore:
         data_version = self._read_data_version()
         if data_version != self._data_version:
             self._data_version = data_version
-            self._watches.compare(lambda path: self._version(self._reader, path), self._children)
+            self._watches.compare(lambda path: _version(self._reader, path), self._children)
 
     # ---- in the writer thread
     def _apply_all(self, operations: Sequence[Operation]) -> tuple[list[str | int | None], list[WatchEvent]]:
@@ -217,9 +220,8 @@ class SqliteStore:
             return events
         connection.execute("BEGIN IMMEDIATE")
         for session in sessions:
-            paths = connection.execute("SELECT path FROM nodes WHERE owner = ?", (session,)).fetchall()
-            for (path,) in paths:
-                events += [WatchEvent(DELETED, path), WatchEvent(CHILDREN_CHANGED, parent_of(path))]
+            for parent, name in connection.execute("SELECT parent, name FROM nodes WHERE owner = ?", (session,)):
+                events += [WatchEvent(DELETED, join_path(parent, name)), WatchEvent(CHILDREN_CHANGED, parent)]
             connection.execute("DELETE FROM nodes WHERE owner = ?", (session,))
             connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
         connection.execute("COMMIT")
@@ -267,14 +269,8 @@ class SqliteStore:
         self._beating = asyncio.get_running_loop().create_task(beat())
 
     def _children(self, path: str) -> list[str]:
-        start = len(path) if path == "/" else len(path) + 1
-        rows = self._reader.execute("SELECT path FROM nodes WHERE parent = ? ORDER BY path", (path,))
-        return [row[0][start:] for row in rows]
-
-    @staticmethod
-    def _version(connection: sqlite3.Connection, path: str) -> int | None:
-        row = connection.execute("SELECT version FROM nodes WHERE path = ?", (path,)).fetchone()
-        return None if row is None else row[0]
+        rows = self._reader.execute("SELECT name FROM nodes WHERE parent = ? ORDER BY name", (path,))
+        return [row[0] for row in rows]
 
     def _read_data_version(self) -> int:
         version: int = self._reader.execute("PRAGMA data_version").fetchone()[0]
@@ -308,7 +304,7 @@ class _Transaction:
         validate_path(operation.path)
         if isinstance(operation, Create):
             return self._create(operation)
-        version = self._version(operation.path)
+        version = _version(self.connection, operation.path)
         if version is None:
             raise NoNodeError(operation.path)
         if operation.version not in (ANY_VERSION, version):
@@ -317,27 +313,27 @@ class _Transaction:
             return None
         if isinstance(operation, SetData):
             self.connection.execute(
-                "UPDATE nodes SET data = ?, version = version + 1 WHERE path = ?", (operation.data, operation.path)
+                f"UPDATE nodes SET data = ?, version = version + 1 {_AT}", (operation.data, *split_path(operation.path))
             )
             self.events.append(WatchEvent(DATA_CHANGED, operation.path))
             return version + 1
-        return self._delete(operation.path)
+        self._delete(operation.path)
+        return None
 
     def _create(self, operation: Create) -> str:
-        path, parent = operation.path, parent_of(operation.path)
-        row = self.connection.execute("SELECT owner, sequence FROM nodes WHERE path = ?", (parent,)).fetchone()
-        self._check_parent(parent, row)
+        parent, name = split_path(operation.path)
+        sequence = self._check_parent(parent)
         if operation.is_sequential:
-            path = f"{path}{row[1]:010d}"
-            self.connection.execute("UPDATE nodes SET sequence = sequence + 1 WHERE path = ?", (parent,))
-        owner = 0
-        if operation.is_ephemeral:
-            owner = self.session_id
-            if not self._session_lives():
-                raise SessionExpiredError(path)
+            name = f"{name}{sequence:010d}"
+            self.connection.execute(f"UPDATE nodes SET sequence = sequence + 1 {_AT}", split_path(parent))
+        path = join_path(parent, name)
+        if operation.is_ephemeral and not self._session_lives():
+            raise SessionExpiredError(path)
+        owner = self.session_id if operation.is_ephemeral else 0
         try:
             self.connection.execute(
-                "INSERT INTO nodes (path, parent, data, owner) VALUES (?, ?, ?, ?)", (path, parent, operation.data, owner)
+                "INSERT INTO nodes (parent, name, data, owner) VALUES (?, ?, ?, ?)",
+                (parent, name, operation.data, owner),
             )
         except sqlite3.IntegrityError:
             raise NodeExistsError(path) from None
@@ -352,49 +348,42 @@ class _Transaction:
             assert isinstance(operation, Create)
             path = operation.path
             validate_path(path)
-            parent = parent_of(path)
+            parent, name = split_path(path)
             if parent not in known:
-                row = self.connection.execute("SELECT owner, sequence FROM nodes WHERE path = ?", (parent,)).fetchone()
-                self._check_parent(parent, row)
+                self._check_parent(parent)
                 known.add(parent)
                 self.events.append(WatchEvent(CHILDREN_CHANGED, parent))
+            if path in known:
+                raise NodeExistsError(path)
             known.add(path)
-            rows.append((path, parent, operation.data))
+            rows.append((parent, name, operation.data))
         try:
-            self.connection.executemany("INSERT INTO nodes (path, parent, data) VALUES (?, ?, ?)", rows)
-        except sqlite3.IntegrityError:
-            raise NodeExistsError(self._first_existing(rows)) from None
-        self.events += [WatchEvent(CREATED, row[0]) for row in rows]
-        return [row[0] for row in rows]
-
-    def _first_existing(self, rows: list[tuple[str, str, bytes]]) -> str:
-        """The path that made the insert fail: present before it, or given twice."""
-        seen: set[str] = set()
-        for path, _, _ in rows:
-            if path in seen:
-                return path
-            seen.add(path)
-        return rows[0][0] if len(rows) == 1 else next((row[0] for row in rows if self._version(row[0]) is not None), rows[0][0])
+            self.connection.executemany("INSERT INTO nodes (parent, name, data) VALUES (?, ?, ?)", rows)
+        except sqlite3.IntegrityError as error:
+            raise NodeExistsError(operations[0].path, f"One of the nodes to create exists already: {error}") from None
+        paths = [operation.path for operation in operations]
+        self.events += [WatchEvent(CREATED, path) for path in paths]
+        return list(paths)
 
     def _delete(self, path: str) -> None:
         if self.connection.execute("SELECT 1 FROM nodes WHERE parent = ? LIMIT 1", (path,)).fetchone():
             raise NotEmptyError(path)
-        self.connection.execute("DELETE FROM nodes WHERE path = ?", (path,))
+        self.connection.execute(f"DELETE FROM nodes {_AT}", split_path(path))
         self.events += [WatchEvent(DELETED, path), WatchEvent(CHILDREN_CHANGED, parent_of(path))]
 
-    def _check_parent(self, parent: str, row: tuple[int, int] | None) -> None:
+    def _check_parent(self, parent: str) -> int:
+        """The parent's next sequence number. Raises when it cannot have children."""
+        row = self.connection.execute(f"SELECT owner, sequence FROM nodes {_AT}", split_path(parent)).fetchone()
         if row is None:
             raise NoNodeError(parent)
         if row[0]:
             raise NoChildrenForEphemeralsError(parent)
+        sequence: int = row[1]
+        return sequence
 
     def _session_lives(self) -> bool:
         row = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (self.session_id,)).fetchone()
         return row is not None
-
-    def _version(self, path: str) -> int | None:
-        row = self.connection.execute("SELECT version FROM nodes WHERE path = ?", (path,)).fetchone()
-        return None if row is None else row[0]
 
 
 class _Watches:
@@ -440,6 +429,11 @@ class _Watches:
         self.fire(events)
 
 
+def _version(connection: sqlite3.Connection, path: str) -> int | None:
+    row = connection.execute(f"SELECT version FROM nodes {_AT}", split_path(path)).fetchone()
+    return None if row is None else row[0]
+
+
 def _is_plain_create(operation: Operation) -> bool:
     return isinstance(operation, Create) and not operation.is_ephemeral and not operation.is_sequential
 
@@ -448,7 +442,9 @@ def _open(path: str) -> sqlite3.Connection:
     """A connection to the file, which is made when it is not there. Raises StartupError naming the path."""
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+        )
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:

@@ -161,6 +161,19 @@ def parent_of(path: str) -> str:
     return path[: path.rindex("/")] or "/"
 
 
+def split_path(path: str) -> tuple[str, str]:
+    """Parent and name; of the root both are empty."""
+    if path == "/":
+        return "", ""
+    parent, _, name = path.rpartition("/")
+    return parent or "/", name
+
+
+def join_path(parent: str, name: str) -> str:
+    """What :func:`split_path` took apart."""
+    return f"/{name}" if parent in ("/", "") else f"{parent}/{name}"
+
+
 def validate_path(path: str) -> None:
     """Absolute, no empty parts, no trailing slash. A wrong path is our bug."""
     assert path == "/" or (path.startswith("/") and not path.endswith("/") and "//" not in path), path

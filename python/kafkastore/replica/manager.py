@@ -50,7 +50,7 @@ class ReplicaManager:
         self.image = image
         self.engine = engine
         self.loop = loop
-        self._appends: dict[int, asyncio.Future[AppendResult]] = {}
+        self._appends: dict[int, Callable[[AppendResult], None]] = {}
         self._listeners: dict[str, LeadershipListener] = {}
         self._led: dict[str, dict[int, int]] = {}  # of topics with a listener: partition -> leader epoch
 
@@ -138,29 +138,39 @@ class ReplicaManager:
                 listener.resign(partition)
 
     # ---- appends
+    def append(
+        self,
+        topic: str,
+        partition: int,
+        batch: bytes,
+        required_acks: int,
+        timeout_ms: int,
+        done: Callable[[AppendResult], None],
+    ) -> None:
+        """Appends one batch. ``done`` is called once, on the loop, maybe before this returns; never raises for a failure."""
+        try:
+            token = self.engine.append(topic, partition, batch, required_acks, timeout_ms)
+        except EngineError as error:
+            done(AppendResult(error.code, message=str(error)))
+            return
+        self._appends[token] = done
+
     async def append_records(
         self, entries: Mapping[tuple[str, int], bytes], required_acks: int, timeout_ms: int
     ) -> dict[tuple[str, int], AppendResult]:
         """Appends one batch to each partition and waits for the acknowledgement that ``required_acks`` asks for. Never
         raises for a partition's failure: its result has the error code."""
         waiting: dict[tuple[str, int], asyncio.Future[AppendResult]] = {}
-        results: dict[tuple[str, int], AppendResult] = {}
         for (topic, partition), batch in entries.items():
-            try:
-                token = self.engine.append(topic, partition, batch, required_acks, timeout_ms)
-            except EngineError as error:
-                results[topic, partition] = AppendResult(error.code, message=str(error))
-                continue
-            waiting[topic, partition] = self._appends[token] = self.loop.create_future()
-        for key, future in waiting.items():
-            results[key] = await future
-        return results
+            future = waiting[topic, partition] = self.loop.create_future()
+            self.append(topic, partition, batch, required_acks, timeout_ms, _setter(future))
+        return {key: await future for key, future in waiting.items()}
 
     def on_append_done(self, event: AppendDone) -> None:
         """The engine's answer to an append."""
-        future = self._appends.pop(event.token, None)
-        if future is not None and not future.done():
-            future.set_result(
+        done = self._appends.pop(event.token, None)
+        if done is not None:
+            done(
                 AppendResult(
                     event.error_code, event.base_offset, event.last_offset, event.log_append_time_ms, event.message
                 )
@@ -183,7 +193,14 @@ class ReplicaManager:
 
     def fail_appends(self) -> None:
         """At stop: whoever still waits for an append is told that this broker no longer answers."""
-        for future in self._appends.values():
-            if not future.done():
-                future.set_result(AppendResult(ErrorCode.BROKER_NOT_AVAILABLE, message="The broker is stopping."))
-        self._appends.clear()
+        appends, self._appends = self._appends, {}
+        for done in appends.values():
+            done(AppendResult(ErrorCode.BROKER_NOT_AVAILABLE, message="The broker is stopping."))
+
+
+def _setter(future: asyncio.Future[AppendResult]) -> Callable[[AppendResult], None]:
+    def set_result(result: AppendResult) -> None:
+        if not future.done():  # the waiter may have been cancelled
+            future.set_result(result)
+
+    return set_result

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from kafkastore._core import Engine, Request
     from kafkastore.config import BrokerConfig
+    from kafkastore.coordinator.group.coordinator import GroupCoordinator
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
     from kafkastore.replica.manager import ReplicaManager
     from kafkastore.server.dynamic_configs import DynamicConfigs
+    from kafkastore.server.producer_ids import ProducerIds
     from kafkastore.server.registry import Api
     from kafkastore.server.topics import Topics
 
@@ -56,13 +58,45 @@ class BrokerServices:
     log_manager: LogManager
     topics: Topics
     dynamic_configs: DynamicConfigs
-    group_coordinator: Any  # coordinator.group.GroupCoordinator
-    producer_ids: Any  # server.producer_ids.ProducerIds
     loop: asyncio.AbstractEventLoop
     now_ms: Callable[[], int]
 
     def __init__(self) -> None:
         self.now_ms = now_ms
+        self._group_coordinator: GroupCoordinator | None = None
+        self._producer_ids: ProducerIds | None = None
+
+    @property
+    def group_coordinator(self) -> GroupCoordinator:
+        """Made, and its code imported, when the first request or ``__consumer_offsets`` asks for it."""
+        if self._group_coordinator is None:
+            from kafkastore.coordinator.group import service
+
+            self._group_coordinator = service.start(self)
+            self.topics.on_deleted.append(self._group_coordinator.on_topics_deleted)
+        return self._group_coordinator
+
+    @group_coordinator.setter
+    def group_coordinator(self, coordinator: GroupCoordinator) -> None:
+        self._group_coordinator = coordinator
+
+    def stop_group_coordinator(self) -> None:
+        """Answers whoever waits for a rebalance; nothing when no group was ever asked for."""
+        if self._group_coordinator is not None:
+            self._group_coordinator.shutdown()
+
+    @property
+    def producer_ids(self) -> ProducerIds:
+        """Made when the first producer asks for an id."""
+        if self._producer_ids is None:
+            from kafkastore.server.producer_ids import ProducerIds
+
+            self._producer_ids = ProducerIds(self.store, self.node_id)
+        return self._producer_ids
+
+    @producer_ids.setter
+    def producer_ids(self, producer_ids: ProducerIds) -> None:
+        self._producer_ids = producer_ids
 
     async def run_blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Runs a blocking call (an Engine method that says so) in the thread pool and awaits its result."""
@@ -131,10 +165,11 @@ def build_entity(entity_class: type[Any], fields: dict[str, Any]) -> Any:
 
 
 def _converters(entity_class: type[Any]) -> dict[str, Callable[[Any], Any] | None]:
+    from dataclasses import fields
+
     found: dict[str, Callable[[Any], Any] | None] = {}
-    for name, field in entity_class.__dataclass_fields__.items():
-        if field._field_type.name != "_FIELD":  # ClassVars: __version__ and the like
-            continue
+    for field in fields(entity_class):
+        name = field.name
         kind = field.metadata.get("kafka_type")
         if _is_array(field.type):
             found[name] = _to_uuid_tuple if kind == "uuid" else _to_tuple

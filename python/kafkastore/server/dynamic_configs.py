@@ -7,10 +7,10 @@ may be changed at run time is for the handler to say (``ConfigKey.update_mode``)
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-from kafkastore.config import TopicConfig, broker_keys, topic_defaults
+from kafkastore.config import broker_keys, topic_defaults
+from kafkastore.metadata.nodes import decode_config, encode_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,31 +54,19 @@ class DynamicConfigs:
             self.broker.config.set_dynamic(broker=overrides)
         self.apply()
 
+    def topic_configs(self) -> dict[str, dict[str, str]]:
+        """The effective configuration of every topic, as the engine takes it."""
+        defaults = topic_defaults(self.broker.config)
+        return {topic.name: {**defaults, **topic.configs} for topic in self.broker.image.topics.values()}
+
     def apply(self) -> None:
         """Gives the engine the effective values of the broker and of every topic."""
-        services = self.broker
-        services.engine.set_broker_options(services.config.engine_options())
-        defaults = topic_defaults(services.config)
-        for topic in services.image.topics.values():
-            services.engine.set_topic_config(topic.name, {**defaults, **topic.configs})
-
-
-def encode_config(overrides: Mapping[str, str]) -> bytes:
-    """A config node's data, as Kafka writes it under ``/config``."""
-    return json.dumps({"version": 1, "config": dict(overrides)}, separators=(",", ":")).encode()
-
-
-def decode_config(data: bytes) -> dict[str, str]:
-    """The overrides in a config node's data."""
-    found = json.loads(data).get("config", {}) if data else {}
-    return {str(name): str(value) for name, value in found.items()}
+        engine = self.broker.engine
+        engine.set_broker_options(self.broker.config.engine_options())
+        for name, config in self.topic_configs().items():
+            engine.set_topic_config(name, config)
 
 
 def _decode(data: bytes | None) -> dict[str, str]:
     keys = broker_keys()
     return {name: value for name, value in decode_config(data or b"").items() if name in keys}
-
-
-def effective_topic_config(broker: BrokerServices, overrides: Mapping[str, str]) -> dict[str, str]:
-    """What the engine is given for a topic with these overrides."""
-    return TopicConfig(broker.config, overrides).effective()

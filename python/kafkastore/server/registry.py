@@ -26,7 +26,9 @@ class Api:
         self.min_version = min_version
         self.max_version = max_version
         self.flexible_from = flexible_from
-        self.plane = plane  # "data": answered by Rust (Metadata comes here only to create topics); "control": by a handler
+        self.plane = (
+            plane  # "data": answered by Rust (Metadata comes here only to create topics); "control": by a handler
+        )
         self.module = module
 
     def has_version(self, version: int) -> bool:

@@ -8,10 +8,7 @@ makes the logs that are missing. The messages of refusals are Kafka's (Replicati
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import logging
-import os
 from typing import TYPE_CHECKING
 
 from kafkastore.config import topic_defaults, validate_topic_configs
@@ -27,12 +24,13 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
-from kafkastore.metadata.store import Create, Operation, SetData
-from kafkastore.server.dynamic_configs import encode_config
+from kafkastore.metadata.nodes import encode_assignment, encode_config, new_id, partition_nodes, topic_nodes
+from kafkastore.metadata.store import Create, Delete, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from kafkastore.metadata.store import Operation
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.topics")
@@ -42,6 +40,16 @@ MAX_PARTITIONS_PER_REQUEST = 10_000
 
 MAX_NAME_LENGTH = 249
 """A directory is named after topic and partition, and file names end at 255 bytes."""
+
+DELETED_TOPICS = "/admin/delete_topics"
+"""Nodes of topics that are gone from the store but whose logs may still be there: a start finishes their deletion instead
+of taking the directories for topics that it does not know yet."""
+
+_INTERNAL_PREFIXES = {
+    "__consumer_offsets": "offsets.topic",
+    "__transaction_state": "transaction.state.log",
+    "__share_group_state": "share.coordinator.state.topic",
+}
 
 _LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
@@ -68,6 +76,7 @@ class Topics:
 
     def __init__(self, broker: BrokerServices) -> None:
         self.broker = broker
+        self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # told the names of topics that are gone
         self._locks: dict[str, asyncio.Lock] = {}
 
     # ---- create
@@ -106,6 +115,33 @@ class Topics:
                 raise
             return existing
 
+    async def create_internal(self, name: str) -> TopicImage:
+        """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when absent."""
+        prefix, get = _INTERNAL_PREFIXES[name], self.broker.config.get_int
+        return await self.create_if_absent(
+            name,
+            partitions=get(f"{prefix}.num.partitions"),
+            replication_factor=get(f"{prefix}.replication.factor"),
+            configs=self.internal_configs(name),
+        )
+
+    def internal_configs(self, name: str) -> dict[str, str]:
+        """The configuration that Kafka creates an internal topic with; empty for any other topic."""
+        prefix = _INTERNAL_PREFIXES.get(name)
+        if prefix is None:
+            return {}
+        get = self.broker.config.get_int
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(get(f"{prefix}.segment.bytes")),
+        }
+        if name != "__consumer_offsets":
+            configs |= {"min.insync.replicas": str(get(f"{prefix}.min.isr"))}
+        if name == "__transaction_state":
+            configs |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
+        return configs
+
     def _plan(
         self,
         name: str,
@@ -131,7 +167,7 @@ class Topics:
             replicas = self._place(partitions, replication_factor)
         if len(replicas) > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
-        return TopicImage(name, _new_topic_id(), self._states(replicas), checked)
+        return TopicImage(name, new_id(), self._states(replicas), checked)
 
     def _check_new(self, name: str) -> None:
         topics = self.broker.image.topics
@@ -186,14 +222,15 @@ class Topics:
 
     async def _make(self, topic: TopicImage) -> None:
         broker = self.broker
-        await broker.store.ensure_path("/brokers/topics")
-        await broker.store.multi(_creation(topic, broker.image.controller_epoch))
-        await self._make_logs(topic, range(len(topic.partitions)))
+        operations = topic_nodes(topic, broker.image.controller_epoch)
+        operations.append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
+        await broker.store.multi(operations)
+        await self.make_logs(topic, range(len(topic.partitions)))
         broker.image.put_topic(topic)
         broker.replica_manager.publish([topic])
         logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
 
-    async def _make_logs(self, topic: TopicImage, partitions: range) -> None:
+    async def make_logs(self, topic: TopicImage, partitions: Iterable[int]) -> None:
         """Makes the logs of this broker's replicas. One that fails leaves its partition offline."""
         broker = self.broker
         node_id = broker.node_id
@@ -231,10 +268,10 @@ class Topics:
             new = self._states(replicas)
             broker = self.broker
             grown = TopicImage(name, topic.topic_id, [*topic.partitions, *new], topic.configs)
-            operations: list[Operation] = [SetData(f"/brokers/topics/{name}", _assignment(grown))]
-            operations += _partition_nodes(name, range(current, count), grown, broker.image.controller_epoch)
+            operations: list[Operation] = [SetData(f"/brokers/topics/{name}", encode_assignment(grown))]
+            operations += partition_nodes(grown, range(current, count), broker.image.controller_epoch)
             await broker.store.multi(operations)
-            await self._make_logs(grown, range(current, count))
+            await self.make_logs(grown, range(current, count))
             topic.partitions.extend(grown.partitions[current:])
             broker.replica_manager.publish_leases(topic, range(current, count))
             broker.replica_manager.publish_metadata([topic])
@@ -279,11 +316,15 @@ class Topics:
             broker = self.broker
             operations = await broker.store.delete_tree(f"/brokers/topics/{name}")
             operations += await broker.store.delete_tree(f"/config/topics/{name}")
-            await broker.store.multi(operations)
+            tombstone = f"{DELETED_TOPICS}/{name}"
+            await broker.store.multi([*operations, Create(tombstone, topic.topic_id)])
             broker.image.remove_topic(name)
             broker.replica_manager.withdraw([topic])
+            for listener in self.on_deleted:
+                listener([name])
             mine = broker.log_manager.forget(name)
             await broker.run_blocking(broker.engine.delete_logs, name, mine)
+            await broker.store.multi([Delete(tombstone)])
             logger.info("Deleted topic %s", name)
 
     # ---- inside
@@ -304,61 +345,3 @@ class Topics:
         if len(self._locks) > 1000:  # names are the clients' choice: do not keep those that nobody holds
             self._locks = {key: lock for key, lock in self._locks.items() if lock.locked()}
         return self._locks.setdefault(name, asyncio.Lock())
-
-
-def _new_topic_id() -> bytes:
-    """A random UUID (version 4) that Kafka does not reserve and that does not begin with "-" as text."""
-    while True:
-        raw = bytearray(os.urandom(16))
-        raw[6] = raw[6] & 0x0F | 0x40
-        raw[8] = raw[8] & 0x3F | 0x80
-        if raw[0] >> 2 != 62:
-            return bytes(raw)
-
-
-def topic_id_text(topic_id: bytes) -> str:
-    """A topic id as Kafka prints it: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
-
-
-def parse_topic_id(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def _creation(topic: TopicImage, controller_epoch: int) -> list[Operation]:
-    """The store's nodes of a new topic, in Kafka's layout (spec R2.3)."""
-    path = f"/brokers/topics/{topic.name}"
-    operations: list[Operation] = [Create(path, _assignment(topic)), Create(f"{path}/partitions")]
-    operations += _partition_nodes(topic.name, range(len(topic.partitions)), topic, controller_epoch)
-    return operations
-
-
-def _partition_nodes(name: str, partitions: range, topic: TopicImage, controller_epoch: int) -> list[Operation]:
-    path = f"/brokers/topics/{name}/partitions"
-    operations: list[Operation] = []
-    for number in partitions:
-        operations.append(Create(f"{path}/{number}"))
-        operations.append(Create(f"{path}/{number}/state", encode_state(topic.partitions[number], controller_epoch)))
-    return operations
-
-
-def _assignment(topic: TopicImage) -> bytes:
-    return json.dumps(
-        {
-            "version": 3,
-            "topic_id": topic_id_text(topic.topic_id),
-            "partitions": {str(number): state.replicas for number, state in enumerate(topic.partitions)},
-            "adding_replicas": {},
-            "removing_replicas": {},
-        },
-        separators=(",", ":"),
-    ).encode()
-
-
-def encode_state(state: PartitionState, controller_epoch: int) -> bytes:
-    """A partition's ``state`` node, as Kafka writes it."""
-    isr = ",".join(map(str, state.isr))
-    return (
-        f'{{"controller_epoch":{controller_epoch},"leader":{state.leader},"version":1,'
-        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]}}'
-    ).encode()
