@@ -59,7 +59,9 @@ def test_a_commit_while_others_rejoin_is_taken_and_keeps_the_session() -> None:
     assert two.member_id in world.group().members
 
 
-@pytest.mark.parametrize(("version", "error_code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)])
+@pytest.mark.parametrize(
+    ("version", "error_code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)]
+)
 def test_a_commit_with_a_generation_to_a_group_that_is_not_there(version: int, error_code: int) -> None:
     world = World()
     answer = world.commit({T0: 5}, version=version, generation_id=3, member_id="m").result
@@ -327,7 +329,10 @@ def test_many_tombstones_go_in_batches_below_the_limit_of_a_message() -> None:
     world.commit({("topic-" + "x" * 200, partition): 1 for partition in range(5000)})
     batches: list[int] = []
     append = world.log.append
-    world.log.append = lambda partition, records, done: (batches.append(len(records)), append(partition, records, done))[1]  # type: ignore[assignment,func-returns-value]
+    world.log.append = lambda partition, records, done: (
+        batches.append(len(records)),
+        append(partition, records, done),
+    )[1]  # type: ignore[assignment,func-returns-value]
     assert world.delete_groups("g").result == {"g": 0}
     assert len(batches) > 1
     assert sum(batches) == 5001

@@ -147,7 +147,9 @@ def old_group_value(version: int) -> bytes:
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_group_values_of_every_old_version_are_read(version: int) -> None:
     timestamp = 99 if version >= 2 else -1
-    assert records.read_group_value(old_group_value(version)) == GroupValue("consumer", 3, "range", "m", timestamp, (MEMBER,))
+    assert records.read_group_value(old_group_value(version)) == GroupValue(
+        "consumer", 3, "range", "m", timestamp, (MEMBER,)
+    )
 
 
 def test_group_value_4_is_read() -> None:

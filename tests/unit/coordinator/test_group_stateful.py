@@ -86,7 +86,9 @@ class Groups(RuleBasedStateMachine):
     def commit(self, client: Client) -> None:
         if client.waiting is None and client.joined is not None and client.is_alive:
             self.committed += 1
-            call = self.world.commit({("t", client.number): self.committed}, client.joined, group_instance_id=client.instance_id)
+            call = self.world.commit(
+                {("t", client.number): self.committed}, client.joined, group_instance_id=client.instance_id
+            )
             self.calls.append(call)
 
     @rule(client=clients)
@@ -262,7 +264,22 @@ def _storm(machine: Groups, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(150):
         client = chance.choice(machine.all)
-        step = chance.choice(["join", "join", "sync", "sync", "heartbeat", "commit", "leave", "crash", "come_back", "time", "slow", "end"])
+        step = chance.choice(
+            [
+                "join",
+                "join",
+                "sync",
+                "sync",
+                "heartbeat",
+                "commit",
+                "leave",
+                "crash",
+                "come_back",
+                "time",
+                "slow",
+                "end",
+            ]
+        )
         if step == "join":
             machine.join(client, chance.random() < 0.2)
         elif step == "time":
@@ -296,5 +313,7 @@ def _is_settled(machine: Groups) -> bool:
         group is not None
         and group.state == states.STABLE
         and len(group.members) == CLIENTS
-        and all(client.joined is not None and client.joined.generation_id == group.generation_id for client in machine.all)
+        and all(
+            client.joined is not None and client.joined.generation_id == group.generation_id for client in machine.all
+        )
     )
