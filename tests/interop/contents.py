@@ -86,7 +86,8 @@ def _fill_compacted(broker: BrokerProcess, java: JavaTools) -> None:
     def is_compacted() -> bool:
         nonlocal last
         last += 1
-        records = [JavaRecord(0, START_TIME_MS + i, b"key-%d" % (i % 10), b"%d of round %d" % (i, last)) for i in range(50)]
+        keys = [b"only-%d" % last if i == 25 else b"key-%d" % (i % 10) for i in range(50)]  # one of each round stays, so holes do
+        records = [JavaRecord(0, None, key, b"%d of round %d" % (i, last)) for i, key in enumerate(keys)]
         java.produce(broker.bootstrap, "compacted", records)  # each round rolls a segment (segment.ms), so that there is one to clean
         return len(java.consume(broker.bootstrap, "compacted")) < end_offsets(broker.bootstrap, "compacted")[0][1]
 
