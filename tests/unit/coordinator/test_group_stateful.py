@@ -1,4 +1,5 @@
-"""Random clients against the coordinator: join, sync, heartbeat, commit, leave, crash, time, slow and failing appends, restarts.
+"""Random clients against the coordinator: join, sync, heartbeat, commit, leave, crash; time, slow and failing appends,
+restarts.
 
 Invariants, checked after every step: one leader among the members of a group that has any; generations rise by one; every
 request is answered exactly once (``Call`` refuses a second answer, ``teardown`` a missing one); a member that keeps its
@@ -9,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from group_world import Call, World
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from kafkastore.coordinator.group import states
 from kafkastore.errors import ErrorCode
+from unit.coordinator.group_world import Call, World
 
 CLIENTS = 5
 SESSION_MS = 10_000
