@@ -37,7 +37,7 @@ def commit_request(offset: int) -> CommitRequest:
 
 
 async def loaded(coordinator: GroupCoordinator) -> None:
-    while coordinator.store.is_loading or not coordinator.store.partitions:
+    while coordinator.store.is_loading or not coordinator.store.partitions:  # noqa: ASYNC110 ends within a few passes
         await asyncio.sleep(0)
 
 

@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group import records, states
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import Call, World
 
@@ -37,6 +37,18 @@ class Client:
 
     def forget(self) -> None:
         self.member_id, self.joined = "", None
+
+
+def last_offsets(world: World) -> dict[tuple[str, int], int]:
+    """The naive twin: the last value of each key in the log."""
+    offsets: dict[tuple[str, int], int] = {}
+    for key, value in world.log.partitions.get(world.partition_of("g"), []):
+        kind = records.read_key(key)
+        if isinstance(kind, records.OffsetKey) and value is None:
+            offsets.pop((kind.topic, kind.partition), None)
+        elif isinstance(kind, records.OffsetKey):
+            offsets[kind.topic, kind.partition] = records.read_offset_value(value or b"").offset
+    return offsets
 
 
 class Groups(RuleBasedStateMachine):
@@ -101,6 +113,11 @@ class Groups(RuleBasedStateMachine):
     @rule(client=clients)
     def crash(self, client: Client) -> None:
         client.is_alive = False
+
+    @rule(client=clients)
+    def give_up(self, client: Client) -> None:
+        """Its request timed out: it asks again under the same member id, over another connection."""
+        client.waiting = None
 
     @rule(client=clients)
     def come_back(self, client: Client) -> None:
@@ -218,7 +235,7 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def offsets_are_those_of_the_log(self) -> None:
         if hasattr(self, "world") and not self.world.log.waiting:
-            assert self.world.fetched() == self.world.restarted().fetched()
+            assert self.world.fetched() == self.world.restarted().fetched() == last_offsets(self.world)
 
     def teardown(self) -> None:
         if not hasattr(self, "world"):
