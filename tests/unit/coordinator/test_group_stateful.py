@@ -271,6 +271,10 @@ def test_a_group_of_living_members_settles_and_keeps_them_all() -> None:
                 break
         assert _is_settled(machine), seed
         members = set(machine.world.group().members)
+        for _ in range(2):
+            for client in machine.all:
+                machine.commit(client)
+            machine.offsets_are_those_of_the_log()
         machine.time_passes(30_000)
         assert set(machine.world.group().members) == members == {client.member_id for client in machine.all}
         machine.teardown()
@@ -292,6 +296,7 @@ def _storm(machine: Groups, seed: int) -> None:
                 "commit",
                 "leave",
                 "crash",
+                "give_up",
                 "come_back",
                 "time",
                 "slow",
@@ -307,6 +312,8 @@ def _storm(machine: Groups, seed: int) -> None:
         else:
             getattr(machine, step)(client)
         machine.group_is_sound()
+        machine.members_with_waiting_requests_are_known()
+        machine.offsets_are_those_of_the_log()
 
 
 def _do_duty(machine: Groups, client: Client) -> None:
