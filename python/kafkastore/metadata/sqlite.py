@@ -1,7 +1,7 @@
 """The metadata store in one SQLite file: one host, any number of processes.
 
-``nodes(parent, name, data, version, sequence, owner)`` holds the tree (the root is ``'', ''``), ``sessions(id, process, heartbeat_ms,
-timeout_ms)`` the processes that own ephemeral nodes. The file is in WAL mode with ``synchronous=FULL``: a commit is one
+``nodes(parent, name, data, version, sequence, owner)`` holds the tree (the root is ``'', ''``),
+``sessions(id, process, heartbeat_ms, timeout_ms)`` the processes that own ephemeral nodes. The file is in WAL mode with ``synchronous=FULL``: a commit is one
 fsync and durable when it returns. Writes run one at a time in a writer thread, so that an fsync never stalls the loop;
 reads run on the loop on a connection of their own and see every commit that was awaited.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -21,6 +21,9 @@ from kafkastore.config import (
     validate_topic_configs,
 )
 from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def config(**properties: str) -> BrokerConfig:
@@ -52,7 +55,7 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_override_without_a_value_is_refused() -> None:
-    with pytest.raises(ConfigError, match="--override num.partitions: give it as key=value"):
+    with pytest.raises(ConfigError, match=r"--override num\.partitions: give it as key=value"):
         BrokerConfig.load(None, ["num.partitions"])
 
 
@@ -123,7 +126,7 @@ def test_wrong_value_refuses_to_start_with_one_sentence_naming_the_key(name: str
 
 
 def test_two_different_node_ids_are_refused() -> None:
-    with pytest.raises(ConfigError, match="node.id=1 and broker.id=2 differ"):
+    with pytest.raises(ConfigError, match=r"node\.id=1 and broker\.id=2 differ"):
         config(node__id="1", broker__id="2")
     assert config(broker__id="2").node_id == 2
 

@@ -71,4 +71,4 @@ def test_job_that_fails_is_logged_and_tried_again(tmp_path: Path) -> None:
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():
-            await asyncio.sleep(0)  # noqa: ASYNC110 - runs in a thread of the pool
+            await asyncio.sleep(0)

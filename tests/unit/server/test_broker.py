@@ -249,4 +249,4 @@ def test_config_for_tests_is_valid(tmp_path: Path) -> None:
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():
-            await asyncio.sleep(0)  # noqa: ASYNC110 - the double has no event for what it was told
+            await asyncio.sleep(0)

@@ -76,7 +76,7 @@ async def answered(broker: Broker, *requests: Request) -> list[bytes | None]:
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():
-            await asyncio.sleep(0)  # noqa: ASYNC110 - the double has no event for what it was told
+            await asyncio.sleep(0)
 
 
 def test_request_is_decoded_handled_and_its_answer_encoded(tmp_path: Path, handler: types.ModuleType) -> None:
