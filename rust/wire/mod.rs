@@ -1,1 +1,39 @@
-//! `wire`.
+//! Kafka's wire format: bytes in, values out, and back. No I/O, no policy, no allocation by a count that a client
+//! declared.
+//!
+//! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
+//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`api_versions`]);
+//! [`shape`] checks the bodies of all the others before the control plane decodes them.
+//!
+//! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
+//! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data
+//! plane serves are ignored, as Kafka ignores them; [`shape`] refuses them.
+
+pub mod api_table;
+pub mod api_versions;
+pub mod error;
+pub mod fetch;
+pub mod header;
+pub mod list_offsets;
+pub mod metadata;
+pub mod produce;
+pub mod reader;
+pub mod shape;
+pub mod topic;
+pub mod writer;
+
+pub use api_table::{ApiRange, ApiTable};
+pub use api_versions::{ApiVersionsRequest, encode_api_versions_response, encode_api_versions_unsupported};
+pub use error::WireError;
+pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
+pub use header::{RequestHeader, write_response_header};
+pub use list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, encode_list_offsets_response};
+pub use metadata::{
+    AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
+    MetadataTopic, MetadataTopicRequest,
+};
+pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
+pub use reader::Reader;
+pub use shape::Shape;
+pub use topic::{NodeEndpoint, TopicId, TopicKey, ZERO_TOPIC_ID};
+pub use writer::Writer;

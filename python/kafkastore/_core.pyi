@@ -1,0 +1,180 @@
+"""The Rust data plane and storage engine. Everything blocking detaches from the GIL.
+
+This is the whole boundary (style rules 24 to 27): immutable snapshots go in, requests and events come out in batches, and
+record bytes cross only for the coordinators' own logs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import final
+
+class EngineError(Exception):
+    """An operation the engine refused. ``code`` is Kafka's error code; str() is one sentence."""
+
+    code: int
+
+class StartError(Exception):
+    """A reason not to start, one sentence naming key/path, value and fix."""
+
+@final
+class Request:
+    """A request for the control plane; immutable.
+
+    ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1"); ``listener``
+    is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are from ApiVersions
+    (KIP-511) or ""; ``body`` is what follows the request header, unchecked: it goes through :func:`sanitize` before kio.
+    """
+
+    token: int
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    client_host: str
+    listener: str
+    connection_id: int
+    software_name: str
+    software_version: str
+    body: bytes
+
+@final
+class AppendDone:
+    """The end of an :meth:`Engine.append`; ``error_code`` 0 says that it is acknowledged as its acks asked."""
+
+    token: int
+    error_code: int
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    message: str | None
+
+@final
+class LogLine:
+    """A line of the data plane for the log."""
+
+    @property
+    def message(self) -> str: ...
+
+@final
+class LogDirFailed:
+    """A log directory went offline; nothing in it is served any more."""
+
+    log_dir: str
+    reason: str
+
+@final
+class Engine:
+    """One broker's data plane. Methods may be called from any thread unless said otherwise."""
+
+    def __init__(self, node_id: int, cluster_id: str, log_dirs: Sequence[str], options: Mapping[str, str]) -> None:
+        """``options``: broker configs by Kafka's name, values as text (already validated by config)."""
+    # ---- start: directories, recovery (R0.2)
+    def open_log_dirs(self, topic_configs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str | None]]:
+        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Returns (log_dir, failure
+        or None) of each. Raises StartError."""
+    def recovery_progress(self) -> tuple[int, int, int, int]:
+        """(logs done, logs in all, bytes done, bytes in all); callable while open_log_dirs runs."""
+    def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
+        """(topic, partition, topic_id or None, log_dir, log_start_offset, log_end_offset) of every log found or
+        created."""
+    # ---- partitions
+    def create_logs(
+        self, topic: str, topic_id: bytes, config: Mapping[str, str], partitions: Sequence[tuple[int, str]]
+    ) -> list[str | None]:
+        """Creates logs (partition, log_dir); existing ones are kept. Blocking; returns an error text or None for each."""
+    def publish_leases(
+        self,
+        topic: str,
+        topic_id: bytes,
+        leases: Sequence[tuple[int, int, int, int, Sequence[int], Sequence[int]]],
+    ) -> None:
+        """(partition, leader node id or -1, leader_epoch, partition_epoch, replicas, isr); replaces the leases of these
+        partitions whole."""
+    def delete_logs(self, topic: str, partitions: Sequence[int]) -> None:
+        """Revokes leases, answers what is parked, renames the directories to -delete; files go after
+        file.delete.delay.ms."""
+    def mark_stray(self, topic: str, partition: int) -> None:
+        """Renames the log's directory to `-stray` and forgets it."""
+    def set_topic_config(self, topic: str, config: Mapping[str, str]) -> None:
+        """The topic's effective configuration, for all of its logs at once."""
+    def set_broker_options(self, options: Mapping[str, str]) -> None:
+        """The broker's effective configuration, as given to the constructor."""
+    # ---- published state
+    def publish_api_versions(self, ranges: Sequence[tuple[int, int, int, int, bool]]) -> None:
+        """(api_key, min, max, first flexible version or 32767, served by the data plane?)"""
+    def publish_cluster(
+        self, brokers: Sequence[tuple[int, str | None, Sequence[tuple[str, str, int]]]], controller_id: int
+    ) -> None:
+        """Brokers: (node_id, rack, [(listener name, host, port)])."""
+    def publish_topics(
+        self, topics: Sequence[tuple[str, bytes, bool, Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]]]]
+    ) -> None:
+        """(name, topic_id, is_internal, [(partition, leader or -1, leader_epoch, replicas, isr)]): adds or replaces whole
+        topics in the metadata image."""
+    def withdraw_topics(self, names: Sequence[str]) -> None:
+        """Clients no longer see these topics."""
+    # ---- network
+    def listen(self, listeners: Sequence[tuple[str, str, int]]) -> list[int]:
+        """(listener name, host, port; 0 picks one) -> bound ports; starts the network threads. Raises StartError naming
+        the listener."""
+    def close_network(self, timeout_ms: int) -> None:
+        """Stops accepting, answers what is in flight, closes. Blocking."""
+    def close_logs(self) -> None:
+        """Flushes and closes every log, writes checkpoints and the clean-shutdown markers. Blocking."""
+    # ---- requests and events for the control plane
+    def fileno(self) -> int:
+        """An eventfd, readable when take() has something."""
+    def take(self, limit: int) -> list[Request | AppendDone | LogDirFailed]:
+        """At most ``limit`` requests and events, oldest first."""
+    def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
+        """(token, response body after the response header); None closes the connection."""
+    def serve_here(self, token: int) -> None:
+        """Hands a Metadata request back to the data plane (after topics were created)."""
+    def disconnect(self, connection_id: int) -> None:
+        """Closes a client's connection."""
+    # ---- records for the coordinators
+    def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
+        """The append path of everyone (R3.1), origin Coordinator. Returns a token; AppendDone comes by take()."""
+    def read_records(
+        self, topic: str, partition: int, offset: int, max_bytes: int
+    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, bool]], int]:
+        """([(offset, timestamp_ms, key, value, is_control)], next offset) up to the log end; blocking."""
+    def partition_offsets(self, topic: str, partition: int) -> tuple[int, int, int, int]:
+        """(log_start_offset, high_watermark, last_stable_offset, log_end_offset). Raises EngineError
+        (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
+        """Moves the log start; -1 means the high watermark. Returns the low watermark. EngineError codes as Kafka."""
+    def offset_for_leader_epoch(
+        self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[int, int, int]:
+        """(error_code, leader_epoch, end_offset)"""
+    def describe_producers(self, topic: str, partition: int) -> list[tuple[int, int, int, int, int, int]]:
+        """(producer_id, producer_epoch, last_sequence, last_timestamp_ms, coordinator_epoch, current_txn_start_offset)
+        of each active producer."""
+    def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
+        """(log_dir, error_code, total_bytes, usable_bytes, [(topic, partition, size, offset_lag, is_future)])"""
+    # ---- housekeeping, scheduled by Python; all blocking, run in a thread
+    def run_retention(self) -> int:
+        """Deletes old segments of every log by its config; returns segments deleted."""
+    def flush_due(self) -> int:
+        """Flushes logs past flush.ms; returns how many."""
+    def write_checkpoints(self, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> None:
+        """Writes the checkpoint files of every log directory."""
+    def expire_producers(self) -> int:
+        """Forgets producers idle for producer.id.expiration.ms; returns how many."""
+    def metrics(self) -> dict[str, int]:
+        """Counters by name."""
+
+def build_batch(
+    records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none"
+) -> bytes:
+    """A v2 record batch (key, value) with base offset 0, as coordinators write them."""
+
+def register_shape(api_key: int, api_version: int, program: bytes) -> None:
+    """Registers the program (``server/shapes.py``) that request bodies of this version are checked against."""
+
+def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
+    """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
+    KeyError when no shape is registered."""
+
+def version() -> str:
+    """The version of the package."""

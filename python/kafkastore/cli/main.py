@@ -1,0 +1,39 @@
+"""The ``kafkastore`` command: finds the subcommand and runs it. Imports nothing else before it is needed."""
+
+from __future__ import annotations
+
+import sys
+
+USAGE = """\
+usage: kafkastore <command> [options]
+
+A Kafka-compatible broker: any Kafka client works on it.
+
+commands:
+  broker [server.properties] [--override key=value ...]
+                 run a broker in the foreground; without a file a single one on port 9092 that needs no set-up
+
+options:
+  -h, --help     show this text
+  --version      show the version
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    command = given[0] if given else "--help"
+    if command in ("-h", "--help", "help"):
+        sys.stdout.write(USAGE)
+        return 0 if given else 2
+    if command == "--version":
+        from kafkastore._core import version
+
+        sys.stdout.write(f"kafkastore {version()}\n")
+        return 0
+    if command == "broker":
+        from kafkastore.cli import broker
+
+        return broker.main(given[1:])
+    sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
+    return 2

@@ -1,0 +1,32 @@
+"""Kafka's configuration, parsed: ``broker`` (the broker's), ``topic`` (a topic's), ``definitions`` (the keys),
+``listeners`` and ``properties`` (their texts)."""
+
+from __future__ import annotations
+
+from kafkastore.config.broker import (
+    SOURCE_DEFAULT,
+    SOURCE_DYNAMIC_BROKER,
+    SOURCE_DYNAMIC_DEFAULT_BROKER,
+    SOURCE_STATIC_BROKER,
+    SOURCE_TOPIC,
+    BrokerConfig,
+)
+from kafkastore.config.definitions import ConfigKey, broker_keys, topic_keys
+from kafkastore.config.listeners import Listener
+from kafkastore.config.topic import TopicConfig, topic_defaults, validate_topic_configs
+
+__all__ = [
+    "SOURCE_DEFAULT",
+    "SOURCE_DYNAMIC_BROKER",
+    "SOURCE_DYNAMIC_DEFAULT_BROKER",
+    "SOURCE_STATIC_BROKER",
+    "SOURCE_TOPIC",
+    "BrokerConfig",
+    "ConfigKey",
+    "Listener",
+    "TopicConfig",
+    "broker_keys",
+    "topic_defaults",
+    "topic_keys",
+    "validate_topic_configs",
+]

@@ -1,0 +1,259 @@
+"""The broker's configuration: a file, overrides, what was changed at run time, Kafka's defaults.
+
+Precedence of a value: changed for this broker at run time, changed for all brokers at run time, the file with its
+overrides, Kafka's default. Without a file an embedded profile stands in for it (:data:`EMBEDDED_PROFILE`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.config.definitions import broker_keys
+from kafkastore.config.listeners import Listener, parse_listeners, parse_protocol_map
+from kafkastore.config.properties import parse_properties
+from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+logger = logging.getLogger("kafkastore.config")
+
+EMBEDDED_PROFILE: Final = {
+    "node.id": "1",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""What ``kafkastore broker`` without a file runs with: one broker that needs nothing formatted. The data goes to
+:func:`default_log_dir`, which outlives a reboot and does not depend on the working directory; the listener is Kafka's
+default PLAINTEXT://:9092, advertised as localhost."""
+
+# DescribeConfigs' sources (org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource)
+SOURCE_TOPIC: Final = 1
+SOURCE_DYNAMIC_BROKER: Final = 2
+SOURCE_DYNAMIC_DEFAULT_BROKER: Final = 3
+SOURCE_STATIC_BROKER: Final = 4
+SOURCE_DEFAULT: Final = 5
+
+
+def default_log_dir() -> str:
+    """``$XDG_DATA_HOME/kafkastore`` or ``~/.local/share/kafkastore``."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.path.join(base, "kafkastore")
+
+
+class BrokerConfig:
+    """Effective configuration of one broker. Values by Kafka's names: ``get`` parsed, ``text`` as written."""
+
+    def __init__(self, properties: Mapping[str, str], *, is_embedded: bool = False) -> None:
+        keys = broker_keys()
+        self.is_embedded = is_embedded
+        self.static: dict[str, str] = {name: value for name, value in properties.items() if name in keys}
+        self.unknown: list[str] = sorted(name for name in properties if name not in keys)
+        self.dynamic_default: dict[str, str] = {}
+        self.dynamic_broker: dict[str, str] = {}
+        self._parsed: dict[str, Any] = {}
+        for name, value in self.static.items():
+            self._parsed[name] = _parse_at_start(name, value)
+        self.node_id: int = self._node_id()
+        self.log_dirs: list[str] = self._log_dirs()
+        self.listeners: list[Listener]
+        self.advertised_listeners: list[Listener]
+        self._read_listeners()
+        self._check_durations()
+
+    @classmethod
+    def load(cls, path: str | None, overrides: Iterable[str] = ()) -> BrokerConfig:
+        """From a ``server.properties`` (None: the embedded profile) and ``key=value`` overrides, which win. Unknown
+        keys are logged; a wrong value raises ConfigError."""
+        properties = dict(EMBEDDED_PROFILE) if path is None else _read_file(path)
+        for override in overrides:
+            name, separator, value = override.partition("=")
+            if not separator or not name.strip():
+                raise ConfigError(f"--override {override}: give it as key=value, as in --override num.partitions=3")
+            properties[name.strip()] = value.strip()
+        config = cls(properties, is_embedded=path is None)
+        for name in config.unknown:
+            logger.warning("Unknown configuration %s=%s is ignored", name, properties[name])
+        return config
+
+    # ---- values
+    def get(self, name: str) -> Any:
+        """The parsed effective value; None where Kafka's default is null."""
+        try:
+            return self._parsed[name]
+        except KeyError:
+            text = self.text(name)
+            value = self._parsed[name] = None if text is None else broker_keys()[name].parse(text)
+            return value
+
+    def get_int(self, name: str) -> int:
+        """The parsed value of a key that is a whole number and never null."""
+        value = self.get(name)
+        assert isinstance(value, int), name
+        return value
+
+    def text(self, name: str) -> str | None:
+        """The effective value as text."""
+        for layer in (self.dynamic_broker, self.dynamic_default, self.static):
+            if name in layer:
+                return layer[name]
+        return broker_keys()[name].default
+
+    def layers(self, name: str) -> list[tuple[str, int]]:
+        """Every (value, source) that ``name`` has, the one in effect first (DescribeConfigs' synonyms)."""
+        found = []
+        for layer, source in (
+            (self.dynamic_broker, SOURCE_DYNAMIC_BROKER),
+            (self.dynamic_default, SOURCE_DYNAMIC_DEFAULT_BROKER),
+            (self.static, SOURCE_STATIC_BROKER),
+        ):
+            if name in layer:
+                found.append((layer[name], source))
+        default = broker_keys()[name].default
+        if default is not None:
+            found.append((default, SOURCE_DEFAULT))
+        return found
+
+    def set_dynamic(self, *, default: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None) -> None:
+        """Replaces what was changed at run time, for all brokers or for this one. The values must have been checked."""
+        if default is not None:
+            self.dynamic_default = dict(default)
+        if broker is not None:
+            self.dynamic_broker = dict(broker)
+        self._parsed.clear()
+
+    def engine_options(self) -> dict[str, str]:
+        """Every effective value that is not null, as text: what the data plane is given."""
+        options = {name: text for name in broker_keys() if (text := self.text(name)) is not None}
+        options["log.dirs"] = ",".join(self.log_dirs)
+        return options
+
+    # ---- derived
+    @property
+    def metadata_path(self) -> str:
+        """The SQLite file of the embedded metadata store: beside the partitions of the first log directory, where Kafka
+        ignores it (it looks at directories and at its own files only)."""
+        path: str | None = self.get("kafkastore.metadata.path")
+        return path or os.path.join(self.log_dirs[0], "kafkastore-metadata.sqlite")
+
+    @property
+    def rack(self) -> str | None:
+        rack: str | None = self.get("broker.rack")
+        return rack or None
+
+    def _node_id(self) -> int:
+        static = self.static
+        if "node.id" in static and "broker.id" in static and self.get("node.id") != self.get("broker.id"):
+            raise ConfigError(
+                f"node.id={static['node.id']} and broker.id={static['broker.id']} differ; give only node.id"
+            )
+        for name in ("node.id", "broker.id"):
+            if name in static and self.get(name) >= 0:
+                node_id: int = self.get(name)
+                return node_id
+        return 1
+
+    def _log_dirs(self) -> list[str]:
+        if self.is_embedded and not {"log.dirs", "log.dir"} & self.static.keys():
+            self.static["log.dirs"] = default_log_dir()
+            self._parsed.pop("log.dirs", None)
+        name = "log.dirs" if self.get("log.dirs") is not None else "log.dir"
+        directories = [os.path.abspath(directory) for directory in self.get(name) if directory]
+        if not directories:
+            raise ConfigError(f"Invalid value {self.text(name)} for configuration {name}: give at least one directory")
+        if len(set(directories)) != len(directories):
+            raise ConfigError(
+                f"Invalid value {self.text(name)} for configuration {name}: each directory may be given only once"
+            )
+        return directories
+
+    def _read_listeners(self) -> None:
+        protocols = parse_protocol_map(self.text("listener.security.protocol.map") or "")
+        controllers = {name.upper() for name in (self.get("controller.listener.names") or [])}
+        for name in controllers:  # a KRaft file: the names are parsed, but no controller listener is opened
+            protocols.setdefault(name, "PLAINTEXT")
+        text = self.text("listeners") or ""
+        self.listeners = [
+            listener for listener in parse_listeners("listeners", text, protocols) if listener.name not in controllers
+        ]
+        if not self.listeners:
+            raise ConfigError(
+                f"Invalid value {text} for configuration listeners: give at least one, as PLAINTEXT://:9092"
+            )
+        for listener in self.listeners:
+            if listener.protocol != "PLAINTEXT":
+                raise ConfigError(
+                    f"Invalid value {text} for configuration listeners: {listener.name} needs {listener.protocol}, which"
+                    " this version does not serve; use a PLAINTEXT listener"
+                )
+        advertised = self.text("advertised.listeners")
+        if advertised:
+            self.advertised_listeners = [
+                listener
+                for listener in parse_listeners("advertised.listeners", advertised, protocols, is_advertised=True)
+                if listener.name not in controllers
+            ]
+            self._check_advertised(advertised)
+        else:
+            self.advertised_listeners = [self._advertise(listener) for listener in self.listeners]
+
+    def _check_durations(self) -> None:
+        """What Kafka requires beyond each key's own range (KafkaConfig.validateValues)."""
+        for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+            value = self.get(name)
+            if value is not None:
+                if value < -1 or value == 0:
+                    raise ConfigError(
+                        f"Invalid value {value} for configuration {name}: it must be unlimited (-1) or, greater than or"
+                        " equal to 1"
+                    )
+                break
+        roll_ms = self.get("log.roll.ms")
+        if roll_ms is not None and roll_ms < 1:
+            raise ConfigError(f"Invalid value {roll_ms} for configuration log.roll.ms: Value must be at least 1")
+
+    def _check_advertised(self, text: str) -> None:
+        names = {listener.name for listener in self.listeners}
+        for listener in self.advertised_listeners:
+            if listener.name not in names:
+                raise ConfigError(
+                    f"Invalid value {text} for configuration advertised.listeners: {listener.name} is not among listeners"
+                    f" ({', '.join(sorted(names))})"
+                )
+
+    def _advertise(self, listener: Listener) -> Listener:
+        host = listener.host
+        if host in ("", "0.0.0.0", "::"):  # noqa: S104
+            host = "localhost" if self.is_embedded else _canonical_host_name()
+        return Listener(listener.name, host, listener.port, listener.protocol)
+
+
+def _canonical_host_name() -> str:
+    import socket
+
+    return socket.getfqdn()
+
+
+def _parse_at_start(name: str, value: str) -> Any:
+    key = broker_keys()[name]
+    try:
+        return key.parse(value)
+    except ConfigError as error:
+        default = "" if key.default in (None, "") else f"; Kafka's default is {key.default}"
+        raise ConfigError(f"{error.client_message}{default}") from None
+
+
+def _read_file(path: str) -> dict[str, str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_properties(file.read())
+    except OSError as error:
+        raise ConfigError(f"Cannot read {path}: {error.strerror}; give the path of a server.properties") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"Cannot read {path}: it is not UTF-8 text; give the path of a server.properties") from None

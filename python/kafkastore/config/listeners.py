@@ -1,0 +1,83 @@
+"""Listener strings: ``listeners``, ``advertised.listeners``, ``listener.security.protocol.map``."""
+
+from __future__ import annotations
+
+from kafkastore.errors import ConfigError
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class Listener:
+    """One endpoint. ``host`` is "" for every interface; ``port`` 0 lets the system choose."""
+
+    __slots__ = ("host", "name", "port", "protocol")
+
+    def __init__(self, name: str, host: str, port: int, protocol: str) -> None:
+        self.name = name
+        self.host = host
+        self.port = port
+        self.protocol = protocol
+
+    def __repr__(self) -> str:
+        return f"{self.name}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Listener) and repr(self) == repr(other) and self.protocol == other.protocol
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+
+def parse_protocol_map(text: str) -> dict[str, str]:
+    """``NAME:PROTOCOL,...`` as a dict, names and protocols in upper case."""
+    protocols: dict[str, str] = {}
+    for pair in _items(text):
+        name, colon, protocol = pair.partition(":")
+        name, protocol = name.strip().upper(), protocol.strip().upper()
+        if not colon or not name or protocol not in SECURITY_PROTOCOLS:
+            raise ConfigError(
+                f"Invalid value {text} for configuration listener.security.protocol.map: {pair} is not"
+                f" NAME:PROTOCOL with a protocol among {', '.join(SECURITY_PROTOCOLS)}"
+            )
+        protocols[name] = protocol
+    return protocols
+
+
+def parse_listeners(key: str, text: str, protocols: dict[str, str], *, is_advertised: bool = False) -> list[Listener]:
+    """``NAME://host:port,...`` in order. Raises ConfigError naming ``key`` and the item that is wrong."""
+    found: list[Listener] = []
+    for item in _items(text):
+        name, separator, address = item.partition("://")
+        host, colon, port_text = address.rpartition(":")
+        if not (separator and colon and name.strip()) or not port_text.lstrip("-").isdigit():
+            raise _wrong(key, text, f"{item} is not NAME://host:port, as in PLAINTEXT://localhost:9092")
+        name, port = name.strip().upper(), int(port_text)
+        if name not in protocols:
+            raise _wrong(
+                key, text, f"No security protocol defined for listener {name}; add it to listener.security.protocol.map"
+            )
+        if not 0 <= port <= 65535:
+            raise _wrong(key, text, f"port {port} is not between 0 and 65535")
+        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if is_advertised and host in ("0.0.0.0", "::"):  # noqa: S104
+            raise _wrong(key, text, f"{host} cannot be advertised, give the address that clients connect to")
+        found.append(Listener(name, host, port, protocols[name]))
+    _check_duplicates(key, text, found, check_ports=not is_advertised)
+    return found
+
+
+def _check_duplicates(key: str, text: str, found: list[Listener], *, check_ports: bool) -> None:
+    names = [listener.name for listener in found]
+    if len(set(names)) != len(names):
+        raise _wrong(key, text, "each listener must have a different name")
+    ports = [(listener.host, listener.port) for listener in found if listener.port]
+    if check_ports and len(set(ports)) != len(ports):
+        raise _wrong(key, text, "each listener must have a different port")
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _wrong(key: str, text: str, reason: str) -> ConfigError:
+    return ConfigError(f"Invalid value {text} for configuration {key}: {reason}")

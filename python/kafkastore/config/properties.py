@@ -1,0 +1,76 @@
+"""Reads Java properties files (``server.properties``): comments, escapes, continued lines, ``=``, ``:`` or space.
+
+Pure text to dict; knows nothing of which keys exist.
+"""
+
+from __future__ import annotations
+
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_BLANKS = " \t\f"
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """The keys and values of a properties file, the last of equal keys winning, as ``java.util.Properties.load``."""
+    found: dict[str, str] = {}
+    for line in _logical_lines(text):
+        key, value = _split(line)
+        found[_unescape(key)] = _unescape(value)
+    return found
+
+
+def _logical_lines(text: str) -> list[str]:
+    """Lines without comments and blank lines; one that ends in an odd number of backslashes continues."""
+    lines: list[str] = []
+    pending: str | None = None
+    for raw in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        line = raw.lstrip(_BLANKS)
+        if pending is None and (not line or line[0] in "#!"):
+            continue
+        line = (pending or "") + line
+        backslashes = len(line) - len(line.rstrip("\\"))
+        if backslashes % 2:
+            pending = line[:-1]
+        else:
+            lines.append(line)
+            pending = None
+    if pending is not None:
+        lines.append(pending)
+    return lines
+
+
+def _split(line: str) -> tuple[str, str]:
+    """Key and value at the first unescaped separator; blanks around it do not count."""
+    position = 0
+    while position < len(line) and line[position] not in "=:" + _BLANKS:
+        position += 2 if line[position] == "\\" else 1
+    key = line[:position]
+    rest = line[position:].lstrip(_BLANKS)
+    if rest[:1] in ("=", ":"):
+        rest = rest[1:].lstrip(_BLANKS)
+    return key, rest
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        position += 1
+        if character != "\\" or position >= len(text):
+            if character != "\\":
+                out.append(character)
+            continue
+        escaped = text[position]
+        position += 1
+        if escaped == "u" and _is_hex(text[position : position + 4]):
+            out.append(chr(int(text[position : position + 4], 16)))
+            position += 4
+        else:
+            out.append(_ESCAPES.get(escaped, escaped))
+    return "".join(out)
+
+
+def _is_hex(digits: str) -> bool:
+    return len(digits) == 4 and all(digit in "0123456789abcdefABCDEF" for digit in digits)

@@ -1,0 +1,94 @@
+"""A topic's configuration: its overrides over the broker's ``log.*`` keys over Kafka's defaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_TOPIC, BrokerConfig
+from kafkastore.config.definitions import ConfigKey, topic_keys
+from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class TopicConfig:
+    """The effective configuration of one topic, computed when asked; holds no copy of the broker's."""
+
+    __slots__ = ("broker", "overrides")
+
+    def __init__(self, broker: BrokerConfig, overrides: Mapping[str, str]) -> None:
+        self.broker = broker
+        self.overrides = overrides
+
+    def get(self, name: str) -> Any:
+        """The parsed effective value."""
+        text = self.text(name)
+        return None if text is None else topic_keys()[name].parse(text)
+
+    def text(self, name: str) -> str | None:
+        """The effective value as text, in the topic key's unit."""
+        found = self.layers(name)
+        return found[0][1] if found else None
+
+    def layers(self, name: str) -> list[tuple[str, str, int]]:
+        """Every (key, value, source) that ``name`` gets its value from, the one in effect first: the topic's own, then
+        each broker synonym's layers, then the default (DescribeConfigs' synonyms)."""
+        key = topic_keys()[name]
+        found: list[tuple[str, str, int]] = []
+        if name in self.overrides:
+            found.append((name, self.overrides[name], SOURCE_TOPIC))
+        for source in range(SOURCE_TOPIC + 1, SOURCE_DEFAULT + 1):
+            for synonym, factor in key.synonyms:
+                for value, layer in self.broker.layers(synonym):
+                    if layer == source:
+                        found.append((synonym, _scaled(value, factor), source))
+        if not key.synonyms and key.default is not None:
+            found.append((name, key.default, SOURCE_DEFAULT))
+        return found
+
+    def effective(self) -> dict[str, str]:
+        """Every value that is not null, as text: what the engine is given for the topic."""
+        return {**topic_defaults(self.broker), **self.overrides}
+
+
+def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
+    """What a topic without overrides has: broker synonyms, else Kafka's defaults."""
+    bare = TopicConfig(broker, {})
+    return {name: text for name in topic_keys() if (text := bare.text(name)) is not None}
+
+
+def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str]:
+    """Checks overrides by name and value. Raises ConfigError (INVALID_CONFIG) with Kafka's message."""
+    checked: dict[str, str] = {}
+    keys = topic_keys()
+    for name, value in overrides.items():
+        key = keys.get(name)
+        if key is None:
+            raise ConfigError(f"Unknown topic config name: {name}")
+        if value is None:
+            raise ConfigError(f"Null value not supported for topic configs: {name}")
+        key.parse(value)
+        checked[name] = value
+    _check_together(keys, checked)
+    return checked
+
+
+def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) -> None:
+    """What Kafka checks across keys (LogConfig.validateValues)."""
+
+    def value(name: str) -> Any:
+        return keys[name].parse(overrides[name]) if name in overrides else keys[name].parse(keys[name].default or "")
+
+    minimum, maximum = value("min.compaction.lag.ms"), value("max.compaction.lag.ms")
+    if minimum > maximum:
+        raise ConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({minimum}) > max.compaction.lag.ms ({maximum})"
+        )
+
+
+def _scaled(value: str, factor: int) -> str:
+    if factor == 1:
+        return value
+    number = int(value)
+    return str(number * factor) if number >= 0 else str(number)

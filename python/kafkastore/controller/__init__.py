@@ -1,0 +1,1 @@
+"""The controller's decisions: ``placement`` (which broker gets which replica)."""

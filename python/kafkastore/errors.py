@@ -1,0 +1,387 @@
+"""Kafka's error codes as exceptions.
+
+A leaf: imported by every layer, imports nothing. Handlers and coordinators raise a :class:`KafkastoreError`; the dispatcher
+(``server/kafka_apis.py``) alone turns it into the response of the API that was asked. ``text`` is what Kafka itself says
+when nothing more particular is known (``org.apache.kafka.common.protocol.Errors``).
+"""
+
+from __future__ import annotations
+
+
+class ErrorCode:
+    """Kafka's error codes by Kafka's names, as plain ints (an enum would cost start-up time and say no more)."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    INVALID_FETCH_SIZE = 4
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    BROKER_NOT_AVAILABLE = 8
+    REPLICA_NOT_AVAILABLE = 9
+    MESSAGE_TOO_LARGE = 10
+    STALE_CONTROLLER_EPOCH = 11
+    OFFSET_METADATA_TOO_LARGE = 12
+    NETWORK_EXCEPTION = 13
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    INVALID_TOPIC_EXCEPTION = 17
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_COMMIT_OFFSET_SIZE = 28
+    TOPIC_AUTHORIZATION_FAILED = 29
+    GROUP_AUTHORIZATION_FAILED = 30
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    INVALID_TIMESTAMP = 32
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
+    UNSUPPORTED_VERSION = 35
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
+    POLICY_VIOLATION = 44
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    DUPLICATE_SEQUENCE_NUMBER = 46
+    INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    INVALID_TRANSACTION_TIMEOUT = 50
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+    SECURITY_DISABLED = 54
+    OPERATION_NOT_ATTEMPTED = 55
+    KAFKA_STORAGE_ERROR = 56
+    LOG_DIR_NOT_FOUND = 57
+    SASL_AUTHENTICATION_FAILED = 58
+    UNKNOWN_PRODUCER_ID = 59
+    REASSIGNMENT_IN_PROGRESS = 60
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    INVALID_FETCH_SESSION_EPOCH = 71
+    LISTENER_NOT_FOUND = 72
+    TOPIC_DELETION_DISABLED = 73
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    UNSUPPORTED_COMPRESSION_TYPE = 76
+    STALE_BROKER_EPOCH = 77
+    OFFSET_NOT_AVAILABLE = 78
+    MEMBER_ID_REQUIRED = 79
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
+    INVALID_RECORD = 87
+    UNSTABLE_OFFSET_COMMIT = 88
+    THROTTLING_QUOTA_EXCEEDED = 89
+    PRODUCER_FENCED = 90
+    RESOURCE_NOT_FOUND = 91
+    DUPLICATE_RESOURCE = 92
+    UNACCEPTABLE_CREDENTIAL = 93
+    INCONSISTENT_VOTER_SET = 94
+    INVALID_UPDATE_VERSION = 95
+    FEATURE_UPDATE_FAILED = 96
+    UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
+    INCONSISTENT_CLUSTER_ID = 104
+    TRANSACTIONAL_ID_NOT_FOUND = 105
+    FETCH_SESSION_TOPIC_ID_ERROR = 106
+    INELIGIBLE_REPLICA = 107
+    FENCED_MEMBER_EPOCH = 110
+    UNRELEASED_INSTANCE_ID = 111
+    UNSUPPORTED_ASSIGNOR = 112
+    STALE_MEMBER_EPOCH = 113
+    MISMATCHED_ENDPOINT_TYPE = 114
+    UNSUPPORTED_ENDPOINT_TYPE = 115
+    UNKNOWN_CONTROLLER_ID = 116
+    INVALID_REGULAR_EXPRESSION = 128
+
+
+class KafkastoreError(Exception):
+    """The base of every error of ours. ``code`` is Kafka's error code, ``message`` what the client is told, or None for
+    Kafka's own text. Raise a subclass; give ``code`` only where it is not known before run time (an EngineError's)."""
+
+    code: int = ErrorCode.UNKNOWN_SERVER_ERROR
+    text: str = "The server experienced an unexpected error when processing the request."
+
+    def __init__(self, message: str | None = None, code: int | None = None) -> None:
+        super().__init__(message if message is not None else self.text)
+        if code is not None:
+            self.code = code
+        self.message = message
+
+    @property
+    def client_message(self) -> str:
+        """What a response's error_message says: the particular message, else Kafka's text."""
+        return self.message if self.message is not None else self.text
+
+
+class StartupError(KafkastoreError):
+    """A reason not to start: one sentence that names the key or path, the value and the fix."""
+
+
+class ConfigError(StartupError):
+    """A wrong configuration: at start it refuses to start, in a request it is INVALID_CONFIG."""
+
+    code = ErrorCode.INVALID_CONFIG
+    text = "Configuration is invalid."
+
+
+class OffsetOutOfRangeError(KafkastoreError):
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
+    text = "The requested offset is not within the range of offsets maintained by the server."
+
+
+class UnknownTopicOrPartitionError(KafkastoreError):
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    text = "This server does not host this topic-partition."
+
+
+class LeaderNotAvailableError(KafkastoreError):
+    code = ErrorCode.LEADER_NOT_AVAILABLE
+    text = "There is no leader for this topic-partition as we are in the middle of a leadership election."
+
+
+class NotLeaderOrFollowerError(KafkastoreError):
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    text = (
+        "For requests intended only for the leader, this error indicates that the broker is not the current leader. For"
+        " requests intended for any replica, this error indicates that the broker is not a replica of the topic "
+        "partition."
+    )
+
+
+class RequestTimedOutError(KafkastoreError):
+    code = ErrorCode.REQUEST_TIMED_OUT
+    text = "The request timed out."
+
+
+class BrokerNotAvailableError(KafkastoreError):
+    code = ErrorCode.BROKER_NOT_AVAILABLE
+    text = "The broker is not available."
+
+
+class OffsetMetadataTooLargeError(KafkastoreError):
+    code = ErrorCode.OFFSET_METADATA_TOO_LARGE
+    text = "The metadata field of the offset request was too large."
+
+
+class CoordinatorLoadInProgressError(KafkastoreError):
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    text = "The coordinator is loading and hence can't process requests."
+
+
+class CoordinatorNotAvailableError(KafkastoreError):
+    code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    text = "The coordinator is not available."
+
+
+class NotCoordinatorError(KafkastoreError):
+    code = ErrorCode.NOT_COORDINATOR
+    text = "This is not the correct coordinator."
+
+
+class InvalidTopicError(KafkastoreError):
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    text = "The request attempted to perform an operation on an invalid topic."
+
+
+class NotEnoughReplicasError(KafkastoreError):
+    code = ErrorCode.NOT_ENOUGH_REPLICAS
+    text = "Messages are rejected since there are fewer in-sync replicas than required."
+
+
+class IllegalGenerationError(KafkastoreError):
+    code = ErrorCode.ILLEGAL_GENERATION
+    text = "Specified group generation id is not valid."
+
+
+class InconsistentGroupProtocolError(KafkastoreError):
+    code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    text = (
+        "The group member's supported protocols are incompatible with those of existing members or first group member "
+        "tried to join with empty protocol type or empty protocol list."
+    )
+
+
+class InvalidGroupIdError(KafkastoreError):
+    code = ErrorCode.INVALID_GROUP_ID
+    text = "The group id is invalid."
+
+
+class UnknownMemberIdError(KafkastoreError):
+    code = ErrorCode.UNKNOWN_MEMBER_ID
+    text = "The coordinator is not aware of this member."
+
+
+class InvalidSessionTimeoutError(KafkastoreError):
+    code = ErrorCode.INVALID_SESSION_TIMEOUT
+    text = (
+        "The session timeout is not within the range allowed by the broker (as configured by "
+        "group.min.session.timeout.ms and group.max.session.timeout.ms)."
+    )
+
+
+class RebalanceInProgressError(KafkastoreError):
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+    text = "The group is rebalancing, so a rejoin is needed."
+
+
+class InvalidCommitOffsetSizeError(KafkastoreError):
+    code = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
+    text = "The committing offset data size is not valid."
+
+
+class UnsupportedVersionError(KafkastoreError):
+    code = ErrorCode.UNSUPPORTED_VERSION
+    text = "The version of API is not supported."
+
+
+class TopicAlreadyExistsError(KafkastoreError):
+    code = ErrorCode.TOPIC_ALREADY_EXISTS
+    text = "Topic with this name already exists."
+
+
+class InvalidPartitionsError(KafkastoreError):
+    code = ErrorCode.INVALID_PARTITIONS
+    text = "Number of partitions is below 1."
+
+
+class InvalidReplicationFactorError(KafkastoreError):
+    code = ErrorCode.INVALID_REPLICATION_FACTOR
+    text = "Replication factor is below 1 or larger than the number of available brokers."
+
+
+class InvalidReplicaAssignmentError(KafkastoreError):
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    text = "Replica assignment is invalid."
+
+
+class NotControllerError(KafkastoreError):
+    code = ErrorCode.NOT_CONTROLLER
+    text = "This is not the correct controller for this cluster."
+
+
+class InvalidRequestError(KafkastoreError):
+    code = ErrorCode.INVALID_REQUEST
+    text = (
+        "This most likely occurs because of a request being malformed by the client library or the message was sent to "
+        "an incompatible broker. See the broker logs for more details."
+    )
+
+
+class PolicyViolationError(KafkastoreError):
+    code = ErrorCode.POLICY_VIOLATION
+    text = "Request parameters do not satisfy the configured policy."
+
+
+class InvalidProducerEpochError(KafkastoreError):
+    code = ErrorCode.INVALID_PRODUCER_EPOCH
+    text = "Producer attempted to produce with an old epoch."
+
+
+class InvalidTransactionTimeoutError(KafkastoreError):
+    code = ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    text = (
+        "The transaction timeout is larger than the maximum value allowed by the broker (as configured by "
+        "transaction.max.timeout.ms)."
+    )
+
+
+class KafkaStorageError(KafkastoreError):
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+    text = "Disk error when trying to access log file on the disk."
+
+
+class LogDirNotFoundError(KafkastoreError):
+    code = ErrorCode.LOG_DIR_NOT_FOUND
+    text = "The user-specified log directory is not found in the broker config."
+
+
+class NonEmptyGroupError(KafkastoreError):
+    code = ErrorCode.NON_EMPTY_GROUP
+    text = "The group is not empty."
+
+
+class GroupIdNotFoundError(KafkastoreError):
+    code = ErrorCode.GROUP_ID_NOT_FOUND
+    text = "The group id does not exist."
+
+
+class TopicDeletionDisabledError(KafkastoreError):
+    code = ErrorCode.TOPIC_DELETION_DISABLED
+    text = "Topic deletion is disabled."
+
+
+class FencedLeaderEpochError(KafkastoreError):
+    code = ErrorCode.FENCED_LEADER_EPOCH
+    text = "The leader epoch in the request is older than the epoch on the broker."
+
+
+class UnknownLeaderEpochError(KafkastoreError):
+    code = ErrorCode.UNKNOWN_LEADER_EPOCH
+    text = "The leader epoch in the request is newer than the epoch on the broker."
+
+
+class MemberIdRequiredError(KafkastoreError):
+    code = ErrorCode.MEMBER_ID_REQUIRED
+    text = "The group member needs to have a valid member id before actually entering a consumer group."
+
+
+class GroupMaxSizeReachedError(KafkastoreError):
+    code = ErrorCode.GROUP_MAX_SIZE_REACHED
+    text = "The group has reached its maximum size."
+
+
+class FencedInstanceIdError(KafkastoreError):
+    code = ErrorCode.FENCED_INSTANCE_ID
+    text = (
+        "The broker rejected this static consumer since another consumer with the same group.instance.id has registered"
+        " with a different member.id."
+    )
+
+
+class GroupSubscribedToTopicError(KafkastoreError):
+    code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    text = "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
+
+
+class UnstableOffsetCommitError(KafkastoreError):
+    code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+    text = "There are unstable offsets that need to be cleared."
+
+
+class UnknownTopicIdError(KafkastoreError):
+    code = ErrorCode.UNKNOWN_TOPIC_ID
+    text = "This server does not host this topic ID."
+
+
+class InconsistentTopicIdError(KafkastoreError):
+    code = ErrorCode.INCONSISTENT_TOPIC_ID
+    text = "The log's topic ID did not match the topic ID in the request."
+
+
+class InconsistentClusterIdError(KafkastoreError):
+    code = ErrorCode.INCONSISTENT_CLUSTER_ID
+    text = "The clusterId in the request does not match that found on the server."

@@ -1,0 +1,41 @@
+"""Metadata, as far as it comes to the control plane: topics that do not exist and are to be created.
+
+The data plane answers Metadata from what is published. It hands a request here only when it names topics that do not exist
+and the client and ``auto.create.topics.enable`` allow their creation. They are created and the request goes back; a topic
+that cannot be created is left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.image import INTERNAL_TOPICS
+from kafkastore.server.context import SERVED_BY_DATA_PLANE
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+logger = logging.getLogger("kafkastore.handlers.metadata")
+
+
+async def handle(context: RequestContext, request: Any) -> object:
+    """Creates what is missing, then gives the request back to the data plane."""
+    broker = context.broker
+    if broker.config.get("auto.create.topics.enable") and getattr(request, "allow_auto_topic_creation", True):
+        for topic in request.topics or ():
+            if topic.name and broker.image.topic(topic.name) is None:
+                await _create(context, topic.name)
+    broker.engine.serve_here(context.request.token)
+    return SERVED_BY_DATA_PLANE
+
+
+async def _create(context: RequestContext, name: str) -> None:
+    try:
+        if name in INTERNAL_TOPICS:
+            await context.broker.topics.create_internal(name)
+        else:
+            await context.broker.topics.create_if_absent(name)
+    except KafkastoreError as error:
+        logger.info("Topic %s is not created automatically: %s", name, error)

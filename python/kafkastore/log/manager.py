@@ -1,0 +1,150 @@
+"""Log directories and housekeeping: where new logs go, what failed, what runs when.
+
+The engine owns the files; this module decides where logs are placed (fewest partitions first, as Kafka) and when retention,
+flushes, checkpoints and producer expiry run. They run in the thread pool, so that the loop never waits for a disk; a job
+that is still running when it is due again is not started twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+
+logger = logging.getLogger("kafkastore.log.manager")
+
+FLUSH_CHECK_INTERVAL_MS = 1000
+"""How often logs are looked at for ``flush.ms``; Kafka's log.flush.scheduler.interval.ms never does by default, which makes
+``flush.ms`` of a topic void. An idle check costs microseconds."""
+
+_FOREVER = 2**63 - 1
+
+
+class LogManager:
+    """Where the logs of this broker are and what is done for them. Runs on the loop."""
+
+    def __init__(self, config: BrokerConfig, engine: Engine) -> None:
+        self.config = config
+        self.engine = engine
+        self.online: list[str] = list(config.log_dirs)  # the directories that work, in the order of log.dirs
+        self.failed: dict[str, str] = {}  # directory -> why
+        self._placed: dict[str, dict[int, str]] = {}  # topic -> partition -> directory
+        self._counts: dict[str, int] = dict.fromkeys(config.log_dirs, 0)
+        self._jobs: list[_Job] = []
+
+    # ---- placement
+    def record(self, topic: str, partition: int, directory: str) -> None:
+        """Notes a log that the engine has."""
+        self._placed.setdefault(topic, {})[partition] = directory
+        self._counts[directory] = self._counts.get(directory, 0) + 1
+
+    def place(self, topic: str, partitions: Iterable[int]) -> list[tuple[int, str]]:
+        """Chooses and notes a directory for each new partition."""
+        chosen = []
+        for partition in partitions:
+            directory = min(self.online, key=self._counts.__getitem__)
+            self.record(topic, partition, directory)
+            chosen.append((partition, directory))
+        return chosen
+
+    def directory_of(self, topic: str, partition: int) -> str | None:
+        return self._placed.get(topic, {}).get(partition)
+
+    def forget(self, topic: str) -> list[int]:
+        """The topic's logs are to be deleted; returns its partitions here."""
+        placed = self._placed.pop(topic, {})
+        for directory in placed.values():
+            self._counts[directory] -= 1
+        return sorted(placed)
+
+    def fail(self, directory: str, reason: str) -> dict[str, list[int]]:
+        """Takes a directory out of service; returns the partitions in it by topic. Empty when it was out already."""
+        if directory in self.failed:
+            return {}
+        self.failed[directory] = reason
+        if directory in self.online:
+            self.online.remove(directory)
+        lost: dict[str, list[int]] = {}
+        for topic, placed in self._placed.items():
+            numbers = [partition for partition, where in placed.items() if where == directory]
+            if numbers:
+                lost[topic] = sorted(numbers)
+        return lost
+
+    # ---- housekeeping
+    def start_housekeeping(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Schedules what the configuration asks for; Kafka's keys and initial delay."""
+        get, engine = self.config.get, self.engine
+        schedule: list[tuple[str, Callable[[], object], int]] = [
+            ("retention", engine.run_retention, get("log.retention.check.interval.ms")),
+            ("flush", engine.flush_due, min(FLUSH_CHECK_INTERVAL_MS, get("log.flush.scheduler.interval.ms"))),
+            (
+                "recovery point checkpoint",
+                lambda: engine.write_checkpoints(True, False, False),
+                get("log.flush.offset.checkpoint.interval.ms"),
+            ),
+            (
+                "log start offset checkpoint",
+                lambda: engine.write_checkpoints(False, False, True),
+                get("log.flush.start.offset.checkpoint.interval.ms"),
+            ),
+            (
+                "high watermark checkpoint",
+                lambda: engine.write_checkpoints(False, True, False),
+                get("replica.high.watermark.checkpoint.interval.ms"),
+            ),
+            ("producer expiry", engine.expire_producers, get("producer.id.expiration.check.interval.ms")),
+        ]
+        self._jobs = [_Job(loop, name, run, interval) for name, run, interval in schedule if 0 < interval < _FOREVER]
+        for job in self._jobs:
+            job.start()
+
+    async def stop_housekeeping(self) -> None:
+        """Starts no job any more and waits for those that run."""
+        for job in self._jobs:
+            await job.stop()
+        self._jobs = []
+
+
+class _Job:
+    """One blocking call that is repeated ``interval_ms`` after it ended."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: str, run: Callable[[], object], interval_ms: int) -> None:
+        self.loop = loop
+        self.name = name
+        self.run = run
+        self.interval_ms = interval_ms
+        self._timer: asyncio.TimerHandle | None = None
+        self._running: asyncio.Future[object] | None = None
+
+    def start(self) -> None:
+        self._timer = self.loop.call_later(self.interval_ms / 1000, self._begin)
+
+    def _begin(self) -> None:
+        self._timer = None
+        self._running = self.loop.run_in_executor(None, self.run)
+        self._running.add_done_callback(self._ended)
+
+    def _ended(self, running: asyncio.Future[object]) -> None:
+        error = None if running.cancelled() else running.exception()
+        if error is not None:
+            logger.error("The %s job failed: %s", self.name, error)
+        if self._running is running:
+            self._running = None
+            self.start()
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        running, self._running = self._running, None
+        if running is not None:
+            import asyncio
+
+            await asyncio.wait([running])

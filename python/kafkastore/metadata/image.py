@@ -1,0 +1,95 @@
+"""The cluster's metadata in memory: topics, partitions, configs, brokers. The one source for handlers.
+
+Loaded from the store at start and changed only after the store has taken the change; never written to by handlers (they go
+through ``server/topics.py`` and ``server/dynamic_configs.py``). Partition states are immutable tuples that are replaced
+whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+"""Topics that Kafka calls internal: clients may read them but not write them (spec R3.2)."""
+
+NO_LEADER = -1
+
+
+class PartitionState(NamedTuple):
+    """One partition's leadership (spec R0.10). ``leader`` is NO_LEADER when it is offline."""
+
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class TopicImage:
+    """One topic; ``partitions[i]`` is partition i."""
+
+    __slots__ = ("configs", "name", "partitions", "topic_id")
+
+    def __init__(self, name: str, topic_id: bytes, partitions: list[PartitionState], configs: dict[str, str]) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.partitions = partitions
+        self.configs = configs  # the topic's own, not what it inherits
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+
+class BrokerImage(NamedTuple):
+    """A live broker: ``listeners`` are (name, host, port) as advertised."""
+
+    node_id: int
+    rack: str | None
+    listeners: tuple[tuple[str, str, int], ...]
+
+
+class MetadataImage:
+    """Topics by name and id, brokers, the controller."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, TopicImage] = {}
+        self.topics_by_id: dict[bytes, TopicImage] = {}
+        self.brokers: dict[int, BrokerImage] = {}
+        self.controller_id: int = -1
+        self.controller_epoch: int = 0
+
+    def topic(self, name: str) -> TopicImage | None:
+        return self.topics.get(name)
+
+    def topic_by_id(self, topic_id: bytes) -> TopicImage | None:
+        return self.topics_by_id.get(topic_id)
+
+    def partition(self, topic: str, partition: int) -> PartitionState | None:
+        """The state of one partition, or None when there is no such topic or partition."""
+        found = self.topics.get(topic)
+        if found is None or not 0 <= partition < len(found.partitions):
+            return None
+        return found.partitions[partition]
+
+    def put_topic(self, topic: TopicImage) -> None:
+        self.topics[topic.name] = topic
+        self.topics_by_id[topic.topic_id] = topic
+
+    def remove_topic(self, name: str) -> TopicImage | None:
+        topic = self.topics.pop(name, None)
+        if topic is not None:
+            self.topics_by_id.pop(topic.topic_id, None)
+        return topic
+
+    def set_partitions(self, topic: str, states: Iterable[tuple[int, PartitionState]]) -> None:
+        """Replaces the states of some partitions of one topic."""
+        partitions = self.topics[topic].partitions
+        for partition, state in states:
+            partitions[partition] = state
+
+    def partition_count(self) -> int:
+        return sum(len(topic.partitions) for topic in self.topics.values())

@@ -1,0 +1,128 @@
+"""What the store's nodes contain: Kafka's JSON, one pair of functions per kind of node (spec R2.3)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from typing import TYPE_CHECKING
+
+from kafkastore.metadata.store import Create
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kafkastore.metadata.image import BrokerImage, PartitionState, TopicImage
+    from kafkastore.metadata.store import Operation
+
+
+def new_id() -> bytes:
+    """A random UUID (version 4) that does not begin with "-" as text, as Kafka makes topic, cluster and directory ids."""
+    while True:
+        raw = bytearray(os.urandom(16))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        if raw[0] >> 2 != 62:  # the digit that URL-safe base64 writes as "-"
+            return bytes(raw)
+
+
+def topic_id_text(topic_id: bytes) -> str:
+    """An id as Kafka prints it: URL-safe base64 without padding."""
+    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
+
+
+def parse_topic_id(text: str) -> bytes:
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+# ---- /brokers/topics/T and below
+def encode_assignment(topic: TopicImage) -> bytes:
+    """``/brokers/topics/T``: id and replicas."""
+    partitions = {str(number): state.replicas for number, state in enumerate(topic.partitions)}
+    return _dump(
+        {
+            "version": 3,
+            "topic_id": topic_id_text(topic.topic_id),
+            "partitions": partitions,
+            "adding_replicas": {},
+            "removing_replicas": {},
+        }
+    )
+
+
+def encode_state(state: PartitionState, controller_epoch: int) -> bytes:
+    """``/brokers/topics/T/partitions/P/state``."""
+    isr = ",".join(map(str, state.isr))
+    return (
+        f'{{"controller_epoch":{controller_epoch},"leader":{state.leader},"version":1,'
+        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]}}'
+    ).encode()
+
+
+def topic_nodes(topic: TopicImage, controller_epoch: int) -> list[Operation]:
+    """Creates all nodes of a new topic."""
+    path = f"/brokers/topics/{topic.name}"
+    operations: list[Operation] = [Create(path, encode_assignment(topic)), Create(f"{path}/partitions")]
+    return operations + partition_nodes(topic, range(len(topic.partitions)), controller_epoch)
+
+
+def partition_nodes(topic: TopicImage, partitions: Iterable[int], controller_epoch: int) -> list[Operation]:
+    """Creates the nodes of new partitions."""
+    path = f"/brokers/topics/{topic.name}/partitions"
+    encoded: dict[PartitionState, bytes] = {}
+    operations: list[Operation] = []
+    for number in partitions:
+        state = topic.partitions[number]
+        data = encoded.get(state)
+        if data is None:
+            data = encoded[state] = encode_state(state, controller_epoch)
+        operations.append(Create(f"{path}/{number}"))
+        operations.append(Create(f"{path}/{number}/state", data))
+    return operations
+
+
+# ---- /config/…
+def encode_config(overrides: Mapping[str, str]) -> bytes:
+    return _dump({"version": 1, "config": dict(overrides)})
+
+
+def decode_config(data: bytes) -> dict[str, str]:
+    found = json.loads(data).get("config", {}) if data else {}
+    return {str(name): str(value) for name, value in found.items()}
+
+
+# ---- brokers, controller, cluster
+def encode_broker(broker: BrokerImage, protocols: Mapping[str, str], now_ms: int) -> bytes:
+    """``/brokers/ids/N``."""
+    name, host, port = broker.listeners[0]
+    content: dict[str, object] = {
+        "version": 5,
+        "host": host if protocols.get(name) == "PLAINTEXT" else None,
+        "port": port,
+        "jmx_port": -1,
+        "timestamp": str(now_ms),
+        "endpoints": [f"{name}://{host}:{port}" for name, host, port in broker.listeners],
+        "listener_security_protocol_map": dict(protocols),
+        "features": {},
+    }
+    if broker.rack is not None:
+        content["rack"] = broker.rack
+    return _dump(content)
+
+
+def encode_controller(node_id: int, now_ms: int) -> bytes:
+    """``/controller``."""
+    return _dump({"version": 2, "brokerid": node_id, "timestamp": str(now_ms), "kraftControllerEpoch": -1})
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    """``/cluster/id``."""
+    return _dump({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(data: bytes) -> str:
+    return str(json.loads(data)["id"])
+
+
+def _dump(content: object) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode()

@@ -1,0 +1,206 @@
+"""Grants leases to the data plane and appends for the coordinators (spec R0.10, R3.1).
+
+A lease says what this broker may do with a partition. It is made from the image, replaced whole and never edited; without
+one the data plane answers NOT_LEADER_OR_FOLLOWER. Coordinators learn here when they become or cease to be in charge of a
+partition of their topic. Appends are the engine's, answered by an AppendDone event; this module never sees a socket or a
+file.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore._core import EngineError
+from kafkastore.errors import ErrorCode
+from kafkastore.metadata.image import NO_LEADER, MetadataImage, TopicImage
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kafkastore._core import AppendDone, Engine
+
+logger = logging.getLogger("kafkastore.replica.manager")
+
+
+class AppendResult(NamedTuple):
+    """What became of one partition's batch; ``error_code`` 0 means that it is acknowledged."""
+
+    error_code: int
+    base_offset: int = -1
+    last_offset: int = -1
+    log_append_time_ms: int = -1
+    message: str | None = None
+
+
+class LeadershipListener(NamedTuple):
+    """Who wants to know of one topic's partitions: ``become(partition, leader_epoch)``, ``resign(partition)``. Called on
+    the loop; must not block."""
+
+    become: Callable[[int, int], None]
+    resign: Callable[[int], None]
+
+
+class ReplicaManager:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, node_id: int, image: MetadataImage, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+        self.node_id = node_id
+        self.image = image
+        self.engine = engine
+        self.loop = loop
+        self._appends: dict[int, Callable[[AppendResult], None]] = {}
+        self._listeners: dict[str, LeadershipListener] = {}
+        self._led: dict[str, dict[int, int]] = {}  # of topics with a listener: partition -> leader epoch
+
+    # ---- leases
+    def publish(self, topics: Iterable[TopicImage]) -> None:
+        """Grants the leases of these topics, publishes them to clients and tells the coordinators concerned."""
+        changed = list(topics)
+        for topic in changed:
+            self.publish_leases(topic, range(len(topic.partitions)))
+        self.publish_metadata(changed)
+        for topic in changed:
+            self.tell(topic)
+
+    def publish_leases(self, topic: TopicImage, partitions: Iterable[int]) -> None:
+        states = topic.partitions
+        self.engine.publish_leases(
+            topic.name,
+            topic.topic_id,
+            [
+                (number, state.leader, state.leader_epoch, state.partition_epoch, state.replicas, state.isr)
+                for number in partitions
+                for state in (states[number],)
+            ],
+        )
+
+    def publish_metadata(self, topics: Iterable[TopicImage]) -> None:
+        """Adds or replaces topics in what the data plane answers to Metadata."""
+        self.engine.publish_topics(
+            [
+                (
+                    topic.name,
+                    topic.topic_id,
+                    topic.is_internal,
+                    [
+                        (number, state.leader, state.leader_epoch, state.replicas, state.isr)
+                        for number, state in enumerate(topic.partitions)
+                    ],
+                )
+                for topic in topics
+            ]
+        )
+
+    def withdraw(self, topics: Iterable[TopicImage]) -> None:
+        """Clients no longer see these topics; their coordinators resign."""
+        gone = list(topics)
+        self.engine.withdraw_topics([topic.name for topic in gone])
+        for topic in gone:
+            listener = self._listeners.get(topic.name)
+            for partition in self._led.pop(topic.name, {}):
+                if listener is not None:
+                    listener.resign(partition)
+
+    def publish_cluster(self) -> None:
+        self.engine.publish_cluster(
+            [(broker.node_id, broker.rack, broker.listeners) for broker in self.image.brokers.values()],
+            self.image.controller_id,
+        )
+
+    def is_leader(self, topic: str, partition: int) -> bool:
+        """Whether this broker leads the partition; False when there is none."""
+        state = self.image.partition(topic, partition)
+        return state is not None and state.leader == self.node_id
+
+    # ---- coordinators
+    def listen(self, topic: str, become: Callable[[int, int], None], resign: Callable[[int], None]) -> None:
+        """Calls ``become(partition, leader_epoch)`` for each partition of ``topic`` that this broker leads, now and
+        whenever it starts to lead one, and ``resign(partition)`` when it no longer does."""
+        self._listeners[topic] = LeadershipListener(become, resign)
+        found = self.image.topic(topic)
+        if found is not None:
+            self.tell(found)
+
+    def tell(self, topic: TopicImage) -> None:
+        """Tells the listener of this topic, if any, what changed of who leads its partitions."""
+        listener = self._listeners.get(topic.name)
+        if listener is None:
+            return
+        led = self._led.setdefault(topic.name, {})
+        for partition, state in enumerate(topic.partitions):
+            if state.leader == self.node_id:
+                if led.get(partition) != state.leader_epoch:
+                    led[partition] = state.leader_epoch
+                    listener.become(partition, state.leader_epoch)
+            elif led.pop(partition, None) is not None:
+                listener.resign(partition)
+
+    # ---- appends
+    def append(
+        self,
+        topic: str,
+        partition: int,
+        batch: bytes,
+        required_acks: int,
+        timeout_ms: int,
+        done: Callable[[AppendResult], None],
+    ) -> None:
+        """Appends one batch. ``done`` is called once, on the loop, maybe before this returns; never raises for a failure."""
+        try:
+            token = self.engine.append(topic, partition, batch, required_acks, timeout_ms)
+        except EngineError as error:
+            done(AppendResult(error.code, message=str(error)))
+            return
+        self._appends[token] = done
+
+    async def append_records(
+        self, entries: Mapping[tuple[str, int], bytes], required_acks: int, timeout_ms: int
+    ) -> dict[tuple[str, int], AppendResult]:
+        """Appends one batch to each partition and waits for the acknowledgement that ``required_acks`` asks for. Never
+        raises for a partition's failure: its result has the error code."""
+        waiting: dict[tuple[str, int], asyncio.Future[AppendResult]] = {}
+        for (topic, partition), batch in entries.items():
+            future = waiting[topic, partition] = self.loop.create_future()
+            self.append(topic, partition, batch, required_acks, timeout_ms, _setter(future))
+        return {key: await future for key, future in waiting.items()}
+
+    def on_append_done(self, event: AppendDone) -> None:
+        """The engine's answer to an append."""
+        done = self._appends.pop(event.token, None)
+        if done is not None:
+            done(
+                AppendResult(
+                    event.error_code, event.base_offset, event.last_offset, event.log_append_time_ms, event.message
+                )
+            )
+
+    # ---- failures
+    def take_offline(self, partitions: Mapping[str, Iterable[int]]) -> None:
+        """Partitions whose log directory failed: no lease, no leader; the others of the topic keep serving."""
+        for name, numbers in partitions.items():
+            topic = self.image.topic(name)
+            if topic is None:
+                continue
+            offline = [number for number in numbers if topic.partitions[number].leader != NO_LEADER]
+            for number in offline:
+                state = topic.partitions[number]
+                topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=state.leader_epoch + 1)
+            self.publish_leases(topic, offline)
+            self.publish_metadata([topic])
+            self.tell(topic)
+
+    def fail_appends(self) -> None:
+        """At stop: whoever still waits for an append is told that this broker no longer answers."""
+        appends, self._appends = self._appends, {}
+        for done in appends.values():
+            done(AppendResult(ErrorCode.BROKER_NOT_AVAILABLE, message="The broker is stopping."))
+
+
+def _setter(future: asyncio.Future[AppendResult]) -> Callable[[AppendResult], None]:
+    def set_result(result: AppendResult) -> None:
+        if not future.done():  # the waiter may have been cancelled
+            future.set_result(result)
+
+    return set_result

@@ -1,0 +1,201 @@
+"""One broker's life: what starts after what, and stops before what (spec R0.2).
+
+Start: store and cluster id → data plane → log directories with recovery → image, reconciled with the logs → registration →
+leases → coordinators → housekeeping → listeners. Nothing is served before recovery ends; the listeners open last. Stop is
+the reverse: listeners first, the clean-shutdown markers last.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from kafkastore._core import Engine, StartError, version
+from kafkastore.errors import StartupError
+from kafkastore.log.manager import LogManager
+from kafkastore.metadata.image import MetadataImage
+from kafkastore.metadata.loader import load_topics
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.replica.manager import ReplicaManager
+from kafkastore.server import registration
+from kafkastore.server.context import BrokerServices
+from kafkastore.server.dynamic_configs import DynamicConfigs
+from kafkastore.server.event_loop import asyncio
+from kafkastore.server.kafka_apis import KafkaApis
+from kafkastore.server.reconcile import reconcile
+from kafkastore.server.recovery_progress import show_progress
+from kafkastore.server.registry import api_version_ranges
+from kafkastore.server.topics import Topics
+
+if TYPE_CHECKING:
+    from kafkastore._core import LogDirFailed
+    from kafkastore.config import BrokerConfig
+
+logger = logging.getLogger("kafkastore.server.broker")
+
+CLOSE_NETWORK_LIMIT_MS = 5000
+"""How long a stop waits for requests in flight; Kafka's clients retry against the next start."""
+
+
+class Broker:
+    """See the module. ``start`` and ``stop`` run once each, on one loop."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.config = config
+        self.services = BrokerServices()
+        self.ports: list[int] = []
+        self._apis: KafkaApis | None = None
+        self._stopping: asyncio.Event = asyncio.Event()
+        self._failure: str | None = None
+
+    # ---- start
+    async def start(self) -> None:
+        """Returns when the listeners are open. Raises StartupError, with everything closed again."""
+        services = self.services
+        services.loop = asyncio.get_running_loop()
+        services.config = self.config
+        services.node_id = self.config.node_id
+        services.store = SqliteStore(self.config.metadata_path)
+        try:
+            await self._open_logs()
+            await self._load_metadata()
+            self._start_serving()
+            await self._listen()
+        except StartError as error:
+            await self._abandon()
+            raise StartupError(str(error)) from None
+        except BaseException:
+            await self._abandon()
+            raise
+
+    async def _open_logs(self) -> None:
+        services, config = self.services, self.config
+        services.cluster_id = await registration.agree_on_cluster_id(services.store, config)
+        services.dynamic_configs = DynamicConfigs(services)
+        await services.dynamic_configs.load()
+        services.image = MetadataImage()
+        for topic in await load_topics(services.store):
+            services.image.put_topic(topic)
+        services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
+        services.log_manager = LogManager(config, services.engine)
+        opening = services.loop.run_in_executor(
+            None, services.engine.open_log_dirs, services.dynamic_configs.log_configs()
+        )
+        await show_progress(opening, services.engine.recovery_progress)
+        for directory, failure in opening.result():
+            if failure is not None:
+                logger.error("Log directory %s is offline: %s", directory, failure)
+                services.log_manager.fail(directory, failure)
+        if not services.log_manager.online:
+            reasons = "; ".join(f"{directory}: {why}" for directory, why in services.log_manager.failed.items())
+            raise StartupError(
+                f"log.dirs={','.join(config.log_dirs)}: none can be used ({reasons}); repair or replace one"
+            )
+
+    async def _load_metadata(self) -> None:
+        services = self.services
+        await services.store.connect()
+        services.topics = Topics(services)
+        services.replica_manager = ReplicaManager(services.node_id, services.image, services.engine, services.loop)
+        await registration.register(services)
+        await reconcile(services)
+
+    def _start_serving(self) -> None:
+        services = self.services
+        services.engine.publish_api_versions(api_version_ranges())
+        services.replica_manager.publish(services.image.topics.values())
+        services.replica_manager.publish_cluster()
+        if services.image.topic("__consumer_offsets") is not None:
+            _ = services.group_coordinator  # it loads what it finds there
+        services.log_manager.start_housekeeping(services.loop)
+        self._apis = KafkaApis(services, self._on_log_dir_failed)
+        self._apis.start()
+
+    async def _listen(self) -> None:
+        services = self.services
+        wanted = [(listener.name, listener.host, listener.port) for listener in self.config.listeners]
+        self.ports = services.engine.listen(wanted)
+        if any(port == 0 for _, _, port in wanted):
+            await registration.register(services, self.ports)
+            services.replica_manager.publish_cluster()
+
+    async def _abandon(self) -> None:
+        """After a start that failed: what is open is closed; no listener was open."""
+        services = self.services
+        if self._apis is not None:
+            self._apis.stop()
+            await services.log_manager.stop_housekeeping()
+        if hasattr(services, "engine"):
+            await services.run_blocking(services.engine.close_logs)
+        await services.store.close()
+
+    # ---- run and stop
+    def request_stop(self) -> None:
+        """SIGTERM, SIGINT: ends :meth:`run_until_stopped`."""
+        self._stopping.set()
+
+    async def run_until_stopped(self) -> None:
+        """Waits for a request to stop, then stops. Raises StartupError when the broker had to stop by itself."""
+        await self._stopping.wait()
+        await self.stop()
+        if self._failure is not None:
+            raise StartupError(self._failure)
+
+    async def stop(self) -> None:
+        """Answers what is in flight, closes the logs with their clean-shutdown markers, ends the session."""
+        services = self.services
+        assert self._apis is not None
+        logger.info("Stopping")
+        services.stop_group_coordinator()  # answers the joins that wait, so that the network can close
+        await services.run_blocking(services.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
+        self._apis.cancel()
+        services.replica_manager.fail_appends()
+        await self._apis.drain()
+        await services.log_manager.stop_housekeeping()
+        self._apis.stop()
+        await services.run_blocking(services.engine.close_logs)
+        await services.store.close()
+        logger.info("Stopped")
+
+    def _on_log_dir_failed(self, event: LogDirFailed) -> None:
+        """The directory's partitions go offline, the others serve; without any directory left the broker stops."""
+        services = self.services
+        if event.log_dir in services.log_manager.failed:
+            return
+        logger.error("Log directory %s failed: %s", event.log_dir, event.reason)
+        lost = services.log_manager.fail(event.log_dir, event.reason)
+        services.replica_manager.take_offline(lost)
+        if not services.log_manager.online:
+            self._failure = (
+                f"All log directories have failed, the last was {event.log_dir}: {event.reason}; repair or replace it and"
+                " start again"
+            )
+            self.request_stop()
+
+
+def run_until_stopped(config: BrokerConfig) -> None:
+    """Runs a broker in this process until SIGTERM or SIGINT. Raises StartupError."""
+    asyncio.run(_run(config))
+
+
+async def _run(config: BrokerConfig) -> None:
+    broker = Broker(config)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, broker.request_stop)
+    await broker.start()
+    _say_how_to_connect(broker)
+    await broker.run_until_stopped()
+
+
+def _say_how_to_connect(broker: Broker) -> None:
+    services = broker.services
+    addresses = ",".join(f"{host}:{port}" for _, host, port in registration.advertised(broker.config, broker.ports))
+    sys.stderr.write(
+        f"kafkastore {version()} is ready: bootstrap.servers={addresses}"
+        f" (node {services.node_id}, cluster {services.cluster_id}, {len(services.image.topics)} topics,"
+        f" data in {', '.join(broker.config.log_dirs)})\n"
+    )
+    sys.stderr.flush()

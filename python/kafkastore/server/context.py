@@ -1,0 +1,233 @@
+"""What a handler is given: the request's context and the broker's services.
+
+A handler is ``async def handle(context: RequestContext, request: <kio request>) -> <kio response>`` in
+``handlers/<api>.py``. kio has one dataclass per API and version; ``context.entity("CreatableTopicResult", ...)`` and
+``context.response(...)`` build those of the version that was asked, so one handler serves all versions.
+
+A handler runs its first step outside of a task (most finish in it): it may await futures, locks and executors, but
+``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from kafkastore._core import Engine, Request
+    from kafkastore.config import BrokerConfig
+    from kafkastore.coordinator.group.coordinator import GroupCoordinator
+    from kafkastore.log.manager import LogManager
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.store import MetadataStore
+    from kafkastore.replica.manager import ReplicaManager
+    from kafkastore.server.dynamic_configs import DynamicConfigs
+    from kafkastore.server.producer_ids import ProducerIds
+    from kafkastore.server.registry import Api
+    from kafkastore.server.topics import Topics
+
+
+class _ServedByDataPlane:
+    __slots__ = ()
+
+
+SERVED_BY_DATA_PLANE: Final = _ServedByDataPlane()
+"""Returned by a handler that gave its request back with ``engine.serve_here(token)``: nothing is left to answer."""
+
+
+def now_ms() -> int:
+    """Wall clock in milliseconds, as Kafka's timestamps."""
+    return int(time.time() * 1000)
+
+
+class BrokerServices:
+    """The parts of a running broker, each set once by ``server/broker.py`` before the broker listens."""
+
+    config: BrokerConfig
+    cluster_id: str
+    node_id: int
+    engine: Engine
+    store: MetadataStore
+    image: MetadataImage
+    replica_manager: ReplicaManager
+    log_manager: LogManager
+    topics: Topics
+    dynamic_configs: DynamicConfigs
+    loop: asyncio.AbstractEventLoop
+    now_ms: Callable[[], int]
+
+    def __init__(self) -> None:
+        self.now_ms = now_ms
+        self._group_coordinator: GroupCoordinator | None = None
+        self._producer_ids: ProducerIds | None = None
+
+    @property
+    def group_coordinator(self) -> GroupCoordinator:
+        """Made, and its code imported, when the first request or ``__consumer_offsets`` asks for it."""
+        if self._group_coordinator is None:
+            from kafkastore.coordinator.group import service
+
+            self._group_coordinator = service.start(self)
+            self.topics.on_deleted.append(self._group_coordinator.on_topics_deleted)
+        return self._group_coordinator
+
+    @group_coordinator.setter
+    def group_coordinator(self, coordinator: GroupCoordinator) -> None:
+        self._group_coordinator = coordinator
+
+    def stop_group_coordinator(self) -> None:
+        """Answers whoever waits for a rebalance; nothing when no group was ever asked for."""
+        if self._group_coordinator is not None:
+            self._group_coordinator.shutdown()
+
+    @property
+    def producer_ids(self) -> ProducerIds:
+        """Made when the first producer asks for an id."""
+        if self._producer_ids is None:
+            from kafkastore.server.producer_ids import ProducerIds
+
+            self._producer_ids = ProducerIds(self.store, self.node_id)
+        return self._producer_ids
+
+    @producer_ids.setter
+    def producer_ids(self, producer_ids: ProducerIds) -> None:
+        self._producer_ids = producer_ids
+
+    async def run_blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Runs a blocking call (an Engine method that says so) in the thread pool and awaits its result."""
+        return await self.loop.run_in_executor(None, function, *arguments)
+
+
+class RequestContext:
+    """One request on its way through the control plane."""
+
+    __slots__ = ("api", "broker", "request")
+
+    def __init__(self, request: Request, api: Api, broker: BrokerServices) -> None:
+        self.request = request
+        self.api = api
+        self.broker = broker
+
+    @property
+    def api_version(self) -> int:
+        return self.request.api_version
+
+    def response_class(self) -> type[Any]:
+        """kio's response dataclass for this API and version, imported at first use."""
+        return schema_class(self.api, self.request.api_version, "response")
+
+    def entity(self, name: str, /, **fields: Any) -> Any:
+        """Builds kio's class ``name`` of this response's version. Fields this version does not have are dropped; an
+        error code may be an int, a time in milliseconds an int, a topic id 16 bytes, an array any sequence."""
+        module_name = f"kio.schema.{self.api.module}.v{self.request.api_version}.response"
+        module = sys.modules.get(module_name) or import_module(module_name)
+        return build_entity(getattr(module, name), fields)
+
+    def response(self, **fields: Any) -> Any:
+        """Builds the response itself, like :meth:`entity`; ``throttle_time`` need not be given."""
+        return build_entity(self.response_class(), fields)
+
+
+def schema_class(api: Api, version: int, direction: str) -> type[Any]:
+    """kio's class for the ``direction`` ("request" or "response") of ``api`` at ``version``."""
+    module_name = f"kio.schema.{api.module}.v{version}.{direction}"
+    module = sys.modules.get(module_name) or import_module(module_name)
+    found: type[Any] = getattr(module, f"{api.name}{direction.capitalize()}")
+    return found
+
+
+def milliseconds(value: Any) -> int:
+    """A kio timedelta (or plain milliseconds) as milliseconds."""
+    return value if isinstance(value, int) else round(value.total_seconds() * 1000)
+
+
+_builders: dict[type[Any], dict[str, Callable[[Any], Any] | None]] = {}
+
+
+def build_entity(entity_class: type[Any], fields: dict[str, Any]) -> Any:
+    """Makes an instance of a kio dataclass from plain values; see :meth:`RequestContext.entity`."""
+    known = _builders.get(entity_class)
+    if known is None:
+        known = _builders[entity_class] = _converters(entity_class)
+    arguments = {}
+    for name, value in fields.items():
+        if name in known:
+            convert = known[name]
+            arguments[name] = value if convert is None else convert(value)
+    if "throttle_time" in known and "throttle_time" not in arguments:
+        arguments["throttle_time"] = _to_timedelta(0)
+    return entity_class(**arguments)
+
+
+def _converters(entity_class: type[Any]) -> dict[str, Callable[[Any], Any] | None]:
+    from dataclasses import fields
+
+    found: dict[str, Callable[[Any], Any] | None] = {}
+    for field in fields(entity_class):
+        name = field.name
+        kind = field.metadata.get("kafka_type")
+        if _is_array(field.type):
+            found[name] = _to_uuid_tuple if kind == "uuid" else _to_tuple
+        else:
+            found[name] = _CONVERTERS.get(kind)
+    return found
+
+
+def _is_array(field_type: Any) -> bool:
+    if getattr(field_type, "__origin__", None) is tuple:
+        return True
+    return any(_is_array(member) for member in getattr(field_type, "__args__", ()))
+
+
+def _to_tuple(value: Any) -> Any:
+    return value if value is None or type(value) is tuple else tuple(value)
+
+
+def _to_uuid_tuple(value: Any) -> Any:
+    return None if value is None else tuple(_to_uuid(one) for one in value)
+
+
+def _to_error_code(value: Any) -> Any:
+    if type(value) is not int:
+        return value
+    from kio.schema.errors import ErrorCode
+
+    return ErrorCode(value)
+
+
+def _to_timedelta(value: Any) -> Any:
+    if not isinstance(value, int):
+        return value
+    from datetime import timedelta
+
+    return timedelta(milliseconds=value)
+
+
+def _to_datetime(value: Any) -> Any:
+    if not isinstance(value, int):
+        return value
+    from datetime import UTC, datetime, timedelta
+
+    return datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=value)
+
+
+def _to_uuid(value: Any) -> Any:
+    if not isinstance(value, bytes):
+        return value
+    from uuid import UUID
+
+    return UUID(bytes=value)
+
+
+_CONVERTERS: dict[Any, Callable[[Any], Any]] = {
+    "error_code": _to_error_code,
+    "timedelta_i32": _to_timedelta,
+    "timedelta_i64": _to_timedelta,
+    "datetime_i64": _to_datetime,
+    "uuid": _to_uuid,
+}

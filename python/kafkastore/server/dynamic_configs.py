@@ -1,0 +1,76 @@
+"""Broker configuration changed at run time: ``/config/brokers/<default>`` for all, ``/config/brokers/<id>`` for one.
+
+Kept in the store in Kafka's layout, applied at once: the broker's effective values, the engine's options and the effective
+configuration of every topic (topics inherit ``log.*``). Knows which values are right only through ``config``; whether a key
+may be changed at run time is for the handler to say (``ConfigKey.update_mode``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.config import broker_keys, topic_defaults
+from kafkastore.metadata.nodes import decode_config, encode_config
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore.server.context import BrokerServices
+
+DEFAULT_BROKER = "<default>"
+
+
+class DynamicConfigs:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, broker: BrokerServices) -> None:
+        self.broker = broker
+
+    def overrides(self, broker: str) -> dict[str, str]:
+        """What was changed for ``broker``: a node id as text, or DEFAULT_BROKER."""
+        config = self.broker.config
+        return dict(config.dynamic_default if broker == DEFAULT_BROKER else config.dynamic_broker)
+
+    async def load(self) -> None:
+        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped."""
+        tree = {path: data for path, data, _ in await self.broker.store.get_tree("/config/brokers")}
+        config = self.broker.config
+        config.set_dynamic(
+            default=_decode(tree.get(f"/config/brokers/{DEFAULT_BROKER}")),
+            broker=_decode(tree.get(f"/config/brokers/{config.node_id}")),
+        )
+
+    async def set_overrides(self, broker: str, overrides: Mapping[str, str]) -> None:
+        """Replaces what was changed for ``broker`` (node id as text, or DEFAULT_BROKER) and applies it. Raises
+        ConfigError for a wrong value, and then nothing has changed."""
+        for name, value in overrides.items():
+            broker_keys()[name].parse(value)
+        path = f"/config/brokers/{broker}"
+        await self.broker.store.ensure_path(path)
+        await self.broker.store.set(path, encode_config(overrides))
+        if broker == DEFAULT_BROKER:
+            self.broker.config.set_dynamic(default=overrides)
+        elif broker == str(self.broker.node_id):
+            self.broker.config.set_dynamic(broker=overrides)
+        self.apply()
+
+    def topic_configs(self) -> dict[str, dict[str, str]]:
+        """The effective configuration of every topic, as the engine takes it."""
+        defaults = topic_defaults(self.broker.config)
+        return {topic.name: {**defaults, **topic.configs} for topic in self.broker.image.topics.values()}
+
+    def log_configs(self) -> dict[str, dict[str, str]]:
+        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know."""
+        return {"": topic_defaults(self.broker.config), **self.topic_configs()}
+
+    def apply(self) -> None:
+        """Gives the engine the effective values of the broker and of every topic."""
+        engine = self.broker.engine
+        engine.set_broker_options(self.broker.config.engine_options())
+        for name, config in self.topic_configs().items():
+            engine.set_topic_config(name, config)
+
+
+def _decode(data: bytes | None) -> dict[str, str]:
+    keys = broker_keys()
+    return {name: value for name, value in decode_config(data or b"").items() if name in keys}

@@ -1,0 +1,21 @@
+"""asyncio without TLS.
+
+The control plane opens no sockets: the data plane has them all. ``import asyncio`` would load ``ssl`` (OpenSSL, its
+certificates' bookkeeping and 3 MB) for nothing, so it is imported while ``ssl`` cannot be found, which asyncio allows for.
+Whoever imports ``ssl`` afterwards gets it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_is_hidden = "ssl" not in sys.modules and "asyncio" not in sys.modules
+if _is_hidden:
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # what makes an import fail
+
+import asyncio  # noqa: E402
+
+if _is_hidden:
+    del sys.modules["ssl"]
+
+__all__ = ["asyncio"]

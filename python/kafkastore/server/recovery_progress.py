@@ -1,0 +1,40 @@
+"""One line on stderr while the logs are opened, when that takes long enough to wonder."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FIRST_LOOK_S = 0.5
+"""A start that is faster than this says nothing."""
+
+LOOK_INTERVAL_S = 0.2
+BAR_WIDTH = 30
+
+
+async def show_progress(opening: asyncio.Future[Any], progress: Callable[[], tuple[int, int, int, int]]) -> None:
+    """Waits for ``opening``; raises what it raises."""
+    done, _ = await asyncio.wait([opening], timeout=FIRST_LOOK_S)
+    is_shown = False
+    while not done:
+        line = progress_line(*progress())
+        if sys.stderr.isatty():
+            sys.stderr.write("\r" + line)
+            sys.stderr.flush()
+            is_shown = True
+        done, _ = await asyncio.wait([opening], timeout=LOOK_INTERVAL_S)
+    if is_shown:
+        sys.stderr.write("\r" + progress_line(*progress()) + "\n")
+    await opening
+
+
+def progress_line(logs_done: int, logs: int, bytes_done: int, bytes_in_all: int) -> str:
+    """``Recovering [#####     ] 512/1000 logs, 1.2/2.0 GB``; by bytes when there are any to check, else by logs."""
+    share = bytes_done / bytes_in_all if bytes_in_all else logs_done / logs if logs else 1.0
+    filled = round(min(share, 1.0) * BAR_WIDTH)
+    bar = "#" * filled + " " * (BAR_WIDTH - filled)
+    return f"Recovering [{bar}] {logs_done}/{logs} logs, {bytes_done / 1e9:.1f}/{bytes_in_all / 1e9:.1f} GB"

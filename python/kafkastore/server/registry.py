@@ -1,0 +1,84 @@
+"""The one table of APIs: what is served, in which versions, by whom.
+
+Dispatch, the ApiVersions that the data plane answers, the generated documentation table and the tests all come from here.
+The ranges are Apache Kafka 4.3's (what it advertises; InitProducerId 6 is unstable there and so not offered). Produce is
+advertised from 0 because older librdkafka turns compression off otherwise (KAFKA-18659); 0-2 are refused on receipt.
+
+``module`` is at once the name of the handler (``kafkastore.handlers.<module>``) and of kio's schema
+(``kio.schema.<module>.v<N>``). Neither is imported before the first request of that API arrives.
+"""
+
+from __future__ import annotations
+
+NO_FLEXIBLE_VERSION = 32767
+
+
+class Api:
+    """One row: an API and how it is served. Immutable."""
+
+    __slots__ = ("flexible_from", "key", "max_version", "min_version", "module", "name", "plane")
+
+    def __init__(
+        self, key: int, name: str, min_version: int, max_version: int, flexible_from: int, plane: str, module: str
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.min_version = min_version
+        self.max_version = max_version
+        self.flexible_from = flexible_from
+        self.plane = (
+            plane  # "data": answered by Rust (Metadata comes here only to create topics); "control": by a handler
+        )
+        self.module = module
+
+    def has_version(self, version: int) -> bool:
+        return self.min_version <= version <= self.max_version
+
+    def is_flexible(self, version: int) -> bool:
+        return version >= self.flexible_from
+
+    def __repr__(self) -> str:
+        return f"Api({self.name} {self.min_version}-{self.max_version})"
+
+
+_ROWS = (
+    (0, "Produce", 0, 13, 9, "data", "produce"),
+    (1, "Fetch", 4, 18, 12, "data", "fetch"),
+    (2, "ListOffsets", 1, 11, 6, "data", "list_offsets"),
+    (3, "Metadata", 0, 13, 9, "data", "metadata"),
+    (8, "OffsetCommit", 2, 10, 8, "control", "offset_commit"),
+    (9, "OffsetFetch", 1, 10, 6, "control", "offset_fetch"),
+    (10, "FindCoordinator", 0, 6, 3, "control", "find_coordinator"),
+    (11, "JoinGroup", 0, 9, 6, "control", "join_group"),
+    (12, "Heartbeat", 0, 4, 4, "control", "heartbeat"),
+    (13, "LeaveGroup", 0, 5, 4, "control", "leave_group"),
+    (14, "SyncGroup", 0, 5, 4, "control", "sync_group"),
+    (15, "DescribeGroups", 0, 6, 5, "control", "describe_groups"),
+    (16, "ListGroups", 0, 5, 3, "control", "list_groups"),
+    (18, "ApiVersions", 0, 4, 3, "data", "api_versions"),
+    (19, "CreateTopics", 2, 7, 5, "control", "create_topics"),
+    (20, "DeleteTopics", 1, 6, 4, "control", "delete_topics"),
+    (21, "DeleteRecords", 0, 2, 2, "control", "delete_records"),
+    (22, "InitProducerId", 0, 5, 2, "control", "init_producer_id"),
+    (23, "OffsetForLeaderEpoch", 2, 4, 4, "control", "offset_for_leader_epoch"),
+    (32, "DescribeConfigs", 1, 4, 4, "control", "describe_configs"),
+    (33, "AlterConfigs", 0, 2, 2, "control", "alter_configs"),
+    (35, "DescribeLogDirs", 1, 5, 2, "control", "describe_log_dirs"),
+    (37, "CreatePartitions", 0, 3, 2, "control", "create_partitions"),
+    (42, "DeleteGroups", 0, 2, 2, "control", "delete_groups"),
+    (44, "IncrementalAlterConfigs", 0, 1, 1, "control", "incremental_alter_configs"),
+    (47, "OffsetDelete", 0, 0, NO_FLEXIBLE_VERSION, "control", "offset_delete"),
+    (60, "DescribeCluster", 0, 2, 0, "control", "describe_cluster"),
+    (61, "DescribeProducers", 0, 0, 0, "control", "describe_producers"),
+    (74, "ListConfigResources", 0, 1, 0, "control", "list_config_resources"),
+    (75, "DescribeTopicPartitions", 0, 0, 0, "control", "describe_topic_partitions"),
+)
+
+APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)
+BY_KEY: dict[int, Api] = {api.key: api for api in APIS}
+BY_NAME: dict[str, Api] = {api.name: api for api in APIS}
+
+
+def api_version_ranges() -> list[tuple[int, int, int, int, bool]]:
+    """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, served by the data plane)."""
+    return [(api.key, api.min_version, api.max_version, api.flexible_from, api.plane == "data") for api in APIS]

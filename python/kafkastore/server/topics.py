@@ -1,0 +1,347 @@
+"""Creates, grows, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
+
+Order of a creation: validate → place replicas → choose log directories → write the store (one atomic ``multi``) → make the
+logs (a thread) → image → leases → clients see it. The store's record is the decision: after a crash in between, the start
+makes the logs that are missing. The messages of refusals are Kafka's (ReplicationControlManager).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from kafkastore.config import topic_defaults, validate_topic_configs
+from kafkastore.controller.placement import place_replicas
+from kafkastore.errors import (
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
+    InvalidRequestError,
+    InvalidTopicError,
+    PolicyViolationError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
+from kafkastore.metadata.nodes import encode_assignment, encode_config, new_id, partition_nodes, topic_nodes
+from kafkastore.metadata.store import Create, Delete, SetData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kafkastore.metadata.store import Operation
+    from kafkastore.server.context import BrokerServices
+
+logger = logging.getLogger("kafkastore.server.topics")
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""Kafka's ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
+
+MAX_NAME_LENGTH = 249
+"""A directory is named after topic and partition, and file names end at 255 bytes."""
+
+DELETED_TOPICS = "/admin/delete_topics"
+"""Nodes of topics that are gone from the store but whose logs may still be there: a start finishes their deletion instead
+of taking the directories for topics that it does not know yet."""
+
+_INTERNAL_PREFIXES = {
+    "__consumer_offsets": "offsets.topic",
+    "__transaction_state": "transaction.state.log",
+    "__share_group_state": "share.coordinator.state.topic",
+}
+
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def validate_topic_name(name: str) -> None:
+    """Raises InvalidTopicError with Kafka's message."""
+    if not name:
+        raise InvalidTopicError("Topic name is invalid: the empty string is not allowed")
+    if name in (".", ".."):
+        raise InvalidTopicError(f"Topic name is invalid: '{name}' is not allowed")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidTopicError(
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+        )
+    if not _LEGAL.issuperset(name):
+        raise InvalidTopicError(
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_'"
+            " and '-'"
+        )
+
+
+class Topics:
+    """See the module. Runs on the loop; at most one change of a topic is under way at a time."""
+
+    def __init__(self, broker: BrokerServices) -> None:
+        self.broker = broker
+        self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # told the names of topics that are gone
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    # ---- create
+    async def create(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str | None] | None = None,
+        validate_only: bool = False,
+    ) -> TopicImage:
+        """Creates a topic and returns it once it is served; with ``validate_only`` returns what would be. -1 means the
+        broker's default. Raises the KafkastoreError that Kafka answers."""
+        async with self._lock(name):
+            topic = self._plan(name, partitions, replication_factor, assignments, configs)
+            if not validate_only:
+                await self._make(topic)
+            return topic
+
+    async def create_if_absent(
+        self, name: str, *, partitions: int = -1, replication_factor: int = -1, configs: Mapping[str, str] | None = None
+    ) -> TopicImage:
+        """The topic, created when it does not exist: auto-creation and internal topics."""
+        found = self.broker.image.topic(name)
+        if found is not None:
+            return found
+        try:
+            return await self.create(
+                name, partitions=partitions, replication_factor=replication_factor, configs=configs
+            )
+        except TopicAlreadyExistsError:
+            existing = self.broker.image.topic(name)
+            if existing is None:
+                raise
+            return existing
+
+    async def create_internal(self, name: str) -> TopicImage:
+        """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when absent."""
+        prefix, get = _INTERNAL_PREFIXES[name], self.broker.config.get_int
+        return await self.create_if_absent(
+            name,
+            partitions=get(f"{prefix}.num.partitions"),
+            replication_factor=get(f"{prefix}.replication.factor"),
+            configs=self.internal_configs(name),
+        )
+
+    def internal_configs(self, name: str) -> dict[str, str]:
+        """The configuration that Kafka creates an internal topic with; empty for any other topic."""
+        prefix = _INTERNAL_PREFIXES.get(name)
+        if prefix is None:
+            return {}
+        get = self.broker.config.get_int
+        configs = {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": str(get(f"{prefix}.segment.bytes")),
+        }
+        if name != "__consumer_offsets":
+            configs |= {"min.insync.replicas": str(get(f"{prefix}.min.isr"))}
+        if name == "__transaction_state":
+            configs |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
+        return configs
+
+    def _plan(
+        self,
+        name: str,
+        partitions: int,
+        replication_factor: int,
+        assignments: Mapping[int, Sequence[int]] | None,
+        configs: Mapping[str, str | None] | None,
+    ) -> TopicImage:
+        validate_topic_name(name)
+        self._check_new(name)
+        checked = validate_topic_configs(configs or {})
+        if assignments:
+            if replication_factor != -1:
+                raise InvalidRequestError(
+                    "A manual partition assignment was specified, but replication factor was not set to -1."
+                )
+            if partitions != -1:
+                raise InvalidRequestError(
+                    "A manual partition assignment was specified, but numPartitions was not set to -1."
+                )
+            replicas = self._check_assignments(assignments)
+        else:
+            replicas = self._place(partitions, replication_factor)
+        if len(replicas) > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
+        return TopicImage(name, new_id(), self._states(replicas), checked)
+
+    def _check_new(self, name: str) -> None:
+        topics = self.broker.image.topics
+        if name in topics:
+            raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
+        if "." in name or "_" in name:  # metrics names cannot tell one from the other
+            normal = name.replace(".", "_")
+            for other in topics:
+                if other.replace(".", "_") == normal:
+                    raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
+
+    def _place(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+        config = self.broker.config
+        if partitions < -1 or partitions == 0:
+            raise InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
+        if replication_factor < -1 or replication_factor == 0:
+            raise InvalidReplicationFactorError("Replication factor was set to an invalid non-positive value.")
+        count: int = config.get("num.partitions") if partitions == -1 else partitions
+        factor: int = config.get("default.replication.factor") if replication_factor == -1 else replication_factor
+        if count > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
+        return place_replicas(self._racks(), count, factor)
+
+    def _check_assignments(self, assignments: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
+        if sorted(assignments) != list(range(len(assignments))):
+            raise InvalidReplicaAssignmentError("partitions should be a consecutive 0-based integer sequence")
+        return self._check_replicas([assignments[partition] for partition in range(len(assignments))], None)
+
+    def _check_replicas(self, assignments: Sequence[Sequence[int]], factor: int | None) -> list[tuple[int, ...]]:
+        checked: list[tuple[int, ...]] = []
+        brokers = self.broker.image.brokers
+        for replicas in assignments:
+            if not replicas:
+                raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
+            for replica in replicas:
+                if replica not in brokers:
+                    raise InvalidReplicaAssignmentError(
+                        f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+                    )
+                if list(replicas).count(replica) > 1:
+                    raise InvalidReplicaAssignmentError(
+                        f"The manual partition assignment includes the broker {replica} more than once."
+                    )
+            if factor is not None and len(replicas) != factor:
+                raise InvalidReplicaAssignmentError(
+                    f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is"
+                    f" not consistent with previous partitions, which have {factor} replica(s)."
+                )
+            factor = len(replicas)
+            checked.append(tuple(replicas))
+        return checked
+
+    async def _make(self, topic: TopicImage) -> None:
+        broker = self.broker
+        operations = topic_nodes(topic, broker.image.controller_epoch)
+        operations.append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
+        await broker.store.multi(operations)
+        await self.make_logs(topic, range(len(topic.partitions)))
+        broker.image.put_topic(topic)
+        broker.replica_manager.publish([topic])
+        logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+
+    async def make_logs(self, topic: TopicImage, partitions: Iterable[int]) -> None:
+        """Makes the logs of this broker's replicas. One that fails leaves its partition offline."""
+        broker = self.broker
+        node_id = broker.node_id
+        mine = [number for number in partitions if node_id in topic.partitions[number].replicas]
+        placed = broker.log_manager.place(topic.name, mine)
+        config = {**topic_defaults(broker.config), **topic.configs}
+        errors = await broker.run_blocking(broker.engine.create_logs, topic.name, topic.topic_id, config, placed)
+        for (number, directory), error in zip(placed, errors, strict=True):
+            if error is not None:
+                logger.error("Cannot create the log of %s-%d in %s: %s", topic.name, number, directory, error)
+                topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
+
+    # ---- grow
+    async def create_partitions(
+        self,
+        name: str,
+        count: int,
+        assignments: Sequence[Sequence[int]] | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Grows the topic to ``count`` partitions; ``assignments`` are the replicas of the new ones."""
+        async with self._lock(name):
+            topic = self._existing(name)
+            current = len(topic.partitions)
+            if count == current:
+                raise InvalidPartitionsError(f"Topic already has {current} partition(s).")
+            if count < current:
+                raise InvalidPartitionsError(
+                    f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
+                )
+            replicas = self._place_additional(topic, count, assignments)
+            if validate_only:
+                return
+            new = self._states(replicas)
+            broker = self.broker
+            grown = TopicImage(name, topic.topic_id, [*topic.partitions, *new], topic.configs)
+            operations: list[Operation] = [SetData(f"/brokers/topics/{name}", encode_assignment(grown))]
+            operations += partition_nodes(grown, range(current, count), broker.image.controller_epoch)
+            await broker.store.multi(operations)
+            await self.make_logs(grown, range(current, count))
+            topic.partitions.extend(grown.partitions[current:])
+            broker.replica_manager.publish_leases(topic, range(current, count))
+            broker.replica_manager.publish_metadata([topic])
+            broker.replica_manager.tell(topic)
+            logger.info("Topic %s grew from %d to %d partitions", name, current, count)
+
+    def _place_additional(
+        self, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+    ) -> list[tuple[int, ...]]:
+        current = len(topic.partitions)
+        additional = count - current
+        factor = len(topic.partitions[0].replicas)
+        if assignments is not None:
+            if len(assignments) != additional:
+                raise InvalidReplicaAssignmentError(
+                    f"Attempted to add {additional} additional partition(s), but only {len(assignments)} assignment(s)"
+                    " were specified."
+                )
+            return self._check_replicas(assignments, factor)
+        if additional > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
+        return place_replicas(self._racks(), additional, factor, current)
+
+    # ---- configure
+    async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
+        """Replaces the topic's own configuration, in effect at once. Raises ConfigError for a wrong name or value."""
+        async with self._lock(name):
+            topic = self._existing(name)
+            checked = validate_topic_configs(overrides)
+            broker = self.broker
+            path = f"/config/topics/{name}"
+            await broker.store.ensure_path(path)
+            await broker.store.set(path, encode_config(checked))
+            topic.configs = checked
+            broker.engine.set_topic_config(name, {**topic_defaults(broker.config), **checked})
+
+    # ---- delete
+    async def delete(self, name: str) -> None:
+        """Deletes the topic: gone from the store, from clients and from the disk (the files a little later)."""
+        async with self._lock(name):
+            topic = self._existing(name)
+            broker = self.broker
+            operations = await broker.store.delete_tree(f"/brokers/topics/{name}")
+            operations += await broker.store.delete_tree(f"/config/topics/{name}")
+            tombstone = f"{DELETED_TOPICS}/{name}"
+            await broker.store.multi([*operations, Create(tombstone, topic.topic_id)])
+            broker.image.remove_topic(name)
+            broker.replica_manager.withdraw([topic])
+            for listener in self.on_deleted:
+                listener([name])
+            mine = broker.log_manager.forget(name)
+            await broker.run_blocking(broker.engine.delete_logs, name, mine)
+            await broker.store.multi([Delete(tombstone)])
+            logger.info("Deleted topic %s", name)
+
+    # ---- inside
+    def _existing(self, name: str) -> TopicImage:
+        topic = self.broker.image.topic(name)
+        if topic is None:
+            raise UnknownTopicOrPartitionError
+        return topic
+
+    def _racks(self) -> dict[int, str | None]:
+        return {broker.node_id: broker.rack for broker in self.broker.image.brokers.values()}
+
+    def _states(self, replicas: Sequence[tuple[int, ...]]) -> list[PartitionState]:
+        shared: dict[tuple[int, ...], PartitionState] = {}  # partitions with equal replicas start from one object
+        return [shared.setdefault(one, PartitionState(one[0], 0, 0, one, one)) for one in replicas]
+
+    def _lock(self, name: str) -> asyncio.Lock:
+        if len(self._locks) > 1000:  # names are the clients' choice: do not keep those that nobody holds
+            self._locks = {key: lock for key, lock in self._locks.items() if lock.locked()}
+        return self._locks.setdefault(name, asyncio.Lock())

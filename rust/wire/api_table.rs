@@ -1,0 +1,88 @@
+//! Which APIs and versions this broker speaks: published by the control plane once at start, read on every request.
+
+/// One API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiRange {
+    /// The API key.
+    pub key: i16,
+    /// The first version served.
+    pub min: i16,
+    /// The last version served.
+    pub max: i16,
+    /// The first flexible version (KIP-482); `i16::MAX` when there is none.
+    pub flexible_from: i16,
+}
+
+impl ApiRange {
+    /// Whether requests of this version are served.
+    pub fn serves(&self, version: i16) -> bool {
+        (self.min..=self.max).contains(&version)
+    }
+
+    /// The first version advertised: Produce is advertised from 0 on though it is served from 3, since librdkafka picks
+    /// its message format by it (KIP-896).
+    pub fn advertised_min(&self) -> i16 {
+        if self.key == ApiTable::PRODUCE { 0 } else { self.min }
+    }
+}
+
+/// All APIs, by key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApiTable {
+    ranges: Vec<ApiRange>,
+}
+
+impl ApiTable {
+    /// Produce's key.
+    pub const PRODUCE: i16 = 0;
+    /// Fetch's key.
+    pub const FETCH: i16 = 1;
+    /// `ListOffsets`' key.
+    pub const LIST_OFFSETS: i16 = 2;
+    /// Metadata's key.
+    pub const METADATA: i16 = 3;
+    /// `ApiVersions`' key.
+    pub const API_VERSIONS: i16 = 18;
+
+    /// A table of these; of two with the same key the first holds.
+    pub fn new(mut ranges: Vec<ApiRange>) -> Self {
+        ranges.sort_by_key(|range| range.key);
+        ranges.dedup_by_key(|range| range.key);
+        Self { ranges }
+    }
+
+    /// The API of this key.
+    #[inline]
+    pub fn get(&self, key: i16) -> Option<&ApiRange> {
+        match self.ranges.get(usize::try_from(key).ok()?) {
+            Some(range) if range.key == key => Some(range),
+            _ => self
+                .ranges
+                .binary_search_by_key(&key, |range| range.key)
+                .ok()
+                .and_then(|at| self.ranges.get(at)),
+        }
+    }
+
+    /// Whether a request of this key and version has tagged fields; false for unknown keys. For
+    /// [`RequestHeader::parse`](super::RequestHeader::parse).
+    #[inline]
+    pub fn is_flexible(&self, key: i16, version: i16) -> bool {
+        self.get(key).is_some_and(|range| version >= range.flexible_from)
+    }
+
+    /// Whether the response header of this key and version has tagged fields: as the request, but never for
+    /// `ApiVersions`.
+    #[inline]
+    pub fn is_response_flexible(&self, key: i16, version: i16) -> bool {
+        key != Self::API_VERSIONS && self.is_flexible(key, version)
+    }
+
+    /// All of them, by ascending key.
+    pub fn ranges(&self) -> &[ApiRange] {
+        &self.ranges
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! `ApiVersions`, versions 0 to 4: what a client asks first.
+//!
+//! ```text
+//! request  := v0-2: nothing; v3-4: client_software_name:string client_software_version:string tags
+//! response := error_code:i16 [api_key:i16 min:i16 max:i16 (tags v3+)] (throttle_time_ms:i32 v1+) (tags v3+)
+//! ```
+//! The response's header is v0 in every version. Supported and finalized features are empty, so their tags are omitted.
+
+use std::ops::Range;
+
+use crate::error::ErrorCode;
+
+use super::api_table::ApiTable;
+use super::error::WireError;
+use super::reader::Reader;
+use super::topic::text;
+use super::writer::Writer;
+
+/// The last version of `ApiVersions` here.
+pub const MAX_VERSION: i16 = 4;
+const FLEXIBLE_FROM: i16 = 3;
+
+/// What the client says about itself (KIP-511); ranges of the body.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ApiVersionsRequest {
+    /// Such as `librdkafka`; `None` before version 3.
+    pub client_software_name: Option<Range<usize>>,
+    /// Such as `2.16.1`; `None` before version 3.
+    pub client_software_version: Option<Range<usize>>,
+}
+
+impl ApiVersionsRequest {
+    /// Decodes a body. A version above 4 is not an error of the bytes: answer it with
+    /// [`encode_api_versions_unsupported`] without decoding.
+    pub fn decode(version: i16, body: &[u8]) -> Result<Self, WireError> {
+        match version {
+            0..FLEXIBLE_FROM => Ok(Self::default()),
+            FLEXIBLE_FROM..=MAX_VERSION => {
+                let mut reader = Reader::new(body, true);
+                let name = reader.string()?;
+                let software_version = reader.string()?;
+                reader.skip_tags()?;
+                Ok(Self {
+                    client_software_name: Some(name),
+                    client_software_version: Some(software_version),
+                })
+            }
+            _ => Err(WireError::UnsupportedVersion),
+        }
+    }
+
+    /// Whether name and version, when the version of the request has them, match Kafka's
+    /// `[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?`; if not the answer is `INVALID_REQUEST`.
+    pub fn is_valid(&self, body: &[u8]) -> bool {
+        [&self.client_software_name, &self.client_software_version]
+            .into_iter()
+            .flatten()
+            .all(|range| text(body, range).is_some_and(is_software_name))
+    }
+}
+
+fn is_software_name(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    let bytes = text.as_bytes();
+    bytes.iter().all(|byte| inner(*byte))
+        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+        && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Appends a response body of a version from 0 to 4. With an error the list of APIs is empty, as Kafka's.
+pub fn encode_api_versions_response(
+    out: &mut Vec<u8>,
+    version: i16,
+    table: &ApiTable,
+    error: ErrorCode,
+    throttle_time_ms: i32,
+) {
+    let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
+    let ranges = if error == ErrorCode::NONE { table.ranges() } else { &[] };
+    w.reserve(16 + ranges.len() * 7);
+    w.i16(error.0);
+    w.length(Some(ranges.len()));
+    for range in ranges {
+        w.i16(range.key);
+        w.i16(range.advertised_min());
+        w.i16(range.max);
+        w.no_tags();
+    }
+    if version >= 1 {
+        w.i32(throttle_time_ms);
+    }
+    w.no_tags();
+}
+
+/// Appends the answer to an `ApiVersions` request of a version that is not served: a body of version 0 with error 35
+/// and the range of `ApiVersions` alone, so that the client can ask again (KIP-511).
+pub fn encode_api_versions_unsupported(out: &mut Vec<u8>, table: &ApiTable) {
+    let mut w = Writer::new(out, false);
+    let range = table.get(ApiTable::API_VERSIONS);
+    w.i16(ErrorCode::UNSUPPORTED_VERSION.0);
+    w.length(Some(usize::from(range.is_some())));
+    if let Some(range) = range {
+        w.i16(range.key);
+        w.i16(range.min);
+        w.i16(range.max);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+use super::super::api_table::ApiRange;
+use super::*;
+
+fn table() -> ApiTable {
+    ApiTable::new(vec![
+        ApiRange {
+            key: 0,
+            min: 3,
+            max: 13,
+            flexible_from: 9,
+        },
+        ApiRange {
+            key: 18,
+            min: 0,
+            max: 4,
+            flexible_from: 3,
+        },
+    ])
+}
+
+#[test]
+fn software_name_follows_kafkas_pattern() {
+    for (name, expected) in [
+        ("librdkafka", true),
+        ("2.16.1-rc", true),
+        ("a", true),
+        ("", false),
+        ("-a", false),
+        ("a.", false),
+        ("a b", false),
+        ("é", false),
+    ] {
+        let mut body = Vec::new();
+        let mut w = Writer::new(&mut body, true);
+        w.string(name);
+        w.string("1");
+        w.no_tags();
+        for version in [3, 4] {
+            assert_eq!(
+                ApiVersionsRequest::decode(version, &body).unwrap().is_valid(&body),
+                expected,
+                "{name}"
+            );
+        }
+    }
+    assert!(ApiVersionsRequest::decode(2, &[]).unwrap().is_valid(&[]));
+}
+
+#[test]
+fn unknown_version_gets_a_v0_body_with_error_35_and_the_range_of_key_18() {
+    assert_eq!(ApiVersionsRequest::decode(5, &[]), Err(WireError::UnsupportedVersion));
+    assert_eq!(ApiVersionsRequest::decode(-1, &[]), Err(WireError::UnsupportedVersion));
+    let mut out = Vec::new();
+    encode_api_versions_unsupported(&mut out, &table());
+    assert_eq!(out, [0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 4]);
+}
+
+#[test]
+fn response_has_the_bytes_of_each_version() {
+    let encode = |version, error| {
+        let mut out = Vec::new();
+        encode_api_versions_response(&mut out, version, &table(), error, 5);
+        out
+    };
+    let keys = [0, 0, 0, 0, 0, 13, 0, 18, 0, 0, 0, 4];
+    assert_eq!(encode(0, ErrorCode::NONE), [&[0, 0, 0, 0, 0, 2][..], &keys].concat());
+    assert_eq!(
+        encode(1, ErrorCode::NONE),
+        [&[0, 0, 0, 0, 0, 2][..], &keys, &[0, 0, 0, 5]].concat()
+    );
+    let flexible = [0, 0, 3, 0, 0, 0, 0, 0, 13, 0, 0, 18, 0, 0, 0, 4, 0, 0, 0, 0, 5, 0];
+    assert_eq!(encode(3, ErrorCode::NONE), flexible);
+    assert_eq!(encode(4, ErrorCode::NONE), flexible);
+    assert_eq!(encode(3, ErrorCode::INVALID_REQUEST), [0, 42, 1, 0, 0, 0, 5, 0]);
+}

@@ -1,0 +1,27 @@
+//! Fetch, versions 4 to 18: by topic name up to 12, by topic id from 13 on. `request` decodes, `response` writes
+//! the head of each partition and leaves the record bytes to the caller.
+
+mod request;
+mod response;
+
+pub use request::{FetchPartition, FetchRequest};
+pub use response::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
+
+/// The first version served.
+pub const MIN_VERSION: i16 = 4;
+/// The last version.
+pub const MAX_VERSION: i16 = 18;
+
+const LOG_START_FROM: i16 = 5;
+const SESSION_FROM: i16 = 7;
+const LEADER_EPOCH_FROM: i16 = 9;
+const RACK_FROM: i16 = 11;
+const FLEXIBLE_FROM: i16 = 12;
+const TOPIC_ID_FROM: i16 = 13;
+const REPLICA_STATE_FROM: i16 = 15;
+const NODE_ENDPOINTS_FROM: i16 = 16;
+const DIRECTORY_ID_FROM: i16 = 17;
+const HIGH_WATERMARK_FROM: i16 = 18;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Appends Kafka's primitives to a growing buffer, in either encoding. It never fails: a string above 32767 bytes is
+//! cut at a character, since only our own messages can be that long.
+
+use super::reader::MAX_STRING_BYTES;
+use super::topic::NodeEndpoint;
+
+/// A response being written; bytes already in the buffer stay.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+    flexible: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// Appends to `out`; `flexible` picks the encoding.
+    pub fn new(out: &'a mut Vec<u8>, flexible: bool) -> Self {
+        Self { out, flexible }
+    }
+
+    /// The buffer.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Room for what follows.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.out.reserve(bytes);
+    }
+
+    /// Bytes as they are.
+    #[inline]
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// A boolean.
+    pub fn boolean(&mut self, value: bool) {
+        self.out.push(u8::from(value));
+    }
+
+    /// An int16.
+    #[inline]
+    pub fn i16(&mut self, value: i16) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// An int32.
+    #[inline]
+    pub fn i32(&mut self, value: i32) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// An int64.
+    #[inline]
+    pub fn i64(&mut self, value: i64) {
+        self.raw(&value.to_be_bytes());
+    }
+
+    /// An unsigned varint.
+    #[inline]
+    pub fn unsigned_varint(&mut self, mut value: u32) {
+        while value >= 0x80 {
+            self.out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.out.push(value as u8);
+    }
+
+    /// The length of bytes or the count of an array; `None` is null.
+    #[inline]
+    pub fn length(&mut self, length: Option<usize>) {
+        match (self.flexible, length) {
+            (true, None) => self.out.push(0),
+            (true, Some(length)) => self.unsigned_varint(length as u32 + 1),
+            (false, None) => self.i32(-1),
+            (false, Some(length)) => self.i32(length as i32),
+        }
+    }
+
+    /// A string.
+    #[inline]
+    pub fn string(&mut self, text: &str) {
+        self.string_bytes(clipped(text).as_bytes());
+    }
+
+    /// A string whose bytes are known to be UTF-8 and at most 32767 (a name out of the request).
+    #[inline]
+    pub fn string_bytes(&mut self, text: &[u8]) {
+        if self.flexible {
+            self.unsigned_varint(text.len() as u32 + 1);
+        } else {
+            self.i16(text.len() as i16);
+        }
+        self.raw(text);
+    }
+
+    /// A nullable string.
+    #[inline]
+    pub fn nullable_string(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.string(text),
+            None if self.flexible => self.out.push(0),
+            None => self.i16(-1),
+        }
+    }
+
+    /// An array of int32.
+    pub fn i32_array(&mut self, values: &[i32]) {
+        self.length(Some(values.len()));
+        self.out.reserve(values.len() * 4);
+        for value in values {
+            self.i32(*value);
+        }
+    }
+
+    /// An empty tagged-field section; nothing in the older encoding.
+    #[inline]
+    pub fn no_tags(&mut self) {
+        if self.flexible {
+            self.out.push(0);
+        }
+    }
+
+    /// The number of tagged fields that follow, each by [`Writer::tag`]; nothing in the older encoding.
+    pub fn tag_count(&mut self, count: usize) {
+        if self.flexible {
+            self.unsigned_varint(count as u32);
+        }
+    }
+
+    /// One tagged field; its size is put before the content that `content` writes.
+    pub fn tag(&mut self, tag: u32, content: impl FnOnce(&mut Writer<'_>)) {
+        self.unsigned_varint(tag);
+        let start = self.out.len();
+        content(&mut Writer {
+            out: self.out,
+            flexible: self.flexible,
+        });
+        let end = self.out.len();
+        self.unsigned_varint((end - start) as u32);
+        let size_bytes = self.out.len() - end;
+        if let Some(field) = self.out.get_mut(start..) {
+            field.rotate_right(size_bytes);
+        }
+    }
+
+    /// The last section of a Produce or Fetch response: node endpoints as tag 0 when there are any.
+    pub fn node_endpoints(&mut self, endpoints: &[NodeEndpoint<'_>]) {
+        if endpoints.is_empty() {
+            return self.no_tags();
+        }
+        self.tag_count(1);
+        self.tag(0, |w| {
+            w.length(Some(endpoints.len()));
+            for endpoint in endpoints {
+                w.i32(endpoint.node_id);
+                w.string(endpoint.host);
+                w.i32(endpoint.port);
+                w.nullable_string(endpoint.rack);
+                w.no_tags();
+            }
+        });
+    }
+}
+
+fn clipped(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(MAX_STRING_BYTES)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,353 @@
+"""A test double of ``kafkastore._core``: the boundary to the Rust data plane, kept in memory.
+
+``conftest.py`` puts this module in the place of ``kafkastore._core``, so that unit tests of the control plane need no
+compiled extension and can look at everything that crosses. It checks nothing that the real one would refuse, except what a
+test of the control plane asks about (leases, unknown partitions). Offsets and appends are as a log with one replica.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+from typing import Any
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+NOT_LEADER_OR_FOLLOWER = 6
+
+
+class EngineError(Exception):
+    """An operation the engine refused."""
+
+    def __init__(self, code: int, message: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StartError(Exception):
+    """A reason not to start."""
+
+
+class Request:
+    """A request for the control plane; keyword arguments replace what a plain client would have."""
+
+    def __init__(self, api_key: int, api_version: int, body: bytes, token: int = 1, **fields: Any) -> None:
+        self.token = token
+        self.api_key = api_key
+        self.api_version = api_version
+        self.body = body
+        self.correlation_id: int = fields.get("correlation_id", 1)
+        self.client_id: str | None = fields.get("client_id", "test")
+        self.client_host: str = fields.get("client_host", "/127.0.0.1")
+        self.listener: str = fields.get("listener", "PLAINTEXT")
+        self.connection_id: int = fields.get("connection_id", 1)
+        self.software_name: str = fields.get("software_name", "")
+        self.software_version: str = fields.get("software_version", "")
+
+
+class AppendDone:
+    def __init__(
+        self, token: int, error_code: int, base_offset: int, last_offset: int, message: str | None = None
+    ) -> None:
+        self.token = token
+        self.error_code = error_code
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = -1
+        self.message = message
+
+
+class LogDirFailed:
+    def __init__(self, log_dir: str, reason: str) -> None:
+        self.log_dir = log_dir
+        self.reason = reason
+
+
+class Log:
+    """One partition's log: (offset, timestamp_ms, key, value, is_control) records."""
+
+    def __init__(self, topic_id: bytes | None, log_dir: str) -> None:
+        self.topic_id = topic_id
+        self.log_dir = log_dir
+        self.start_offset = 0
+        self.records: list[tuple[int, int, bytes | None, bytes | None, bool]] = []
+
+    @property
+    def end_offset(self) -> int:
+        return self.records[-1][0] + 1 if self.records else self.start_offset
+
+
+class Engine:
+    """See the module. What was called is kept in attributes for tests to look at."""
+
+    def __init__(self, node_id: int, cluster_id: str, log_dirs: list[str], options: dict[str, str]) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.log_dirs = list(log_dirs)
+        self.options = dict(options)
+        self.topic_configs: dict[str, dict[str, str]] = {}
+        self.partitions: dict[tuple[str, int], Log] = {}
+        self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
+        self.published_topics: dict[str, tuple[bytes, bool, list[Any]]] = {}
+        self.api_versions: list[tuple[int, int, int, int, bool]] = []
+        self.cluster: tuple[list[Any], int] = ([], -1)
+        self.answers: dict[int, bytes | None] = {}
+        self.served_here: list[int] = []
+        self.deleted: list[tuple[str, list[int]]] = []
+        self.stray: list[tuple[str, int]] = []
+        self.listening: list[tuple[str, str, int]] = []
+        self.failed_dirs: dict[str, str] = {}
+        self.create_failures: dict[tuple[str, int], str] = {}  # what create_logs is to answer
+        self.append_error = 0  # what the next appends are to answer
+        self.is_append_held = False  # whether appends wait for release_appends
+        self.calls: list[str] = []
+        self._held: list[AppendDone] = []
+        self._queue: list[Any] = []
+        self._token = 1000
+        self._eventfd = os.eventfd(0, os.EFD_NONBLOCK)
+
+    # ---- for tests
+    def submit(self, *events: Any) -> None:
+        """Makes requests and events arrive."""
+        self._queue.extend(events)
+        os.eventfd_write(self._eventfd, 1)
+
+    def add_log(self, topic: str, partition: int, topic_id: bytes | None = None, log_dir: str | None = None) -> Log:
+        """A log found on the disk, before ``open_log_dirs``."""
+        log = self.partitions[topic, partition] = Log(topic_id, log_dir or self.log_dirs[0])
+        return log
+
+    def release_appends(self) -> None:
+        held, self._held = self._held, []
+        self.submit(*held)
+
+    def close(self) -> None:
+        os.close(self._eventfd)
+
+    # ---- start
+    def open_log_dirs(self, topic_configs: dict[str, dict[str, str]]) -> list[tuple[str, str | None]]:
+        self.calls.append("open_log_dirs")
+        self.topic_configs.update({name: dict(config) for name, config in topic_configs.items()})
+        return [(log_dir, self.failed_dirs.get(log_dir)) for log_dir in self.log_dirs]
+
+    def recovery_progress(self) -> tuple[int, int, int, int]:
+        return len(self.partitions), len(self.partitions), 0, 0
+
+    def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
+        return [
+            (topic, partition, log.topic_id, log.log_dir, log.start_offset, log.end_offset)
+            for (topic, partition), log in self.partitions.items()
+        ]
+
+    # ---- partitions
+    def create_logs(
+        self, topic: str, topic_id: bytes, config: dict[str, str], partitions: list[tuple[int, str]]
+    ) -> list[str | None]:
+        self.topic_configs[topic] = dict(config)
+        errors: list[str | None] = []
+        for partition, log_dir in partitions:
+            error = self.create_failures.get((topic, partition))
+            if error is None:
+                self.partitions.setdefault((topic, partition), Log(topic_id, log_dir))
+            errors.append(error)
+        return errors
+
+    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
+        del topic_id
+        for partition, leader, leader_epoch, partition_epoch, replicas, isr in leases:
+            self.leases[topic, partition] = (leader, leader_epoch, partition_epoch, tuple(replicas), tuple(isr))
+
+    def delete_logs(self, topic: str, partitions: list[int]) -> None:
+        self.deleted.append((topic, list(partitions)))
+        for partition in partitions:
+            self.partitions.pop((topic, partition), None)
+            self.leases.pop((topic, partition), None)
+
+    def mark_stray(self, topic: str, partition: int) -> None:
+        self.stray.append((topic, partition))
+        del self.partitions[topic, partition]
+
+    def set_topic_config(self, topic: str, config: dict[str, str]) -> None:
+        self.topic_configs[topic] = dict(config)
+
+    def set_broker_options(self, options: dict[str, str]) -> None:
+        self.options = dict(options)
+
+    # ---- published state
+    def publish_api_versions(self, ranges: list[tuple[int, int, int, int, bool]]) -> None:
+        self.api_versions = list(ranges)
+
+    def publish_cluster(self, brokers: list[Any], controller_id: int) -> None:
+        self.cluster = (list(brokers), controller_id)
+
+    def publish_topics(self, topics: list[Any]) -> None:
+        for name, topic_id, is_internal, partitions in topics:
+            self.published_topics[name] = (topic_id, is_internal, list(partitions))
+
+    def withdraw_topics(self, names: list[str]) -> None:
+        for name in names:
+            self.published_topics.pop(name, None)
+
+    # ---- network
+    def listen(self, listeners: list[tuple[str, str, int]]) -> list[int]:
+        self.calls.append("listen")
+        self.listening = list(listeners)
+        return [port or 40000 + index for index, (_, _, port) in enumerate(listeners)]
+
+    def close_network(self, timeout_ms: int) -> None:
+        del timeout_ms
+        self.calls.append("close_network")
+
+    def close_logs(self) -> None:
+        self.calls.append("close_logs")
+
+    # ---- requests and events
+    def fileno(self) -> int:
+        return self._eventfd
+
+    def take(self, limit: int) -> list[Any]:
+        taken, self._queue = self._queue[:limit], self._queue[limit:]
+        if not self._queue:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._eventfd)
+        return taken
+
+    def respond(self, answers: list[tuple[int, bytes | None]]) -> None:
+        self.answers.update(answers)
+
+    def serve_here(self, token: int) -> None:
+        self.served_here.append(token)
+
+    def disconnect(self, connection_id: int) -> None:
+        self.calls.append(f"disconnect {connection_id}")
+
+    # ---- records
+    def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
+        del required_acks, timeout_ms
+        log = self._led(topic, partition)
+        self._token += 1
+        if self.append_error:
+            done = AppendDone(self._token, self.append_error, -1, -1, "refused by the test")
+        else:
+            base_offset = log.end_offset
+            records, timestamp_ms = pickle.loads(batch)
+            for index, (key, value) in enumerate(records):
+                log.records.append((base_offset + index, timestamp_ms, key, value, False))
+            done = AppendDone(self._token, 0, base_offset, log.end_offset - 1)
+        if self.is_append_held:
+            self._held.append(done)
+        else:
+            self.submit(done)
+        return self._token
+
+    def read_records(
+        self, topic: str, partition: int, offset: int, max_bytes: int
+    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, bool]], int]:
+        log = self._log(topic, partition)
+        found = []
+        size = 0
+        for record in log.records:
+            if record[0] >= offset and (not found or size < max_bytes):
+                found.append(record)
+                size += len(record[2] or b"") + len(record[3] or b"")
+        return found, found[-1][0] + 1 if found else max(offset, log.end_offset)
+
+    def partition_offsets(self, topic: str, partition: int) -> tuple[int, int, int, int]:
+        log = self._log(topic, partition)
+        return log.start_offset, log.end_offset, log.end_offset, log.end_offset
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
+        log = self._led(topic, partition)
+        offset = log.end_offset if before_offset == -1 else before_offset
+        if offset > log.end_offset or offset < 0:
+            raise EngineError(1, "The requested offset is not within the range of offsets maintained by the server.")
+        log.start_offset = max(log.start_offset, offset)
+        log.records = [record for record in log.records if record[0] >= log.start_offset]
+        return log.start_offset
+
+    def offset_for_leader_epoch(
+        self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[int, int, int]:
+        del current_leader_epoch
+        log = self._led(topic, partition)
+        return 0, leader_epoch, log.end_offset
+
+    def describe_producers(self, topic: str, partition: int) -> list[tuple[int, int, int, int, int, int]]:
+        self._led(topic, partition)
+        return []
+
+    def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
+        return [
+            (
+                log_dir,
+                0,
+                1 << 30,
+                1 << 29,
+                [
+                    (topic, partition, 0, 0, False)
+                    for (topic, partition), log in self.partitions.items()
+                    if log.log_dir == log_dir
+                ],
+            )
+            for log_dir in self.log_dirs
+        ]
+
+    # ---- housekeeping
+    def run_retention(self) -> int:
+        self.calls.append("run_retention")
+        return 0
+
+    def flush_due(self) -> int:
+        self.calls.append("flush_due")
+        return 0
+
+    def write_checkpoints(self, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> None:
+        self.calls.append(f"write_checkpoints {recovery_points} {high_watermarks} {log_starts}")
+
+    def expire_producers(self) -> int:
+        self.calls.append("expire_producers")
+        return 0
+
+    def metrics(self) -> dict[str, int]:
+        return {}
+
+    def _log(self, topic: str, partition: int) -> Log:
+        log = self.partitions.get((topic, partition))
+        if log is None:
+            raise EngineError(UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        return log
+
+    def _led(self, topic: str, partition: int) -> Log:
+        log = self._log(topic, partition)
+        if self.leases.get((topic, partition), (-1,))[0] != self.node_id:
+            raise EngineError(NOT_LEADER_OR_FOLLOWER, "This broker does not lead the partition.")
+        return log
+
+
+def build_batch(
+    records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none"
+) -> bytes:
+    """A batch that only :meth:`Engine.append` above understands."""
+    del compression
+    return pickle.dumps((list(records), timestamp_ms))
+
+
+registered_shapes: dict[tuple[int, int], bytes] = {}
+
+
+def register_shape(api_key: int, api_version: int, program: bytes) -> None:
+    registered_shapes[api_key, api_version] = program
+
+
+def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
+    """The body as it is; a body that begins with MALFORMED is refused."""
+    if (api_key, api_version) not in registered_shapes:
+        raise KeyError(api_key)
+    if body.startswith(b"MALFORMED"):
+        message = "the body ends within a field"
+        raise ValueError(message)
+    return body
+
+
+def version() -> str:
+    return "0.0.0"

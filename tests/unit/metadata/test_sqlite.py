@@ -1,0 +1,83 @@
+"""The store's contract on SQLite, and what only the file has: sessions of dead processes, refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.errors import StartupError
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.store import SessionExpiredError
+from unit.metadata.store_contract import StoreContract
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class TestSqliteStore(StoreContract):
+    def open_store(self, folder: Path) -> SqliteStore:
+        return SqliteStore(str(folder / "metadata.sqlite"))
+
+
+def test_ephemeral_nodes_of_a_killed_process_are_gone_at_the_next_connect(tmp_path: Path) -> None:
+    path = str(tmp_path / "metadata.sqlite")
+
+    async def body() -> None:
+        first = SqliteStore(path)
+        await first.connect()
+        await first.create("/left", is_ephemeral=True)
+        with sqlite3.connect(path) as direct:  # as if another process, dead by now, had opened the session
+            direct.execute("UPDATE sessions SET process = '999999999:1'")
+        direct.close()
+        second = SqliteStore(path)
+        await second.connect()
+        assert await second.exists("/left") is None
+        with pytest.raises(SessionExpiredError):
+            await first.create("/again", is_ephemeral=True)
+        await second.close()
+        await first.close()
+
+    asyncio.run(body())
+
+
+def test_session_of_a_process_that_hangs_expires(tmp_path: Path) -> None:
+    path = str(tmp_path / "metadata.sqlite")
+
+    async def body() -> None:
+        first = SqliteStore(path)
+        await first.connect()
+        await first.create("/left", is_ephemeral=True)
+        with sqlite3.connect(path) as direct:
+            direct.execute("UPDATE sessions SET heartbeat_ms = heartbeat_ms - 60000")
+        direct.close()
+        second = SqliteStore(path)
+        await second.connect()
+        assert await second.exists("/left") is None
+        await second.close()
+        await first.close()
+
+    asyncio.run(body())
+
+
+def test_commits_are_synced_and_in_wal_mode(tmp_path: Path) -> None:
+    async def body() -> None:
+        store = SqliteStore(str(tmp_path / "metadata.sqlite"))
+        await store.connect()
+        connection = store._writable()
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        await store.close()
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("content", [b"not a database, not at all, no " * 100])
+def test_file_that_is_no_store_refuses_with_one_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "metadata.sqlite"
+    path.write_bytes(content)
+    with pytest.raises(StartupError, match=str(path)):
+        SqliteStore(str(path))
+    assert path.read_bytes() == content

@@ -1,0 +1,252 @@
+"""A broker's start and stop, over the engine's test double."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from fake_engine import LogDirFailed
+from world import broker_config, run, running_broker, started_broker
+
+from kafkastore.errors import StartupError
+from kafkastore.metadata.image import NO_LEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fake_engine import Engine
+
+TOPIC_ID = bytes(range(16))
+OTHER_ID = bytes(range(16, 32))
+
+
+def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R0.2
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            engine = broker.services.engine
+        assert engine.calls == ["open_log_dirs", "listen", "close_network", "close_logs"]
+
+    run(body)
+
+
+def test_cluster_id_is_generated_once_and_kept(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as first:
+            pass
+        async with running_broker(tmp_path) as second:
+            assert second.services.cluster_id == first.services.cluster_id
+        assert len(first.services.cluster_id) == 22
+
+    run(body)
+
+
+def test_cluster_id_of_a_directory_that_kafka_wrote_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            assert broker.services.cluster_id == "MkU3OEVBNTcwNTJENDM2Qg"
+
+    run(body)
+
+
+def test_directory_of_another_cluster_refuses_to_start_and_names_both_ids(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            first = broker.services.cluster_id
+        (tmp_path / "data" / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=other\n")
+        with pytest.raises(StartupError, match=rf"belongs to cluster other.*belongs to cluster {first}"):
+            await started_broker(tmp_path)
+
+    run(body)
+
+
+def test_topics_survive_a_restart(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            topic = await broker.services.topics.create("a", partitions=3, configs={"retention.ms": "5"})
+
+        def logs(engine: Engine) -> None:
+            for number in range(3):
+                engine.add_log("a", number, topic.topic_id)
+
+        async with running_broker(tmp_path, logs) as again:
+            found = again.services.image.topics["a"]
+            assert (found.topic_id, found.partitions, found.configs) == (
+                topic.topic_id,
+                topic.partitions,
+                {"retention.ms": "5"},
+            )
+            assert again.services.engine.leases["a", 2] == (1, 0, 0, (1,), (1,))
+            assert again.services.engine.published_topics["a"][0] == topic.topic_id
+
+    run(body)
+
+
+def test_effective_topic_configs_are_known_before_logs_are_opened(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            await broker.services.topics.create("a", configs={"retention.ms": "5"})
+        async with running_broker(tmp_path, log__segment__bytes="2000000") as again:
+            config = again.services.engine.topic_configs["a"]
+            assert (config["retention.ms"], config["segment.bytes"]) == ("5", "2000000")
+
+    run(body)
+
+
+def test_missing_log_of_a_stored_topic_is_made(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            await broker.services.topics.create("a", partitions=2)
+        async with running_broker(tmp_path) as again:
+            assert set(again.services.engine.partitions) == {("a", 0), ("a", 1)}
+
+    run(body)
+
+
+def test_topic_found_only_on_disk_is_adopted_with_its_id_and_a_higher_leader_epoch(tmp_path: Path) -> None:
+    partition = tmp_path / "data" / "t-1"
+    partition.mkdir(parents=True)
+    (partition / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n7 120\n")
+
+    def logs(engine: Engine) -> None:
+        engine.add_log("t", 0, TOPIC_ID)
+        engine.add_log("t", 1, TOPIC_ID)
+        engine.add_log("__cluster_metadata", 0, OTHER_ID)
+
+    async def body() -> None:
+        async with running_broker(tmp_path, logs) as broker:
+            topic = broker.services.image.topics["t"]
+            assert topic.topic_id == TOPIC_ID
+            assert [state.leader_epoch for state in topic.partitions] == [0, 8]
+            assert "__cluster_metadata" not in broker.services.image.topics
+            assert broker.services.engine.stray == []
+        async with running_broker(tmp_path, logs) as again:
+            assert again.services.image.topics["t"].partitions == topic.partitions
+
+    run(body)
+
+
+def test_adopted_offsets_topic_is_compacted(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(
+            tmp_path, lambda engine: engine.add_log("__transaction_state", 0, TOPIC_ID)
+        ) as broker:
+            assert broker.services.engine.topic_configs["__transaction_state"]["cleanup.policy"] == "compact"
+
+    run(body)
+
+
+def test_log_with_another_topic_id_is_set_aside_as_stray(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            await broker.services.topics.create("a")
+        async with running_broker(tmp_path, lambda engine: engine.add_log("a", 0, OTHER_ID)) as again:
+            engine = again.services.engine
+            assert engine.stray == [("a", 0)]
+            assert engine.partitions["a", 0].topic_id == again.services.image.topics["a"].topic_id
+
+    run(body)
+
+
+def test_interrupted_deletion_is_finished_at_start(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            await broker.services.store.create("/admin/delete_topics/gone", TOPIC_ID)
+        async with running_broker(tmp_path, lambda engine: engine.add_log("gone", 0, TOPIC_ID)) as again:
+            assert again.services.engine.deleted == [("gone", [0])]
+            assert "gone" not in again.services.image.topics
+            assert await again.services.store.get_children("/admin/delete_topics") == []
+
+    run(body)
+
+
+def test_failed_log_dir_takes_its_partitions_offline_and_the_others_serve(tmp_path: Path) -> None:
+    async def body() -> None:
+        directories = f"{tmp_path}/one,{tmp_path}/two"
+        async with running_broker(tmp_path, log__dirs=directories) as broker:
+            await broker.services.topics.create("a", partitions=4)
+            engine = broker.services.engine
+            engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
+            await _until(lambda: engine.leases["a", 0][0] == NO_LEADER)
+            leaders = [state.leader for state in broker.services.image.topics["a"].partitions]
+            assert leaders == [NO_LEADER, 1, NO_LEADER, 1]
+            await broker.services.topics.create("b", partitions=2)
+            assert {engine.partitions["b", number].log_dir for number in (0, 1)} == {f"{tmp_path}/two"}
+
+    run(body)
+
+
+def test_broker_stops_with_a_sentence_when_all_log_dirs_failed(tmp_path: Path) -> None:
+    async def body() -> None:
+        broker = await started_broker(tmp_path)
+        broker.services.engine.submit(LogDirFailed(f"{tmp_path}/data", "Input/output error"))
+        with pytest.raises(StartupError, match=r"All log directories have failed.*Input/output error"):
+            await asyncio.wait_for(broker.run_until_stopped(), 10)
+
+    run(body)
+
+
+def test_partition_that_may_be_in_a_failed_directory_is_not_made_again(tmp_path: Path) -> None:
+    directories = f"{tmp_path}/one,{tmp_path}/two"
+
+    async def body() -> None:
+        async with running_broker(tmp_path, log__dirs=directories) as broker:
+            await broker.services.topics.create("a")
+
+        def fail(engine: Engine) -> None:
+            engine.failed_dirs[f"{tmp_path}/two"] = "Input/output error"
+
+        async with running_broker(tmp_path, fail, log__dirs=directories) as again:
+            assert ("a", 0) not in again.services.engine.partitions
+            assert again.services.image.topics["a"].partitions[0].leader == NO_LEADER
+
+    run(body)
+
+
+def test_second_broker_with_the_same_node_id_is_refused_while_the_first_lives(tmp_path: Path) -> None:
+    async def body() -> None:
+        from kafkastore.server import registration
+
+        async with running_broker(tmp_path):
+            registration.TAKEOVER_LIMIT_S, limit = 0, registration.TAKEOVER_LIMIT_S
+            try:
+                with pytest.raises(StartupError, match=r"node\.id=1 is in use"):
+                    await started_broker(tmp_path)
+            finally:
+                registration.TAKEOVER_LIMIT_S = limit
+
+    run(body)
+
+
+def test_port_zero_is_advertised_as_the_port_that_was_bound(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path, listeners="PLAINTEXT://127.0.0.1:0") as broker:
+            brokers, controller = broker.services.engine.cluster
+            assert brokers == [(1, None, (("PLAINTEXT", "127.0.0.1", 40000),))]
+            assert controller == 1
+
+    run(body)
+
+
+def test_directory_that_cannot_be_written_refuses_to_start_and_names_it(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+
+    async def body() -> None:
+        with pytest.raises(StartupError, match=str(tmp_path / "data")):
+            await started_broker(tmp_path)
+
+    run(body)
+
+
+def test_config_for_tests_is_valid(tmp_path: Path) -> None:
+    assert broker_config(tmp_path).node_id == 1
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0)  # noqa: ASYNC110 - the double has no event for what it was told

@@ -1,0 +1,53 @@
+"""A broker over the engine's test double, for tests: made on a running loop, with its data under a folder of the test."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from fake_engine import Engine
+
+from kafkastore.config import BrokerConfig
+from kafkastore.server.broker import Broker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+
+def broker_config(folder: Path, **properties: str) -> BrokerConfig:
+    """Dots are underscores twice in keywords: ``num__partitions="3"``."""
+    given = {"log.dirs": str(folder / "data"), "listeners": "PLAINTEXT://127.0.0.1:9092", "node.id": "1"}
+    return BrokerConfig(given | {name.replace("__", "."): value for name, value in properties.items()})
+
+
+@asynccontextmanager
+async def running_broker(
+    folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str
+) -> AsyncIterator[Broker]:
+    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened."""
+    broker = await started_broker(folder, prepare, **properties)
+    try:
+        yield broker
+    finally:
+        await broker.stop()
+
+
+async def started_broker(folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str) -> Broker:
+    def make_engine(*arguments: Any) -> Engine:
+        engine = Engine(*arguments)
+        if prepare is not None:
+            prepare(engine)
+        return engine
+
+    with patch("kafkastore.server.broker.Engine", make_engine):
+        broker = Broker(broker_config(folder, **properties))
+        await broker.start()
+    return broker
+
+
+def run(test: Callable[[], Awaitable[Any]]) -> Any:
+    """Runs an async test body."""
+    return asyncio.run(test())  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+//! Reads `bodies.txt` and `shapes.txt`, and holds the values that `make.py` and the tests share.
+
+use std::fmt::Debug;
+
+use kafkastore::wire::{NodeEndpoint, TopicId, WireError};
+
+/// The topics of every `full` case.
+pub const EVENTS: TopicId = [1; 16];
+pub const LOG: TopicId = [2; 16];
+pub const DIRECTORY: TopicId = [3; 16];
+pub const ENDPOINTS: [NodeEndpoint<'static>; 2] = [
+    NodeEndpoint {
+        node_id: 2,
+        host: "broker-2",
+        port: 9092,
+        rack: Some("r1"),
+    },
+    NodeEndpoint {
+        node_id: 3,
+        host: "h",
+        port: 1,
+        rack: None,
+    },
+];
+
+/// One line of `bodies.txt`.
+#[derive(Debug)]
+pub struct Body {
+    pub version: i16,
+    pub case: &'static str,
+    pub bytes: Vec<u8>,
+}
+
+/// The bodies of one API and direction; never none.
+pub fn bodies(api: &str, kind: &str) -> Vec<Body> {
+    let bodies: Vec<Body> = include_str!("../fixtures/wire/bodies.txt")
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>())
+        .filter(|words| words[..2] == [api, kind])
+        .map(|words| Body {
+            version: words[2].parse().unwrap(),
+            case: words[3],
+            bytes: from_hex(words[4]),
+        })
+        .collect();
+    assert!(!bodies.is_empty(), "no {api} {kind} in the fixture");
+    bodies
+}
+
+/// One line of `shapes.txt`: who has this layout, its program, and two bodies.
+pub struct Layout {
+    pub names: &'static str,
+    pub program: Vec<u8>,
+    pub bodies: [Vec<u8>; 2],
+}
+
+/// Every layout.
+pub fn layouts() -> Vec<Layout> {
+    let line = |line: &'static str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        Layout {
+            names: words[0],
+            program: from_hex(words[1]),
+            bodies: [from_hex(words[2]), from_hex(words[3])],
+        }
+    };
+    include_str!("../fixtures/wire/shapes.txt").lines().map(line).collect()
+}
+
+fn from_hex(text: &str) -> Vec<u8> {
+    let digits = text.trim_matches('-');
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+/// A body decodes to `expected`, also over what an earlier request left behind; each of its truncations is refused.
+/// `optional` is how many bytes of its end may be missing.
+pub fn decodes<T: Clone + PartialEq + Debug>(
+    body: &Body,
+    used: &T,
+    expected: &T,
+    decode: impl Fn(&mut T, i16, &[u8]) -> Result<(), WireError>,
+) {
+    let mut request = used.clone();
+    assert_eq!(decode(&mut request, body.version, &body.bytes), Ok(()), "{body:?}");
+    assert_eq!(&request, expected, "{body:?}");
+    for end in 0..body.bytes.len() {
+        let cut = decode(&mut request, body.version, &body.bytes[..end]);
+        assert!(
+            cut.is_err(),
+            "v{} {} cut at {end} of {}",
+            body.version,
+            body.case,
+            body.bytes.len()
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! Bytes that nobody should send: nothing panics, and nothing is reserved by a count that the bytes do not back.
+
+use kafkastore::wire::{
+    ApiVersionsRequest, FetchRequest, ListOffsetsRequest, MetadataRequest, ProduceRequest, RequestHeader, Shape,
+};
+use proptest::prelude::*;
+
+use crate::fixtures::{bodies, layouts};
+
+/// Decodes as every API; returns the most elements that were reserved.
+fn decode_as_all(version: i16, bytes: &[u8]) -> usize {
+    let mut produce = ProduceRequest::default();
+    let mut fetch = FetchRequest::default();
+    let mut offsets = ListOffsetsRequest::default();
+    let mut metadata = MetadataRequest::default();
+    let _ = produce.decode(version, bytes);
+    let _ = fetch.decode(version, bytes);
+    let _ = offsets.decode(version, bytes);
+    let _ = metadata.decode(version, bytes);
+    let _ = ApiVersionsRequest::decode(version, bytes).map(|request| request.is_valid(bytes));
+    let _ = RequestHeader::parse(bytes, |_, version| version % 2 == 0);
+    let reserved = [
+        produce.partitions.capacity(),
+        fetch.partitions.capacity(),
+        fetch.forgotten.capacity(),
+        offsets.partitions.capacity(),
+        metadata.topics.capacity(),
+    ];
+    reserved.into_iter().max().unwrap_or(0)
+}
+
+#[test]
+fn counts_larger_than_the_bytes_reserve_nothing() {
+    let huge: [&[u8]; 3] = [
+        &[0x7f, 0xff, 0xff, 0xff],
+        &[0xff, 0xff, 0xff, 0xff, 0x0f],
+        &[0xff, 0xff, 0xff, 0xff, 0x07],
+    ];
+    for api in ["produce", "fetch", "list_offsets", "metadata", "api_versions"] {
+        for body in bodies(api, "request") {
+            for at in 0..body.bytes.len() {
+                for count in huge {
+                    let mut bytes = body.bytes.clone();
+                    let end = bytes.len().min(at + count.len());
+                    bytes.splice(at..end, count.iter().copied());
+                    let reserved = decode_as_all(body.version, &bytes);
+                    assert!(
+                        reserved <= 2 * bytes.len(),
+                        "{api} v{} at {at}: {reserved}",
+                        body.version
+                    );
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn arbitrary_bytes_never_panic(version in -2_i16..20, bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        prop_assert!(decode_as_all(version, &bytes) <= 2 * bytes.len());
+    }
+
+    #[test]
+    fn bodies_with_bytes_changed_never_panic(
+        pick in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let requests: Vec<_> = ["produce", "fetch", "list_offsets", "metadata"]
+            .into_iter().flat_map(|api| bodies(api, "request")).collect();
+        let body = pick.get(&requests);
+        let mut bytes = body.bytes.clone();
+        for (at, value) in changes {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = value;
+            }
+        }
+        prop_assert!(decode_as_all(body.version, &bytes) <= 2 * bytes.len());
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic_a_shape(
+        pick in any::<prop::sample::Index>(),
+        bytes in prop::collection::vec(prop_oneof![3 => 0_u8..4, 1 => any::<u8>()], 0..120),
+    ) {
+        let layouts = layouts();
+        let shape = Shape::parse(&pick.get(&layouts).program).unwrap();
+        if let Ok(sane) = shape.sanitize(&bytes) {
+            prop_assert!(sane.len() <= bytes.len());
+            let again = shape.sanitize(&sane).map(std::borrow::Cow::into_owned);
+            prop_assert_eq!(again.as_deref(), Ok(&*sane));
+        }
+    }
+
+    #[test]
+    fn arbitrary_programs_never_panic(
+        bytes in prop::collection::vec(prop_oneof![3 => 0_u8..9, 1 => any::<u8>()], 0..60),
+    ) {
+        if let Ok(shape) = Shape::parse(&[&[1], &bytes[..]].concat()) {
+            let _ = shape.sanitize(&bytes);
+        }
+    }
+}
