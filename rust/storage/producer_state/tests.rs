@@ -45,11 +45,11 @@ fn marker(producer_id: i64, epoch: i16, base_offset: i64) -> BatchHeader {
     }
 }
 
-fn end(control_type: ControlType, coordinator_epoch: i32) -> Option<ControlRecord> {
-    Some(ControlRecord {
+fn end(control_type: ControlType, coordinator_epoch: i32) -> ControlRecord {
+    ControlRecord {
         control_type,
         coordinator_epoch,
-    })
+    }
 }
 
 fn partition() -> TopicPartition {
@@ -81,7 +81,7 @@ fn check_marker(
 ) -> Result<Check, ErrorCode> {
     let partition = partition();
     let candidate = Candidate {
-        control: end(ControlType::Commit, coordinator_epoch),
+        control: Some(end(ControlType::Commit, coordinator_epoch)),
         transaction_version: version,
         ..Candidate::data(header, Origin::Coordinator, &partition)
     };
@@ -223,7 +223,7 @@ fn a_transaction_keeps_the_last_stable_offset_until_its_marker_is_replicated() {
     assert_eq!(state.first_unstable_offset(25), Some(10));
     assert!(state.has_ongoing_transaction(1, 0) && !state.has_ongoing_transaction(1, 1));
 
-    let ended = state.update(&marker(1, 0, 25), end(ControlType::Abort, 0));
+    let ended = state.update(&marker(1, 0, 25), Some(end(ControlType::Abort, 0)));
     let expected = CompletedTxn {
         producer_id: 1,
         first_offset: 10,
@@ -240,7 +240,9 @@ fn a_transaction_keeps_the_last_stable_offset_until_its_marker_is_replicated() {
     );
     assert_eq!(state.first_unstable_offset(26), Some(15));
 
-    let ended = state.update(&marker(2, 0, 26), end(ControlType::Commit, 0)).unwrap();
+    let ended = state
+        .update(&marker(2, 0, 26), Some(end(ControlType::Commit, 0)))
+        .unwrap();
     assert_eq!((ended.is_aborted, ended.last_stable_offset), (false, 27));
     state.on_high_watermark(26);
     assert_eq!(state.first_unstable_offset(26), Some(15));
@@ -253,10 +255,13 @@ fn a_transaction_keeps_the_last_stable_offset_until_its_marker_is_replicated() {
 #[test]
 fn a_marker_without_records_here_completes_nothing() {
     let mut state = unverified();
-    assert_eq!(state.update(&marker(1, 4, 0), end(ControlType::Commit, 2)), None);
+    assert_eq!(state.update(&marker(1, 4, 0), Some(end(ControlType::Commit, 2))), None);
     assert_eq!(state.entry(1).unwrap().producer_epoch, 4);
     assert_eq!(state.update(&marker(1, 4, 1), None), None, "an empty control batch");
-    assert_eq!(state.update(&marker(1, 4, 2), end(ControlType::Other(5), -1)), None);
+    assert_eq!(
+        state.update(&marker(1, 4, 2), Some(end(ControlType::Other(5), -1))),
+        None
+    );
     assert_eq!((state.first_undecided_offset(), state.map_end_offset()), (None, 3));
 }
 
@@ -265,7 +270,7 @@ fn a_producer_with_an_open_transaction_writes_nothing_outside_of_it() {
     let mut state = unverified();
     append(&mut state, &in_txn(data(1, 0, 0, 1, 0)));
     assert_eq!(check(&state, &data(1, 0, 1, 1, 1)), INVALID_TXN);
-    state.update(&marker(1, 0, 1), end(ControlType::Commit, 0));
+    state.update(&marker(1, 0, 1), Some(end(ControlType::Commit, 0)));
     append(&mut state, &data(1, 0, 1, 1, 2));
 }
 
@@ -275,7 +280,7 @@ fn markers_come_from_no_older_coordinator_and_no_older_epoch() {
     append(&mut state, &in_txn(data(1, 3, 0, 1, 0)));
     assert_eq!(check_marker(&state, &marker(1, 3, 1), 5, 0), APPEND);
     assert_eq!(check_marker(&state, &marker(1, 2, 1), 5, 0), STALE_EPOCH);
-    state.update(&marker(1, 3, 1), end(ControlType::Commit, 5));
+    state.update(&marker(1, 3, 1), Some(end(ControlType::Commit, 5)));
     let fenced = Err(ErrorCode::TRANSACTION_COORDINATOR_FENCED);
     assert_eq!(check_marker(&state, &marker(1, 3, 2), 4, 0), fenced);
     assert_eq!(check_marker(&state, &marker(1, 3, 2), 5, 0), APPEND);
@@ -292,7 +297,7 @@ fn markers_of_version_2_must_raise_the_epoch_unless_they_are_sent_again() {
         "it would end a transaction that goes on"
     );
     assert_eq!(check_marker(&state, &marker(1, 4, 1), 0, 2), APPEND);
-    state.update(&marker(1, 4, 1), end(ControlType::Commit, 0));
+    state.update(&marker(1, 4, 1), Some(end(ControlType::Commit, 0)));
     assert_eq!(check_marker(&state, &marker(1, 4, 2), 0, 2), APPEND, "sent again");
     assert_eq!(check_marker(&state, &marker(1, 3, 2), 0, 2), STALE_EPOCH);
     assert_eq!(
@@ -315,18 +320,18 @@ fn a_transaction_begins_only_with_the_guard_of_its_verification() {
     let judge = |state: &ProducerState, guard| state.check(&with(guard)).map_err(|rejection| rejection.code);
     assert_eq!(judge(&state, VerificationGuard::SENTINEL), INVALID_TXN);
 
-    let stale = state.begin_verification(&first, false, NOW_MS).unwrap();
-    assert_eq!(judge(&state, stale), APPEND);
+    let outdated = state.begin_verification(&first, false, NOW_MS).unwrap();
+    assert_eq!(judge(&state, outdated), APPEND);
     assert_eq!(
         state.begin_verification(&first, false, NOW_MS),
-        Ok(stale),
+        Ok(outdated),
         "one guard until it is used"
     );
-    state.update(&marker(1, 0, 0), end(ControlType::Abort, 0));
-    assert_eq!(judge(&state, stale), INVALID_TXN, "the marker came in between");
+    state.update(&marker(1, 0, 0), Some(end(ControlType::Abort, 0)));
+    assert_eq!(judge(&state, outdated), INVALID_TXN, "the marker came in between");
 
     let guard = state.begin_verification(&first, false, NOW_MS).unwrap();
-    assert_ne!(guard, stale);
+    assert_ne!(guard, outdated);
     assert_eq!(judge(&state, guard), APPEND);
     state.update(&first, None);
     let second = in_txn(data(1, 0, 1, 1, 1));
@@ -385,7 +390,7 @@ fn idle_producers_expire_but_not_with_an_open_transaction() {
     state.remove_expired(NOW_MS + 1000);
     assert!(state.entry(1).is_none() && state.entry(2).is_some());
     append(&mut state, &data(1, 0, 55, 1, 2));
-    state.update(&marker(2, 0, 3), end(ControlType::Abort, 0));
+    state.update(&marker(2, 0, 3), Some(end(ControlType::Abort, 0)));
     state.remove_expired(NOW_MS + 1000);
     assert_eq!(state.producers.capacity(), 0, "nothing is left");
 }
@@ -396,7 +401,7 @@ fn a_transaction_is_late_some_minutes_after_its_timeout() {
     append(&mut state, &in_txn(data(1, 0, 0, 1, 0)));
     assert!(!state.has_late_transaction(NOW_MS + 1_200_000));
     assert!(state.has_late_transaction(NOW_MS + 1_200_001));
-    state.update(&marker(1, 0, 1), end(ControlType::Abort, 0));
+    state.update(&marker(1, 0, 1), Some(end(ControlType::Abort, 0)));
     assert!(!state.has_late_transaction(i64::MAX));
 }
 

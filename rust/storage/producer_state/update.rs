@@ -20,9 +20,9 @@ pub struct CompletedTxn {
 }
 
 impl ProducerState {
-    /// Takes a batch that is in the log now, with its real offsets, and moves the map's end behind it. `control` is what
-    /// the first record of a control batch says; an empty control batch (left by compaction) has none. Returns the
-    /// transaction that a marker ended, if it had records here.
+    /// Takes a batch that is in the log now, with its real offsets, and moves the map's end behind it. `control` is
+    /// what the first record of a control batch says; an empty control batch (left by compaction) has none. Returns
+    /// the transaction that a marker ended, if it had records here.
     pub fn update(&mut self, header: &BatchHeader, control: Option<ControlRecord>) -> Option<CompletedTxn> {
         self.map_end_offset = header.next_offset();
         if !header.is_idempotent() {

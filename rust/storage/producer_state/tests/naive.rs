@@ -128,7 +128,7 @@ proptest! {
                 }
                 1 => {
                     let open = txns.iter_mut().find(|(id, _, marker)| *id == producer_id && marker.is_none());
-                    let ended = state.update(&marker(producer_id, 0, end_offset), end(ControlType::Abort, 0));
+                    let ended = state.update(&marker(producer_id, 0, end_offset), Some(end(ControlType::Abort, 0)));
                     prop_assert_eq!(ended.map(|ended| ended.first_offset), open.as_ref().map(|(_, first, _)| *first));
                     if let Some((_, _, marker)) = open {
                         *marker = Some(end_offset);
