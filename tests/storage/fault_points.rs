@@ -6,6 +6,8 @@
 //! acknowledged by a flush must be there, everything must be readable, and appends must go on. The same is done to the
 //! calls of an opening after a crash. Prints a table: `cargo test --test storage_fault_points -- --nocapture`.
 
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
