@@ -5,7 +5,10 @@ use std::fs;
 use crate::error::Error;
 use crate::record::Origin;
 use crate::storage::log::Log;
+use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
+
+type Damage = fn(&mut Vec<u8>);
 
 fn bench() -> Bench {
     Bench::new(&[("segment.bytes", "3000"), ("index.interval.bytes", "300")])
@@ -29,8 +32,7 @@ fn batches(log: &Log) -> Vec<(i64, i64)> {
 }
 
 fn last_log(bench: &Bench) -> std::path::PathBuf {
-    let name = bench.names().into_iter().rfind(|name| name.ends_with(".log")).unwrap();
-    bench.path().join(name)
+    bench.file(*bench.base_offsets().last().unwrap(), ".log")
 }
 
 // spec: R4.1
@@ -123,7 +125,7 @@ fn a_bad_batch_above_the_recovery_point_ends_the_log_and_later_segments_go() {
             .as_ref()
             .is_some_and(|reason| reason.to_lowercase().contains("crc"))
     );
-    assert_eq!(bench.names().iter().filter(|name| name.ends_with(".log")).count(), 2);
+    assert_eq!(bench.base_offsets().len(), 2);
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn a_bad_batch_that_was_durable_is_refused_by_file_and_position() {
 // reliability H22
 #[test]
 fn damaged_index_files_are_rebuilt_after_a_crash_and_after_a_clean_stop() {
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    let damages: [(&str, Damage); 4] = [
         ("truncated", |bytes| bytes.truncate(bytes.len().saturating_sub(3))),
         ("padded", |bytes| bytes.resize(bytes.len() / 24 * 24 + 2400, 0)),
         ("garbage", |bytes| bytes.iter_mut().for_each(|byte| *byte = 0xEE)),
@@ -200,7 +202,7 @@ fn missing_index_and_state_files_are_rebuilt() {
             let mut log = bench.open(point, is_clean).unwrap();
             assert_eq!(batches(&log)[..40], all, "{suffix}");
             assert_eq!(
-                log.producers().entry(5).map(|it| it.last_sequence()),
+                log.producers().entry(5).map(ProducerEntry::last_sequence),
                 Some(0),
                 "{suffix} clean {is_clean}"
             );

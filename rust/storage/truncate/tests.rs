@@ -1,6 +1,7 @@
 //! Cutting the end off.
 
 use crate::record::Origin;
+use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, producer_batch, read_all};
 
 fn sample() -> (Bench, crate::storage::Log) {
@@ -47,7 +48,7 @@ fn truncation_takes_producers_back() {
         log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
     }
     log.truncate_to(1).unwrap();
-    assert_eq!(log.producers().entry(7).map(|it| it.last_sequence()), Some(0));
+    assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(0));
     let next = log
         .append_as_leader(&mut producer_batch(START_MS, 7, 1, false), 0, Origin::Client, START_MS)
         .unwrap();
