@@ -80,12 +80,12 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     ({"name": "one.two"}, 17, "Topic 'one.two' collides with existing topic: one_two"),
     ({"partitions": 0}, 37, "Number of partitions was set to an invalid non-positive value."),
     ({"partitions": 10_001}, 44, "Excessively large number of partitions per request."),
-    ({"replication_factor": 0}, 38, "Replication factor was set to an invalid non-positive value."),
+    ({"replication_factor": 0}, 38, "Replication factor must be larger than 0, or -1 to use the default value."),
     (
         {"replication_factor": 3},
         38,
         "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1"
-        " broker(s) are registered.",
+        " broker(s) are registered or some brokers have all their log directories cordoned.",
     ),
     (
         {"assignments": {0: [1]}, "partitions": 1},
@@ -105,6 +105,16 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
         "The manual partition assignment includes broker 7, but no such broker is registered.",
     ),
     ({"assignments": {0: [1, 1]}}, 39, "The manual partition assignment includes the broker 1 more than once."),
+    (
+        {"partitions": 0, "replication_factor": 0},
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    (
+        {"configs": {"remote.storage.enable": "true"}},
+        40,
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
+    ),
     ({"configs": {"foo": "1"}}, 40, "Unknown topic config name: foo"),
     ({"configs": {"retention.ms": None}}, 40, "Null value not supported for topic configs: retention.ms"),
     (
