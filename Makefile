@@ -31,7 +31,7 @@ $(BIN)/.requirements: tests/requirements.txt
 	touch $@
 
 $(BIN)/.built: $(BIN)/.requirements $(RUST_SOURCES)
-	$(BIN)/maturin develop --release --locked --quiet
+	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
 	touch $@
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)

@@ -7,21 +7,18 @@ runs them against ours. A broker that a fixture started ends with the fixture.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from peer.apache_kafka import ApacheKafka
+from peer.broker_factory import KINDS, BrokerFactory
 from peer.broker_process import BrokerProcess
 from peer.java_tools import JavaTools
-from peer.kafkastore_broker import KafkastoreBroker
 
-KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "kafkastore": KafkastoreBroker}
 TEST_LIMIT_S = 120
 
 
@@ -47,28 +44,6 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-class BrokerFactory:
-    """Makes private brokers of one kind; each gets a folder of its own and ends with the test."""
-
-    def __init__(self, kind: str, folder: Path) -> None:
-        self.kind = kind
-        self.folder = folder
-        self.made: list[BrokerProcess] = []
-
-    def __call__(
-        self, overrides: Mapping[str, str] | None = None, log_dirs: Sequence[Path] = (), kind: str | None = None, start: bool = True
-    ) -> BrokerProcess:
-        """`overrides`: lines of server.properties. With start=False the caller launches it."""
-        made = KINDS[kind or self.kind](self.folder / f"broker-{len(self.made)}", overrides, log_dirs)
-        self.made.append(made)
-        return made.start() if start else made
-
-    def close(self) -> None:
-        for made in self.made:
-            made.kill()
-            shutil.rmtree(made.folder / "data", ignore_errors=True)
 
 
 def _session_broker(kind: str, folder: Path) -> Iterator[BrokerProcess]:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError
 
-from conftest import BrokerFactory
 from crash.load import Load, assert_all_are_read_back
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import create_topic
 

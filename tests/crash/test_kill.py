@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from conftest import BrokerFactory
 from crash.load import Load, assert_all_are_read_back
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import wait_until
 from peer.topics import create_topic, end_offsets
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import BrokerFactory
+from peer.broker_factory import BrokerFactory
 from peer.broker_process import BrokerProcess
 from peer.topics import create_topic, end_offsets
 from peer.wire_socket import WireSocket

@@ -11,6 +11,7 @@ from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import admin_client, create_topic, end_offsets
 
 SMALL_SEGMENTS = {"segment.bytes": "1048576", "index.interval.bytes": "2048", "retention.ms": "-1"}
+DELETED_BEFORE = 431
 ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
 
 
@@ -63,7 +64,7 @@ def fill(broker: BrokerProcess, java: JavaTools) -> None:
         java.produce(at, "codecs", _records(500, partitions=2), compression_type=codec, linger_ms="5")
     java.produce(at, "segments", _incompressible(900), enable_idempotence="true")
     java.produce(at, "deleted-heads", _incompressible(900), compression_type="lz4")
-    java.call("deleteRecords", at, topic="deleted-heads", before=431)  # within a segment
+    java.call("deleteRecords", at, topic="deleted-heads", before=DELETED_BEFORE)  # within a segment
     java.produce(at, "append-time", _records(100), compression_type="snappy")
     java.produce(at, "recompressed", _records(200), compression_type="gzip")
     if broker.kind == "kafka":
