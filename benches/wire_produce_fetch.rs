@@ -1,4 +1,5 @@
-//! What the wire costs per request: decode and answer one partition of Produce and of Fetch, and check a control request.
+//! What the wire costs per request: decode and answer one partition of Produce and of Fetch, and check a control
+//! request.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot set up has to stop")]
 

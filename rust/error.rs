@@ -103,12 +103,19 @@ pub enum Error {
 impl Error {
     /// A refused request or batch.
     pub fn rejected(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self::Rejected { code, message: message.into() }
+        Self::Rejected {
+            code,
+            message: message.into(),
+        }
     }
 
     /// Wraps a system error with what was tried and where.
     pub fn io(op: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io { op, path: path.to_path_buf(), source }
+        Self::Io {
+            op,
+            path: path.to_path_buf(),
+            source,
+        }
     }
 
     /// The code that a client gets for it.

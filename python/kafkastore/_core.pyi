@@ -48,6 +48,13 @@ class AppendDone:
     message: str | None
 
 @final
+class LogLine:
+    """A line of the data plane for the log."""
+
+    @property
+    def message(self) -> str: ...
+
+@final
 class LogDirFailed:
     """A log directory went offline; nothing in it is served any more."""
 

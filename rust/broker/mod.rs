@@ -1,1 +1,42 @@
-//! `broker`.
+//! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It knows no sockets, no
+//! Python, and no clock but the times passed in.
+//!
+//! The map: [`Broker`] holds everything; `registry` and `image` are what the control plane publishes; `partition` is where
+//! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each; `waiters` is the
+//! purgatory; `flusher` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
+
+mod events;
+mod fetch;
+mod fetch_session;
+mod flusher;
+mod hosting;
+mod housekeeping;
+mod image;
+mod lease;
+mod list_offsets;
+mod metadata;
+mod metrics;
+mod options;
+mod partition;
+mod produce;
+mod reaper;
+mod registry;
+mod state;
+mod waiters;
+mod workers;
+
+pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
+pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
+pub use hosting::HostedLog;
+pub use housekeeping::{LogDirDescription, ReadRecord};
+pub use image::{BrokerRow, PartitionRow, TopicRow};
+pub use lease::Lease;
+pub use list_offsets::{ListOffsetsOutcome, ParkedLookup, handle as list_offsets};
+pub use metadata::{MetadataOutcome, handle as metadata};
+pub use metrics::Metrics;
+pub use options::Options;
+pub use partition::{Awaited, Isolation, OffsetsView, Partition, ReadRequest, ReadResult};
+pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
+pub use registry::{Registry, Topic, TopicId};
+pub use state::Broker;
+pub use waiters::{WaitKind, Waiter, Waiters, Wake};

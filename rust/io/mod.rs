@@ -1,1 +1,20 @@
-//! `io`.
+//! Files, clocks and maps: the contract that storage is written against, and what implements it.
+//!
+//! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
+//! - `os`: the operating system's files; `map`: read-only memory maps (the only `unsafe` here).
+//! - `fault`: a file system that fails where a test says.
+
+pub mod clock;
+pub mod fault;
+pub mod file_system;
+pub mod map;
+pub mod os;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use fault::{Fault, FaultFileSystem};
+pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode};
+pub use map::Map;
+pub use os::OsFileSystem;
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,22 @@
-//! `net`.
+//! Sockets: listeners, connections, frames, the order of answers, sending. It knows no files but as ranges to send, and
+//! no partitions.
+//!
+//! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `input` (frames) → `dispatch`
+//! (who serves it) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations`; other threads reach a loop
+//! through its `mailbox`.
+
+mod connection;
+mod dispatch;
+mod engine;
+mod input;
+mod limits;
+mod mailbox;
+mod operations;
+mod outbox;
+mod reactor;
+mod server;
+mod warm;
+
+pub use engine::Engine;
+pub use operations::ParkedAppend;
+pub use server::{ListenerConfig, Server};

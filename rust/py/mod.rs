@@ -1,1 +1,28 @@
-//! Python bindings.
+//! The Python module `kafkastore._core`: types and errors translated, nothing decided.
+//!
+//! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with pyo3.
+
+mod convert;
+mod engine;
+mod errors;
+mod events;
+mod functions;
+
+use pyo3::prelude::*;
+
+/// The storage engine and data plane of kafkastore.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
+    module.add("StartError", module.py().get_type::<errors::StartError>())?;
+    module.add_class::<engine::PyEngine>()?;
+    module.add_class::<events::Request>()?;
+    module.add_class::<events::AppendDone>()?;
+    module.add_class::<events::LogDirFailed>()?;
+    module.add_class::<events::LogLine>()?;
+    module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
+    module.add_function(wrap_pyfunction!(functions::version, module)?)?;
+    Ok(())
+}

@@ -1,1 +1,39 @@
-//! `record`.
+//! Record batches: bytes in, bytes out; no files, no clocks, no sockets.
+//!
+//! The map: `header` and `batch` read a batch, `record` iterates what is in it, `checksum` and `compression` do what
+//! their names say, `validate` judges what a producer sent, `rewrite` patches the header in place before the write,
+//! `convert` changes the codec when the topic wants another one, `builder` and `control` write new batches.
+//!
+//! Only magic 2 stands here. The hot path is [`validate`] and [`assign`] of an uncompressed batch: no
+//! allocation and no copy.
+
+mod batch;
+mod builder;
+mod checksum;
+mod compression;
+mod control;
+mod convert;
+mod error;
+mod header;
+#[expect(
+    clippy::module_inception,
+    reason = "the type `Record` lives in the module of its name"
+)]
+mod record;
+mod rewrite;
+mod validate;
+mod varint;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::{Batch, Batches};
+pub use builder::{BatchBuilder, Header};
+pub use checksum::crc32c;
+pub use compression::{Codec, compress, decompress};
+pub use control::{ControlRecord, ControlType, end_transaction_marker};
+pub use error::BatchError;
+pub use header::{BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, next_sequence};
+pub use record::{Headers, Record, RecordIter};
+pub use rewrite::{assign, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
+pub use validate::{Origin, Rejection, Rules, Validated, single_batch, validate};

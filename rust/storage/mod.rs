@@ -1,1 +1,47 @@
-//! `storage`.
+//! One partition's log: segments of record batches with their indexes, and the state files beside them.
+//!
+//! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
+
+pub mod append;
+pub mod checkpoint;
+pub mod clean_shutdown;
+pub mod config;
+pub mod flush;
+pub mod format;
+pub mod header_scan;
+pub mod leader_epochs;
+pub mod log;
+pub mod log_dir;
+pub mod log_loader;
+pub mod lookup;
+pub mod meta_properties;
+pub mod partition_metadata;
+pub mod producer_state;
+pub mod read;
+pub mod recovery;
+pub mod retention;
+pub mod roll;
+pub mod segment;
+pub mod state_file;
+pub mod topic_partition;
+pub mod truncate;
+pub mod uuid;
+
+pub use crate::index::AbortedTxn;
+pub use append::{AppendError, AppendOptions, Appended};
+pub use config::{Compression, LogConfig};
+pub use flush::{FlushJob, Flushed};
+pub use leader_epochs::EpochCache;
+pub use log::{Log, LogContext};
+pub use lookup::{FoundTimestamp, TimestampPlan};
+pub use producer_state::{ProducerState, ProducerStateConfig};
+pub use read::{FileSlice, ReadPlan};
+pub use recovery::{LoadArgs, RecoveryProgress, RecoveryReport};
+pub use retention::Deletion;
+pub use topic_partition::TopicPartition;
+pub use uuid::Uuid;
+
+#[cfg(test)]
+pub(crate) mod test_fixtures;
+#[cfg(test)]
+mod testing;

@@ -19,8 +19,8 @@ impl ApiRange {
         (self.min..=self.max).contains(&version)
     }
 
-    /// The first version advertised: Produce is advertised from 0 on though it is served from 3, since librdkafka picks its
-    /// message format by it (KIP-896).
+    /// The first version advertised: Produce is advertised from 0 on though it is served from 3, since librdkafka picks
+    /// its message format by it (KIP-896).
     pub fn advertised_min(&self) -> i16 {
         if self.key == ApiTable::PRODUCE { 0 } else { self.min }
     }
@@ -71,7 +71,8 @@ impl ApiTable {
         self.get(key).is_some_and(|range| version >= range.flexible_from)
     }
 
-    /// Whether the response header of this key and version has tagged fields: as the request, but never for `ApiVersions`.
+    /// Whether the response header of this key and version has tagged fields: as the request, but never for
+    /// `ApiVersions`.
     #[inline]
     pub fn is_response_flexible(&self, key: i16, version: i16) -> bool {
         key != Self::API_VERSIONS && self.is_flexible(key, version)

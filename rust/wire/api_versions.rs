@@ -30,8 +30,8 @@ pub struct ApiVersionsRequest {
 }
 
 impl ApiVersionsRequest {
-    /// Decodes a body. A version above 4 is not an error of the bytes: answer it with [`encode_api_versions_unsupported`]
-    /// without decoding.
+    /// Decodes a body. A version above 4 is not an error of the bytes: answer it with
+    /// [`encode_api_versions_unsupported`] without decoding.
     pub fn decode(version: i16, body: &[u8]) -> Result<Self, WireError> {
         match version {
             0..FLEXIBLE_FROM => Ok(Self::default()),
@@ -92,8 +92,8 @@ pub fn encode_api_versions_response(
     w.no_tags();
 }
 
-/// Appends the answer to an `ApiVersions` request of a version that is not served: a body of version 0 with error 35 and
-/// the range of `ApiVersions` alone, so that the client can ask again (KIP-511).
+/// Appends the answer to an `ApiVersions` request of a version that is not served: a body of version 0 with error 35
+/// and the range of `ApiVersions` alone, so that the client can ask again (KIP-511).
 pub fn encode_api_versions_unsupported(out: &mut Vec<u8>, table: &ApiTable) {
     let mut w = Writer::new(out, false);
     let range = table.get(ApiTable::API_VERSIONS);

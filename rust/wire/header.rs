@@ -1,11 +1,11 @@
 //! Request and response headers.
 //!
 //! ```text
-//! request  := api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [tags]   (tags: header v2, flexible)
-//! response := correlation_id:i32 [tags]                                                          (tags: header v1, flexible)
+//! request  := api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string (v2, flexible: tags)
+//! response := correlation_id:i32 (v1, flexible: tags)
 //! ```
-//! `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client reads
-//! them before it knows what the broker speaks.
+//! `client_id` has an int16 length in every version. `ApiVersions` responses have no tags in any version: a client
+//! reads them before it knows what the broker speaks.
 
 use super::error::WireError;
 use super::reader::Reader;
@@ -26,8 +26,8 @@ pub struct RequestHeader<'a> {
 }
 
 impl<'a> RequestHeader<'a> {
-    /// Parses the header at the start of a frame (without its length prefix). `flexible(api_key, api_version)` tells whether
-    /// that version has tagged fields; it is asked before the rest is read, also for unknown keys.
+    /// Parses the header at the start of a frame (without its length prefix). `flexible(api_key, api_version)` tells
+    /// whether that version has tagged fields; it is asked before the rest is read, also for unknown keys.
     pub fn parse(frame: &'a [u8], flexible: impl Fn(i16, i16) -> bool) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame, false);
         let [k0, k1, v0, v1, correlation_id @ ..] = reader.array::<8>()?;

@@ -150,8 +150,8 @@ impl ListOffsetsRequest {
     }
 }
 
-/// Appends a response body. `body` and `request` are what [`ListOffsetsRequest::decode`] was given and made; `results` has
-/// one entry for each of its partitions, in order.
+/// Appends a response body. `body` and `request` are what [`ListOffsetsRequest::decode`] was given and made; `results`
+/// has one entry for each of its partitions, in order.
 pub fn encode_list_offsets_response(
     out: &mut Vec<u8>,
     version: i16,

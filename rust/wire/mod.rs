@@ -1,11 +1,13 @@
-//! Kafka's wire format: bytes in, values out, and back. No I/O, no policy, no allocation by a count that a client declared.
+//! Kafka's wire format: bytes in, values out, and back. No I/O, no policy, no allocation by a count that a client
+//! declared.
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
 //! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`api_versions`]);
 //! [`shape`] checks the bodies of all the others before the control plane decodes them.
 //!
-//! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are not
-//! Kafka's protocol: the connection is closed, as Kafka does.
+//! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
+//! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data
+//! plane serves are ignored, as Kafka ignores them; [`shape`] refuses them.
 
 pub mod api_table;
 pub mod api_versions;

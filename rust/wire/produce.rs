@@ -131,8 +131,8 @@ impl ProduceRequest {
     }
 }
 
-/// Appends a response body. `body` and `request` are what [`ProduceRequest::decode`] was given and made; `results` has one
-/// entry for each of its partitions, in order.
+/// Appends a response body. `body` and `request` are what [`ProduceRequest::decode`] was given and made; `results` has
+/// one entry for each of its partitions, in order.
 pub fn encode_produce_response(
     out: &mut Vec<u8>,
     version: i16,

@@ -1,7 +1,7 @@
 //! A cursor over a request's bytes: every read is checked against what remains, nothing is copied, nothing allocated.
 //!
-//! One reader serves both encodings of the protocol: `flexible` (KIP-482) has varint lengths and tagged fields, the older
-//! has int16/int32 lengths. Ranges that it returns are positions in the slice given to [`Reader::new`].
+//! One reader serves both encodings of the protocol: `flexible` (KIP-482) has varint lengths and tagged fields, the
+//! older has int16/int32 lengths. Ranges that it returns are positions in the slice given to [`Reader::new`].
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use super::topic::{TopicId, TopicKey};
 
 /// Kafka's limit of a string's length in bytes.
 pub const MAX_STRING_BYTES: usize = i16::MAX as usize;
-/// The most elements of one kind that a data-plane request may carry: bounds memory, since a decoded partition is larger
-/// than its few bytes on the wire. Five times the partitions that Kafka recommends for a whole cluster.
+/// The most elements of one kind that a data-plane request may carry: bounds memory, since a decoded partition is
+/// larger than its few bytes on the wire. Five times the partitions that Kafka recommends for a whole cluster.
 pub const MAX_ELEMENTS: usize = 1 << 20;
 
 type Result<T> = std::result::Result<T, WireError>;
@@ -221,8 +221,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The count of a nullable array whose elements take at least `min_element_bytes` each: what it returns fits the bytes
-    /// that remain.
+    /// The count of a nullable array whose elements take at least `min_element_bytes` each: what it returns fits the
+    /// bytes that remain.
     #[inline]
     pub fn nullable_count(&mut self, min_element_bytes: usize) -> Result<Option<usize>> {
         let count = if self.flexible {
@@ -258,9 +258,9 @@ impl<'a> Reader<'a> {
         self.tags(|_, _| Ok(false))
     }
 
-    /// Walks a tagged-field section; nothing in the older encoding. `known(tag, reader)` reads the content of a tag it knows
-    /// and returns true (the content must then have exactly its declared size), or returns false without reading, and it is
-    /// skipped.
+    /// Walks a tagged-field section; nothing in the older encoding. `known(tag, reader)` reads the content of a tag it
+    /// knows and returns true (the content must then have exactly its declared size), or returns false without reading,
+    /// and it is skipped.
     #[inline]
     pub fn tags(&mut self, known: impl FnMut(u32, &mut Reader<'a>) -> Result<bool>) -> Result<()> {
         if !self.flexible {

@@ -96,7 +96,9 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_programs_never_panic(bytes in prop::collection::vec(prop_oneof![3 => 0_u8..9, 1 => any::<u8>()], 0..60)) {
+    fn arbitrary_programs_never_panic(
+        bytes in prop::collection::vec(prop_oneof![3 => 0_u8..9, 1 => any::<u8>()], 0..60),
+    ) {
         if let Ok(shape) = Shape::parse(&[&[1], &bytes[..]].concat()) {
             let _ = shape.sanitize(&bytes);
         }

@@ -26,7 +26,8 @@ fn full_request(version: i16, body: &[u8]) -> ProduceRequest {
         index,
         records,
     };
-    // An empty range stands at the end of its length: before the tags of partition, topic and request, if there are any.
+    // An empty range stands at the end of its length: before the tags of partition, topic and request, if there are
+    // any.
     let empty_at = body.len() - if version >= 9 { 3 } else { 0 };
     ProduceRequest {
         transactional_id: Some(find(body, b"tx")),

@@ -82,7 +82,7 @@ class Broker:
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)
         opening = services.loop.run_in_executor(
-            None, services.engine.open_log_dirs, services.dynamic_configs.topic_configs()
+            None, services.engine.open_log_dirs, services.dynamic_configs.log_configs()
         )
         await show_progress(opening, services.engine.recovery_progress)
         self._has_logs = True

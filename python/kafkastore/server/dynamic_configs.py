@@ -59,6 +59,10 @@ class DynamicConfigs:
         defaults = topic_defaults(self.broker.config)
         return {topic.name: {**defaults, **topic.configs} for topic in self.broker.image.topics.values()}
 
+    def log_configs(self) -> dict[str, dict[str, str]]:
+        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know."""
+        return {"": topic_defaults(self.broker.config), **self.topic_configs()}
+
     def apply(self) -> None:
         """Gives the engine the effective values of the broker and of every topic."""
         engine = self.broker.engine

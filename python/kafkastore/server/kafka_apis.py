@@ -17,7 +17,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafkastore._core import AppendDone, EngineError, Request, register_shape, sanitize
+from kafkastore._core import AppendDone, EngineError, LogLine, Request, register_shape, sanitize
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, RequestContext, schema_class
 from kafkastore.server.registry import BY_KEY
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.kafka_apis")
+data_plane_logger = logging.getLogger("kafkastore.net")
 
 TAKE_LIMIT = 256
 """Requests and events taken in one pass of the loop, so that timers and file descriptors get their turn under load."""
@@ -78,6 +79,8 @@ class KafkaApis:
                 self._begin(event)
             elif isinstance(event, AppendDone):
                 self.broker.replica_manager.on_append_done(event)
+            elif isinstance(event, LogLine):
+                data_plane_logger.warning("%s", event.message)
             else:
                 self._on_log_dir_failed(event)
         self._flush()

@@ -1,5 +1,5 @@
-//! Fetch, versions 4 to 18: by topic name up to 12, by topic id from 13 on. [`request`] decodes, [`response`] writes the head
-//! of each partition and leaves the record bytes to the caller.
+//! Fetch, versions 4 to 18: by topic name up to 12, by topic id from 13 on. `request` decodes, `response` writes
+//! the head of each partition and leaves the record bytes to the caller.
 
 mod request;
 mod response;

@@ -7,7 +7,8 @@
 //! partition := index:i32 error:i16 high_watermark:i64 last_stable_offset:i64 (v5+: log_start_offset:i64)
 //!              aborted:nullable [producer_id:i64 first_offset:i64 tags] (v11+: preferred_read_replica:i32)
 //!              records:nullable_bytes
-//!              tags(0 = diverging_epoch: epoch:i32 end_offset:i64 tags, 1 = current_leader: leader_id:i32 leader_epoch:i32 tags,
+//!              tags(0 = diverging_epoch: epoch:i32 end_offset:i64 tags,
+//!                   1 = current_leader: leader_id:i32 leader_epoch:i32 tags,
 //!                   2 = snapshot_id: end_offset:i64 epoch:i32 tags)
 //! ```
 //! Lengths are compact and tags are there from version 12 on.
@@ -75,7 +76,8 @@ impl FetchPartitionHead<'_> {
 }
 
 /// A response in the making. The order of calls is `begin`, for each topic `topic`, for each partition `partition`, its
-/// record bytes, `partition_end`, then `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
+/// record bytes, `partition_end`, then `topic_end`; at last `end`. The counts given must be the numbers of calls that
+/// follow.
 #[derive(Debug)]
 pub struct FetchResponseWriter<'a> {
     w: Writer<'a>,

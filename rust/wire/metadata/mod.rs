@@ -1,4 +1,5 @@
-//! Metadata, versions 0 to 13. [`request`] decodes what is asked for, [`response`] writes brokers, topics and partitions.
+//! Metadata, versions 0 to 13. `request` decodes what is asked for, `response` writes brokers, topics and
+//! partitions.
 
 mod request;
 mod response;

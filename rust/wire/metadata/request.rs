@@ -5,8 +5,8 @@
 //!            (v8-10: include_cluster_authorized_operations:bool) (v8+: include_topic_authorized_operations:bool) tags
 //! topic   := (v10+: id:uuid) name:string (nullable from v10) tags
 //! ```
-//! Lengths are compact and tags are there from version 9 on. All topics are asked for by an empty list in version 0 and by
-//! null from version 1 on, where an empty list asks for none.
+//! Lengths are compact and tags are there from version 9 on. All topics are asked for by an empty list in version 0 and
+//! by null from version 1 on, where an empty list asks for none.
 
 use std::ops::Range;
 
@@ -83,8 +83,8 @@ impl MetadataRequest {
         reader.skip_tags()
     }
 
-    /// `INVALID_REQUEST` for a topic without a name or with an id in versions 10 and 11, which have the fields but not the
-    /// meaning (KIP-516): every topic of the request gets it.
+    /// `INVALID_REQUEST` for a topic without a name or with an id in versions 10 and 11, which have the fields but not
+    /// the meaning (KIP-516): every topic of the request gets it.
     pub fn refusal(&self, version: i16) -> Option<ErrorCode> {
         let is_refused = |topic: &MetadataTopicRequest| topic.name.is_none() || topic.id != ZERO_TOPIC_ID;
         (version < BY_TOPIC_ID_FROM && self.topics.iter().any(is_refused)).then_some(ErrorCode::INVALID_REQUEST)

@@ -6,7 +6,8 @@
 //!              (v8-10: cluster_authorized_operations:i32) (v13: error:i16) tags
 //! topic     := error:i16 name:string (nullable from v12) (v10+: id:uuid) (v1+: is_internal:bool) [partition]
 //!              (v8+: topic_authorized_operations:i32) tags
-//! partition := error:i16 index:i32 leader_id:i32 (v7+: leader_epoch:i32) replicas:[i32] isr:[i32] (v5+: offline:[i32]) tags
+//! partition := error:i16 index:i32 leader_id:i32 (v7+: leader_epoch:i32) replicas:[i32] isr:[i32]
+//!              (v5+: offline:[i32]) tags
 //! ```
 //! Lengths are compact and tags are there from version 9 on.
 
@@ -69,8 +70,8 @@ pub struct MetadataPartition<'a> {
     pub offline: &'a [i32],
 }
 
-/// A response in the making. The order of calls is `begin`, for each topic `topic`, `partition` for each of its partitions and
-/// `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
+/// A response in the making. The order of calls is `begin`, for each topic `topic`, `partition` for each of its
+/// partitions and `topic_end`; at last `end`. The counts given must be the numbers of calls that follow.
 #[derive(Debug)]
 pub struct MetadataResponseWriter<'a> {
     w: Writer<'a>,

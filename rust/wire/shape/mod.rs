@@ -1,9 +1,10 @@
 //! Checks a request body against the shape of its version before a general decoder sees it.
 //!
-//! The control plane decodes with a library that allocates by declared counts (one array length of five bytes can abort the
-//! process) and that raises on tagged fields it does not know. A [`Shape`] is compiled once at start from that library's own
-//! schema; [`Shape::sanitize`] then proves that every length and count of a body fits the bytes that follow, and drops what
-//! the decoder could not take. It never interprets a value beyond that, and copies the body only when it must change it.
+//! The control plane decodes with a library that allocates by declared counts (one array length of five bytes can abort
+//! the process) and that raises on tagged fields it does not know. A [`Shape`] is compiled once at start from that
+//! library's own schema; [`Shape::sanitize`] then proves that every length and count of a body fits the bytes that
+//! follow, and drops what the decoder could not take. It never interprets a value beyond that, and copies the body only
+//! when it must change it.
 
 mod program;
 mod walk;

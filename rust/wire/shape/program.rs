@@ -6,7 +6,7 @@
 //!             (flexible: count:u8 (tag:u16 field){count})   tags ascending
 //! field    := 0x01 width:u8                             FIXED: 1 to 16 bytes of any value
 //!           | 0x02                                      BOOL: one byte; a true of any value becomes 1
-//!           | 0x03                                      TIMEDELTA: int64 milliseconds, clamped to what the decoder can hold
+//!           | 0x03                                      TIMEDELTA: int64 ms, clamped to what the decoder can hold
 //!           | 0x04 flags:u8                             STRING: UTF-8 of at most 32767 bytes
 //!           | 0x05 flags:u8                             BYTES: bytes or records
 //!           | 0x06 flags:u8 field                       ARRAY of that field, which takes at least one byte
@@ -88,8 +88,8 @@ impl Shape {
         Ok(Self { root })
     }
 
-    /// Checks a body. What it returns decodes without allocating by a count that the bytes do not back: it is `body` itself
-    /// unless unknown tagged fields were dropped or values normalised.
+    /// Checks a body. What it returns decodes without allocating by a count that the bytes do not back: it is `body`
+    /// itself unless unknown tagged fields were dropped or values normalised.
     pub fn sanitize<'a>(&self, body: &'a [u8]) -> Result<Cow<'a, [u8]>, WireError> {
         Walk::new(body).run(&self.root)
     }

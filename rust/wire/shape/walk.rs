@@ -1,8 +1,8 @@
 //! One walk over a body. It reads forward once; what must change is copied as late as possible:
 //!
-//! `out` holds the result of `body[..copied]`, and nothing was changed while `copied` is 0. An edit first copies what lies
-//! between `copied` and it. A tagged section or a tagged field whose inside changed gets its count or size rewritten in `out`
-//! after the fact, when `out` ends with it. The result is never longer than the body.
+//! `out` holds the result of `body[..copied]`, and nothing was changed while `copied` is 0. An edit first copies what
+//! lies between `copied` and it. A tagged section or a tagged field whose inside changed gets its count or size
+//! rewritten in `out` after the fact, when `out` ends with it. The result is never longer than the body.
 
 use std::borrow::Cow;
 use std::mem;

@@ -1,0 +1,97 @@
+# One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
+# Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
+# tests/requirements.txt, crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+PORT ?= 9092
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH):$(HOME)/.cargo/bin
+export VIRTUAL_ENV := $(CURDIR)/.venv
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONPATH PYTHONHOME
+
+RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
+PYTHON_FOLDERS := python tests demo benches
+
+.PHONY: help build run test rust-test python-test client-test demo bench referee lint format cargo-bench test-environment clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+build: $(BIN)/.built ## .venv with kafkastore and everything the tests need; makes .venv/bin/kafkastore
+
+$(BIN)/.requirements: tests/requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }
+	$(PYTHON) -m venv .venv || { $(call apt,python3-venv) && $(PYTHON) -m venv --clear .venv; }
+	$(BIN)/pip install --quiet --no-deps -r tests/requirements.txt
+	touch $@
+
+$(BIN)/.built: $(BIN)/.requirements $(RUST_SOURCES)
+	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	touch $@
+
+run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
+	@echo "kafkastore on 127.0.0.1:$(PORT). In another terminal, for instance:"
+	@echo "  echo hello | kcat -b 127.0.0.1:$(PORT) -t greetings -P"
+	@echo "  kcat -b 127.0.0.1:$(PORT) -t greetings -C -e"
+	@echo "Ctrl-C stops it."
+	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://127.0.0.1:$(PORT) $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
+
+# apt packages; as root, or through sudo
+apt = as=; [ "$$(id -u)" = 0 ] || as=sudo; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
+
+test-environment: build ## Java, Maven, kcat (apt) and the jars of Apache Kafka (Maven), where missing
+	@missing=; \
+	command -v javac >/dev/null || missing="$$missing openjdk-17-jdk-headless"; \
+	command -v mvn >/dev/null || missing="$$missing maven"; \
+	command -v kcat >/dev/null || missing="$$missing kcat"; \
+	[ -z "$$missing" ] || { echo "installing$$missing"; $(call apt,$$missing); }
+	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null
+
+test: rust-test python-test ## everything: cargo test, pytest with every client
+
+rust-test: ## cargo test, benches in smoke mode included
+	cargo test --locked --all-targets --quiet
+
+python-test: test-environment ## all of tests/ (PYTEST_ARGS=... passes arguments)
+	$(BIN)/python -m pytest tests -q -p no:cacheprovider $(PYTEST_ARGS)
+
+client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
+	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
+
+demo: build ## the flights of 2013 through a broker, a growing and a killed consumer group
+	$(BIN)/python -m demo $(DEMO_ARGS)
+
+bench: build ## end to end beside Apache Kafka when Java is there; writes benches/record/<date>.md
+	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
+	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
+
+referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists
+	@[ -x ../shared/peers/compare.sh ] || { echo "../shared/peers/compare.sh is not here; make bench needs nothing else" >&2; exit 1; }
+	cd ../shared/peers && KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore ./compare.sh -n $(or $(ROUNDS),3) $(if $(SCENARIOS),-s $(SCENARIOS)) \
+	  kafka './kafka/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500' ours './kafkastore/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500'
+
+lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafkastore._core
+	cargo fmt --check
+	cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
+	$(BIN)/ruff check $(PYTHON_FOLDERS)
+	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
+	$(BIN)/mypy --strict python/kafkastore
+	MYPYPATH=tests:benches $(BIN)/mypy --strict --explicit-package-bases tests demo benches/load
+	$(BIN)/python -m mypy.stubtest kafkastore._core
+
+format: build ## cargo fmt, ruff format
+	cargo fmt
+	$(BIN)/ruff check --fix --quiet $(PYTHON_FOLDERS)
+	$(BIN)/ruff format --quiet $(PYTHON_FOLDERS)
+
+cargo-bench: ## cargo bench; SMOKE=1 runs each once
+	cargo bench --locked $(if $(SMOKE),-- --test)
+
+clean: ## build outputs and the environment
+	cargo clean --quiet
+	rm -rf .venv data

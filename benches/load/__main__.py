@@ -1,0 +1,115 @@
+"""Measures the brokers in turn, each on an empty folder of its own, and writes the table of medians and ratios."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from load.scenarios import BETTER_HIGHER, SCENARIOS, Figures
+from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.broker_process import BrokerProcess
+from peer.kafkastore_broker import KafkastoreBroker
+
+RECORD = Path(__file__).parents[1] / "record"
+NOISY_CORES = 0.25  # CPU of bystanders, in cores, from which a figure is marked
+Measured = dict[tuple[str, str, str], list[float]]  # (kind, scenario, figure) -> one a round
+
+
+def run_once(broker_class: type[BrokerProcess], chosen: list[str], figures: Measured) -> float:
+    """All scenarios on a new broker; returns the most cores that bystanders used in one."""
+    folder = Path(tempfile.mkdtemp(prefix="kafkastore-bench-"))
+    broker = broker_class(folder)
+    broker.write_properties()
+    broker.prepare()
+    noise = 0.0
+    try:
+        for name in chosen:
+            found, usage = SCENARIOS[name](broker)
+            noise = max(noise, usage.others_s / 3)
+            for figure, value in found.items():
+                figures.setdefault((broker.kind, name, figure), []).append(value)
+            sys.stderr.write(f"{broker.kind:<11} {name:<42} {show(found)}\n")
+    finally:
+        broker.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    return noise
+
+
+def show(found: Figures) -> str:
+    return "  ".join(f"{figure} {number(value)}" for figure, value in found.items())
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def table(figures: Measured, kinds: list[str]) -> list[str]:
+    """Markdown; the ratio is ours over Apache Kafka's, an arrow says which way is better."""
+    lines = [f"| scenario | figure | {' | '.join(kinds)} |" + (" ratio |" if len(kinds) == 2 else "")]
+    lines.append("|---|---|" + "---:|" * (len(kinds) + (len(kinds) == 2)))
+    for _, name, figure in dict.fromkeys((kinds[0], name, figure) for _, name, figure in figures):
+        medians = [statistics.median(figures[kind, name, figure]) for kind in kinds]
+        cells = [number(value) for value in medians]
+        if len(kinds) == 2:
+            cells.append(f"{medians[1] / medians[0]:.2f} {'↑' if figure in BETTER_HIGHER else '↓'}" if medians[0] else "")
+        lines.append(f"| {name} | {figure} | {' | '.join(cells)} |")
+    return lines
+
+
+def machine() -> str:
+    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
+    cores = subprocess.run(["nproc"], capture_output=True, text=True, check=True).stdout.strip()
+    return f"{cores} cores of {model or platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
+
+
+def commit() -> str:
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def new_record() -> Path:
+    RECORD.mkdir(exist_ok=True)
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    names = [today, *(f"{today}-{number}" for number in range(2, 100))]
+    return next(path for name in names if not (path := RECORD / f"{name}.md").exists())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=2, help="how often each broker is measured; the table has the medians")
+    parser.add_argument("--only", default="", help="words of scenario names, comma separated (the start always runs)")
+    parser.add_argument("--brokers", default="kafka,kafkastore", help="which, in this order")
+    parser.add_argument("--no-record", action="store_true", help="print only")
+    arguments = parser.parse_args()
+    wanted = arguments.brokers.split(",")
+    if not (shutil.which("java") and shutil.which("mvn")) and "kafka" in wanted:
+        sys.stderr.write("no Java or Maven here: Apache Kafka is left out\n")
+        wanted.remove("kafka")
+    classes: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
+    first, *others = SCENARIOS
+    chosen = [first, *(name for name in others if name == "(warm-up)" or any(word in name for word in arguments.only.split(",")))]
+    figures: Measured = {}
+    noise = max(run_once(classes[kind], chosen, figures) for _ in range(arguments.rounds) for kind in wanted)
+    header = [f"# {commit()}", "", f"{machine()}. Brokers in turn, {arguments.rounds} rounds, medians."]
+    header += ["The driver is Python on the same cores: rates are bounded by it, CPU per unit is the broker's own."]
+    if "kafka" in wanted:
+        header += ["Apache Kafka 4.3.0, 1 GB heap. Ratio: ours / Apache Kafka's; ↑ higher is better, ↓ lower."]
+    if noise > NOISY_CORES:
+        header += [f"Noisy: other processes used up to {noise:.1f} cores."]
+    text = "\n".join([*header, "", *table(figures, wanted)]) + "\n"
+    sys.stdout.write(text)
+    if not arguments.no_record:
+        path = new_record()
+        path.write_text(text)
+        sys.stdout.write(f"\nwritten to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}\n")
+
+
+if __name__ == "__main__":
+    main()

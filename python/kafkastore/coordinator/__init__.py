@@ -1,0 +1,1 @@
+"""Coordinators: groups (``group/``); transactions follow."""

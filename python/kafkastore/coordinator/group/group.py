@@ -1,0 +1,294 @@
+"""A classic group: its state, its members and its committed offsets. Decides nothing by itself; no I/O, no clock.
+
+Place: ``rebalance``, ``join``, ``sync``, ``membership`` and the offset modules change it; nobody else does.
+Invariants: every member supports at least one protocol in common; exactly one leader while there are members;
+``awaiting_join_count`` is the number of members whose JoinGroup waits; ``static_members`` maps each group.instance.id
+of ``members`` and no other; the generation rises by one with each completed rebalance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.member import JoinedMember, JoinResult, Member, SyncResult
+from kafkastore.coordinator.group.partitioning import hash_map_bucket
+from kafkastore.coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkastore.coordinator.group.member import JoinRespond, Protocols
+    from kafkastore.coordinator.group.offsets import CommittedOffset
+    from kafkastore.purgatory.timer import Timer
+
+
+class Group:
+    __slots__ = (
+        "awaiting_join_count",
+        "generation_id",
+        "group_id",
+        "is_new_member_added",
+        "join_timer",
+        "leader_id",
+        "members",
+        "offsets",
+        "partition",
+        "pending_members",
+        "pending_offsets",
+        "pending_sync_members",
+        "previous_state",
+        "protocol_counts",
+        "protocol_name",
+        "protocol_type",
+        "state",
+        "state_timestamp_ms",
+        "static_members",
+        "subscribed_topics",
+        "sync_timer",
+    )
+
+    def __init__(self, group_id: str, partition: int, now_ms: int) -> None:
+        self.group_id = group_id
+        self.partition = partition  # of __consumer_offsets
+        self.state = states.EMPTY
+        self.previous_state = states.DEAD
+        self.state_timestamp_ms = now_ms  # -1: unknown (records of old Kafka versions)
+        self.protocol_type: str | None = None  # None: a simple group, which only keeps offsets
+        self.protocol_name: str | None = None
+        self.generation_id = 0
+        self.leader_id: str | None = None
+        self.members: dict[str, Member] = {}
+        self.static_members: dict[str, str] = {}  # group.instance.id -> member id
+        self.protocol_counts: dict[str, int] = {}  # protocol name -> how many members support it
+        self.pending_members: dict[str, Timer] = {}  # given an id (MEMBER_ID_REQUIRED), not seen again yet
+        self.pending_sync_members: set[str] = set()
+        self.awaiting_join_count = 0
+        self.subscribed_topics: frozenset[str] | None = None  # None: not known
+        self.is_new_member_added = False  # during the initial delay, which is then made longer
+        self.join_timer: Timer | None = None
+        self.sync_timer: Timer | None = None
+        self.offsets: dict[str, dict[int, CommittedOffset]] = {}  # topic -> partition -> offset
+        self.pending_offsets: dict[tuple[str, int], int] = {}  # commits being appended
+
+    # ---- state
+
+    def transition_to(self, state: str, now_ms: int) -> None:
+        assert self.state in states.VALID_PREVIOUS_STATES[state], f"{self.group_id}: {self.state} to {state}"
+        self.previous_state = self.state
+        self.state = state
+        self.state_timestamp_ms = now_ms
+
+    @property
+    def can_rebalance(self) -> bool:
+        return self.state in states.VALID_PREVIOUS_STATES[states.PREPARING_REBALANCE]
+
+    @property
+    def is_disposable(self) -> bool:
+        """Nothing would be lost if it were forgotten: it never had members and keeps no offset."""
+        return (
+            self.state == states.EMPTY
+            and self.generation_id == 0
+            and not self.pending_members
+            and not self.offsets
+            and not self.pending_offsets
+        )
+
+    @property
+    def uses_consumer_protocol(self) -> bool:
+        return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    def is_subscribed_to(self, topic: str) -> bool:
+        """A consumer group whose subscriptions cannot be read counts as subscribed to everything."""
+        if self.subscribed_topics is None:
+            return self.uses_consumer_protocol
+        return topic in self.subscribed_topics
+
+    # ---- members
+
+    def add(self, member: Member, protocol_type: str, respond: JoinRespond | None) -> None:
+        if member.group_instance_id is not None:
+            assert member.group_instance_id not in self.static_members
+            self.static_members[member.group_instance_id] = member.member_id
+        if not self.members:
+            self.protocol_type = protocol_type
+        if self.leader_id is None:
+            self.leader_id = member.member_id
+        self.members[member.member_id] = member
+        self._count_protocols(member, 1)
+        if respond is not None:
+            self.await_join(member, respond)
+        self.remove_pending(member.member_id)
+
+    def remove(self, member_id: str) -> None:
+        """Forgets a member or a pending member; its waiting requests must have been answered."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            assert not member.is_awaiting_join
+            member.complete_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
+            member.session_timer.cancel()
+            self._count_protocols(member, -1)
+            if member.group_instance_id is not None:
+                del self.static_members[member.group_instance_id]
+        if self.leader_id == member_id:
+            self.leader_id = next(iter(self.members), None)
+        self.remove_pending(member_id)
+        self.pending_sync_members.discard(member_id)
+
+    def remove_pending(self, member_id: str) -> bool:
+        timer = self.pending_members.pop(member_id, None)
+        if timer is not None:
+            timer.cancel()
+        return timer is not None
+
+    def replace_static_member(self, old_member_id: str, new_member_id: str, session_timer: Timer) -> Member:
+        """The same instance under a new member id; whoever still waits under the old one is fenced."""
+        old = self.members[old_member_id]
+        instance_id = old.group_instance_id
+        assert instance_id is not None
+        self.complete_join(old, JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_member_id))
+        old.complete_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
+        old.session_timer.cancel()
+        new = Member(
+            new_member_id,
+            instance_id,
+            old.client_id,
+            old.client_host,
+            old.rebalance_timeout_ms,
+            old.session_timeout_ms,
+            old.protocols,
+            session_timer,
+        )
+        new.assignment = old.assignment
+        del self.members[old_member_id]
+        self.members[new_member_id] = new
+        if old_member_id in self.pending_sync_members:
+            self.pending_sync_members.discard(old_member_id)
+            self.pending_sync_members.add(new_member_id)
+        if self.leader_id == old_member_id:
+            self.leader_id = new_member_id
+        self.static_members[instance_id] = new_member_id
+        return new
+
+    def validate_member(self, member_id: str, group_instance_id: str | None) -> int:
+        if group_instance_id is not None:
+            known = self.static_members.get(group_instance_id)
+            if known is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if known != member_id:
+                return ErrorCode.FENCED_INSTANCE_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
+
+    # ---- joining
+
+    @property
+    def has_all_members_joined(self) -> bool:
+        return self.awaiting_join_count == len(self.members) and not self.pending_members
+
+    def await_join(self, member: Member, respond: JoinRespond) -> None:
+        self.complete_join(member, JoinResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+        member.join_respond = respond
+        self.awaiting_join_count += 1
+
+    def complete_join(self, member: Member, result: JoinResult) -> bool:
+        """Answers the JoinGroup that waits, if one does."""
+        respond, member.join_respond = member.join_respond, None
+        if respond is None:
+            return False
+        self.awaiting_join_count -= 1
+        respond(result)
+        return True
+
+    def elect_joined_leader(self) -> bool:
+        """Keeps the leader if it has joined, else takes the first member that has. False: nobody has."""
+        if self.leader_id is None:
+            return False
+        if self.members[self.leader_id].is_awaiting_join:
+            return True
+        for member in self.members.values():
+            if member.is_awaiting_join:
+                self.leader_id = member.member_id
+                return True
+        return False
+
+    def next_generation(self, now_ms: int) -> None:
+        self.generation_id += 1
+        self.pending_sync_members.clear()
+        if self.members:
+            self.protocol_name = self.select_protocol()
+            self.transition_to(states.COMPLETING_REBALANCE, now_ms)
+        else:
+            self.protocol_name = None
+            self.transition_to(states.EMPTY, now_ms)
+        self.subscribed_topics = self.compute_subscribed_topics()
+
+    def joined_members(self) -> tuple[JoinedMember, ...]:
+        return tuple(
+            JoinedMember(member.member_id, member.group_instance_id, member.metadata(self.protocol_name))
+            for member in self.members.values()
+        )
+
+    def join_result(self, member_id: str) -> JoinResult:
+        """The current generation as ``member_id`` is told it: the leader alone learns who the members are."""
+        is_leader = self.leader_id == member_id
+        return JoinResult(
+            ErrorCode.NONE,
+            member_id,
+            self.generation_id,
+            self.protocol_type,
+            self.protocol_name,
+            self.leader_id or "",
+            members=self.joined_members() if is_leader else (),
+        )
+
+    @property
+    def rebalance_timeout_ms(self) -> int:
+        return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
+
+    # ---- protocols
+
+    def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
+        if self.state == states.EMPTY:
+            return bool(protocol_type and protocols)
+        if self.protocol_type != protocol_type:
+            return False
+        size = len(self.members)
+        return any(self.protocol_counts.get(name, 0) == size for name, _ in protocols)
+
+    def select_protocol(self) -> str:
+        """The candidate with most first choices; a tie goes to the one that Java's HashMap yields first, as in
+        Kafka."""
+        candidates = self._candidate_protocols()
+        votes: dict[str, int] = {}
+        for member in self.members.values():
+            choice = member.vote(candidates)
+            votes[choice] = votes.get(choice, 0) + 1
+        return min(votes, key=lambda name: (-votes[name], hash_map_bucket(name)))
+
+    def update_protocols(self, member: Member, protocols: Protocols) -> None:
+        self._count_protocols(member, -1)
+        member.protocols = protocols
+        self._count_protocols(member, 1)
+
+    def _count_protocols(self, member: Member, step: int) -> None:
+        for name in {name for name, _ in member.protocols}:
+            count = self.protocol_counts.get(name, 0) + step
+            if count:
+                self.protocol_counts[name] = count
+            else:
+                del self.protocol_counts[name]
+
+    def _candidate_protocols(self) -> set[str]:
+        """The names that every member supports."""
+        size = len(self.members)
+        return {name for name, count in self.protocol_counts.items() if count == size}
+
+    def compute_subscribed_topics(self) -> frozenset[str] | None:
+        if not self.uses_consumer_protocol:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            subscription = subscribed_topics(member.metadata(self.protocol_name))
+            if subscription is None:
+                return None
+            topics |= subscription
+        return frozenset(topics)

@@ -1,0 +1,295 @@
+"""JoinGroup: who may come in, under which id, and whether that starts a rebalance.
+
+Cases, as Kafka has them:
+
+- A  no such group: made when the member has no id yet, else UNKNOWN_MEMBER_ID.
+- B  the group is full: GROUP_MAX_SIZE_REACHED.
+- C  a new dynamic member: from version 4 on it is handed an id and must come again (KIP-394), before that it is added.
+- D  a new static member: added, or it takes the place of the member with the same group.instance.id.
+- E  a member with an id: pending (added now), known (updated, or told the generation again), unknown or fenced.
+
+Invariant: ``respond`` is called exactly once, now or when the join phase ends.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kafkastore.coordinator.group.member import (
+    UNKNOWN_MEMBER_ID,
+    JoinRespond,
+    JoinResult,
+    Member,
+    Protocols,
+    new_member_id,
+)
+from kafkastore.coordinator.group.offsets_log import response_error
+from kafkastore.coordinator.group.records import GroupValue, group_key, group_value
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkastore.coordinator.group.config import GroupConfig
+    from kafkastore.coordinator.group.group import Group
+    from kafkastore.coordinator.group.group_store import GroupStore
+    from kafkastore.coordinator.group.rebalance import Rebalancer
+
+logger = logging.getLogger("kafkastore.coordinator.group")
+
+
+class JoinRequest(NamedTuple):
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    protocol_type: str
+    protocols: Protocols
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    requires_known_member_id: bool  # version 4 on
+    supports_skipping_assignment: bool  # version 9 on
+    reason: str | None = None
+
+
+class Joiner:
+    __slots__ = ("config", "rebalancer", "store")
+
+    def __init__(self, config: GroupConfig, store: GroupStore, rebalancer: Rebalancer) -> None:
+        self.config = config
+        self.store = store
+        self.rebalancer = rebalancer
+
+    def join(self, request: JoinRequest, respond: JoinRespond) -> None:
+        error_code = self._check(request)
+        if error_code:
+            member_id = request.member_id if _tells_member_id(error_code) else UNKNOWN_MEMBER_ID
+            respond(JoinResult(error_code, member_id))
+            return
+        group = self.store.groups.get(request.group_id)
+        is_unknown = request.member_id == UNKNOWN_MEMBER_ID
+        if group is None and not is_unknown:  # A
+            respond(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+            return
+        if group is None:
+            group = self.store.create(request.group_id)
+            self._append_new_group(group)
+            if not self.store.is_current(group):  # the append failed at once
+                respond(JoinResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID))
+                return
+        if not self._has_room(group, request.member_id):  # B
+            self._remove_refused(group, request.member_id)
+            respond(JoinResult(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID))
+        elif not group.supports_protocols(request.protocol_type, request.protocols):
+            respond(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+        elif is_unknown:
+            self._join_new(group, request, respond)
+        else:
+            self._join_known(group, request, respond)
+
+    def _check(self, request: JoinRequest) -> int:
+        if not self.store.is_running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if not request.group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        config = self.config
+        if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        return self.store.check(request.group_id)
+
+    def _append_new_group(self, group: Group) -> None:
+        """Kafka notes a group in the log as soon as somebody asks to join it."""
+
+        def done(append_error: int, _: int) -> None:
+            if append_error and self.store.is_current(group):
+                error_code = response_error(append_error)
+                logger.warning("Failed to write empty metadata of group %s: error %d", group.group_id, error_code)
+                if group.generation_id == 0 and not group.offsets and not group.pending_offsets:
+                    self.store.remove(group, error_code)
+
+        value = GroupValue("", 0, None, None, group.state_timestamp_ms, ())
+        self.store.log.append(group.partition, [(group_key(group.group_id), group_value(value))], done)
+
+    def _has_room(self, group: Group, member_id: str) -> bool:
+        if group.state == states.EMPTY:
+            return True
+        member = group.members.get(member_id)
+        if group.state == states.PREPARING_REBALANCE:
+            # those who wait are counted: the size may be above a limit that was lowered, and the last to rejoin must go
+            return (member is not None and member.is_awaiting_join) or group.awaiting_join_count < self.config.max_size
+        return member is not None or len(group.members) < self.config.max_size
+
+    def _remove_refused(self, group: Group, member_id: str) -> None:
+        member = group.members.get(member_id)
+        if member is not None:
+            self.rebalancer.remove_member(group, member)
+        else:
+            group.remove_pending(member_id)
+
+    # ---- C and D
+
+    def _join_new(self, group: Group, request: JoinRequest, respond: JoinRespond) -> None:
+        instance_id = request.group_instance_id
+        member_id = new_member_id(request.client_id if instance_id is None else instance_id)
+        if instance_id is not None:
+            old_member_id = group.static_members.get(instance_id)
+            if old_member_id is None:
+                self._add(group, request, member_id, respond)
+            else:
+                self._replace_static(group, request, old_member_id, member_id, respond)
+        elif request.requires_known_member_id:
+            timer = self.rebalancer.pending_member_timer(group, member_id)
+            group.pending_members[member_id] = timer
+            timer.start(request.session_timeout_ms)
+            respond(JoinResult(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        else:
+            self._add(group, request, member_id, respond)
+
+    def _add(self, group: Group, request: JoinRequest, member_id: str, respond: JoinRespond) -> None:
+        member = Member(
+            member_id,
+            request.group_instance_id,
+            request.client_id,
+            request.client_host,
+            request.rebalance_timeout_ms,
+            request.session_timeout_ms,
+            request.protocols,
+            self.rebalancer.member_session_timer(group, member_id),
+        )
+        member.is_new = True
+        if group.state == states.PREPARING_REBALANCE and group.previous_state == states.EMPTY:
+            group.is_new_member_added = True
+        group.add(member, request.protocol_type, respond)
+        # A new member cannot send heartbeats yet; one that gave up is found out by this longer timeout.
+        member.session_timer.start(NEW_MEMBER_JOIN_TIMEOUT_MS)
+        self.rebalancer.rebalance_or_complete(
+            group, f"adding new member {member_id}; client reason: {_reason(request)}"
+        )
+
+    def _replace_static(
+        self, group: Group, request: JoinRequest, old_member_id: str, new_id: str, respond: JoinRespond
+    ) -> None:
+        old = group.members[old_member_id]
+        before = (old.protocols, old.rebalance_timeout_ms, old.session_timeout_ms)
+        leader_before = group.leader_id
+        timer = self.rebalancer.member_session_timer(group, new_id)
+        member = group.replace_static_member(old_member_id, new_id, timer)
+        self._update(group, member, request, respond)
+        timer.start(member.session_timeout_ms)
+        logger.info(
+            "Static member %s of group %s: %s replaces %s",
+            request.group_instance_id,
+            group.group_id,
+            new_id,
+            old_member_id,
+        )
+        if group.state == states.COMPLETING_REBALANCE:
+            # the leader may be assigning to the old id already
+            self.rebalancer.prepare(group, f"updating static member {new_id}; client reason: {_reason(request)}")
+        elif group.state != states.STABLE:
+            self.rebalancer.maybe_complete(group)
+        elif group.select_protocol() != group.protocol_name:
+            self.rebalancer.rebalance_or_complete(group, f"static member {new_id} changes the selected protocol")
+        else:
+            self._persist_static(group, request, member, old_member_id, before, leader_before)
+
+    def _persist_static(
+        self,
+        group: Group,
+        request: JoinRequest,
+        member: Member,
+        old_member_id: str,
+        before: tuple[Protocols, int, int],
+        leader_before: str | None,
+    ) -> None:
+        """Stable and the protocol stays: no rebalance, the new id is written (KIP-345), answered when that is
+        durable."""
+
+        def done(append_error: int, _: int) -> None:
+            if append_error:
+                self._revert_static(group, member, old_member_id, before, leader_before, response_error(append_error))
+            elif group.state == states.STABLE and member.is_awaiting_join:
+                result = group.join_result(member.member_id)
+                if request.supports_skipping_assignment:
+                    result = result._replace(skip_assignment=group.leader_id == member.member_id)
+                else:
+                    # before version 9 a leader that comes back must not believe that it leads (KIP-814)
+                    result = result._replace(leader=leader_before or "", members=())
+                group.complete_join(member, result)
+
+        assignments = {member.member_id: member.assignment for member in group.members.values()}
+        self.rebalancer.append_metadata(group, assignments, done)
+
+    def _revert_static(
+        self,
+        group: Group,
+        member: Member,
+        old_member_id: str,
+        before: tuple[Protocols, int, int],
+        leader_before: str | None,
+        error_code: int,
+    ) -> None:
+        if group.members.get(member.member_id) is not member:
+            return  # removed or replaced meanwhile: answered by whoever did
+        result = JoinResult(
+            error_code,
+            UNKNOWN_MEMBER_ID,
+            group.generation_id,
+            group.protocol_type,
+            group.protocol_name,
+            leader_before or "",
+        )
+        group.complete_join(member, result)
+        group.update_protocols(member, before[0])
+        member.rebalance_timeout_ms, member.session_timeout_ms = before[1:]
+        timer = self.rebalancer.member_session_timer(group, old_member_id)
+        group.replace_static_member(member.member_id, old_member_id, timer)
+        timer.start(before[2])
+
+    # ---- E
+
+    def _join_known(self, group: Group, request: JoinRequest, respond: JoinRespond) -> None:
+        member_id = request.member_id
+        if member_id in group.pending_members:
+            if request.group_instance_id is not None:
+                # a pending member is dynamic; Kafka fails on this one without naming a reason, so do we
+                respond(JoinResult(ErrorCode.UNKNOWN_SERVER_ERROR, UNKNOWN_MEMBER_ID))
+            else:
+                self._add(group, request, member_id, respond)
+            return
+        error_code = group.validate_member(member_id, request.group_instance_id)
+        if error_code:
+            respond(JoinResult(error_code, member_id))
+            return
+        member = group.members[member_id]
+        is_same = member.protocols == request.protocols
+        # Stable: the leader may ask for a rebalance at any time, a follower by new metadata only.
+        # CompletingRebalance: the same metadata is a retry of a lost answer.
+        is_follower = group.leader_id != member_id
+        if is_same and (group.state == states.COMPLETING_REBALANCE or (group.state == states.STABLE and is_follower)):
+            respond(group.join_result(member_id))
+        else:
+            self._update(group, member, request, respond)
+            reason = f"member {member_id} joins in state {group.state}; client reason: {_reason(request)}"
+            self.rebalancer.rebalance_or_complete(group, reason)
+
+    def _update(self, group: Group, member: Member, request: JoinRequest, respond: JoinRespond) -> None:
+        group.update_protocols(member, request.protocols)
+        member.rebalance_timeout_ms = request.rebalance_timeout_ms
+        member.session_timeout_ms = request.session_timeout_ms
+        group.await_join(member, respond)
+
+
+def _tells_member_id(error_code: int) -> bool:
+    """Which early refusals repeat the member id, as Kafka's do."""
+    return error_code in (
+        ErrorCode.INVALID_GROUP_ID,
+        ErrorCode.INVALID_SESSION_TIMEOUT,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    )
+
+
+def _reason(request: JoinRequest) -> str:
+    return request.reason or "not provided"

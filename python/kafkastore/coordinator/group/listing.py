@@ -1,0 +1,77 @@
+"""ListGroups and DescribeGroups: what can be seen of groups. Reads only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkastore.coordinator.group import states
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from kafkastore.coordinator.group.group_store import GroupStore
+
+CLASSIC: Final = "classic"
+
+
+class ListedGroup(NamedTuple):
+    group_id: str
+    protocol_type: str
+    state: str
+    group_type: str
+
+
+class DescribedMember(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribedGroup(NamedTuple):
+    error_code: int
+    group_id: str
+    state: str = ""
+    protocol_type: str = ""
+    protocol_name: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+def list_groups(store: GroupStore, states_filter: Collection[str], types_filter: Collection[str]) -> list[ListedGroup]:
+    """An empty filter lets everything pass; names compare without case, an unknown one matches nothing."""
+    wanted_states = {state.lower() for state in states_filter}
+    if types_filter and CLASSIC not in {name.lower() for name in types_filter}:
+        return []
+    return [
+        ListedGroup(group.group_id, group.protocol_type or "", group.state, CLASSIC)
+        for group in store.groups.values()
+        if not wanted_states or group.state.lower() in wanted_states
+    ]
+
+
+def describe_group(store: GroupStore, group_id: str) -> DescribedGroup:
+    """A group that does not exist is Dead, with GROUP_ID_NOT_FOUND. Metadata and assignments are told in Stable
+    only."""
+    error_code = store.check(group_id)
+    if error_code:
+        return DescribedGroup(error_code, group_id)
+    group = store.groups.get(group_id)
+    if group is None:
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id, states.DEAD)
+    is_stable = group.state == states.STABLE
+    members = tuple(
+        DescribedMember(
+            member.member_id,
+            member.group_instance_id,
+            member.client_id,
+            member.client_host,
+            member.metadata(group.protocol_name) if is_stable else b"",
+            member.assignment,
+        )
+        for member in group.members.values()
+    )
+    protocol_name = (group.protocol_name or "") if is_stable else ""
+    return DescribedGroup(ErrorCode.NONE, group_id, group.state, group.protocol_type or "", protocol_name, members)

@@ -1,0 +1,110 @@
+"""Heartbeat and LeaveGroup: staying and going.
+
+A heartbeat is the request that there are most of: it looks up, compares, moves one deadline, and answers a bare error
+code.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.member import UNKNOWN_MEMBER_ID
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkastore.coordinator.group.group import Group
+    from kafkastore.coordinator.group.group_store import GroupStore
+    from kafkastore.coordinator.group.rebalance import Rebalancer
+
+logger = logging.getLogger("kafkastore.coordinator.group")
+
+
+class LeavingMember(NamedTuple):
+    """Named by member id, or by group.instance.id alone (an administrator's removal, KIP-345)."""
+
+    member_id: str
+    group_instance_id: str | None = None
+    reason: str | None = None
+
+
+class LeaveResult(NamedTuple):
+    error_code: int
+    member_errors: tuple[int, ...] = ()  # one for each member that was named, in order
+
+
+class Membership:
+    __slots__ = ("rebalancer", "store")
+
+    def __init__(self, store: GroupStore, rebalancer: Rebalancer) -> None:
+        self.store = store
+        self.rebalancer = rebalancer
+
+    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
+        group = self.store.groups.get(group_id)
+        if group is None:
+            return self._heartbeat_without_group(group_id)
+        member = group.members.get(member_id)
+        if member is None or group_instance_id is not None:
+            error_code = group.validate_member(member_id, group_instance_id)
+            if error_code:
+                return error_code
+        if generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        assert member is not None
+        member.session_timer.start(member.session_timeout_ms)
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state == states.PREPARING_REBALANCE else ErrorCode.NONE
+
+    def _heartbeat_without_group(self, group_id: str) -> int:
+        if not self.store.is_running:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if not group_id:
+            return ErrorCode.INVALID_GROUP_ID
+        error_code = self.store.check(group_id)
+        if error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return ErrorCode.NONE  # its sessions begin anew when it is loaded
+        return error_code or ErrorCode.UNKNOWN_MEMBER_ID
+
+    def leave(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
+        if not self.store.is_running:
+            return LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        if not group_id:
+            return LeaveResult(ErrorCode.INVALID_GROUP_ID)
+        error_code = self.store.check(group_id)
+        if error_code:
+            return LeaveResult(error_code)
+        group = self.store.groups.get(group_id)
+        if group is None:
+            return LeaveResult(ErrorCode.NONE, (ErrorCode.UNKNOWN_MEMBER_ID,) * len(members))
+        errors = tuple(self._leave_one(group, leaving) for leaving in members)
+        if ErrorCode.NONE in errors:
+            if group.state in (states.STABLE, states.COMPLETING_REBALANCE):
+                self.rebalancer.rebalance_or_complete(group, "explicit LeaveGroup request")
+            else:
+                self.rebalancer.maybe_complete(group)
+        return LeaveResult(ErrorCode.NONE, errors)
+
+    def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
+        member_id: str | None = leaving.member_id
+        if member_id == UNKNOWN_MEMBER_ID:
+            member_id = group.static_members.get(leaving.group_instance_id or "")
+            if leaving.group_instance_id is None or member_id is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+        elif group.remove_pending(leaving.member_id):
+            return ErrorCode.NONE
+        else:
+            error_code = group.validate_member(leaving.member_id, leaving.group_instance_id)
+            if error_code:
+                return error_code
+        assert member_id is not None
+        logger.info(
+            "Member %s has left group %s; client reason: %s",
+            member_id,
+            group.group_id,
+            leaving.reason or "not provided",
+        )
+        self.rebalancer.remove_member(group, group.members[member_id])
+        return ErrorCode.NONE

@@ -1,0 +1,300 @@
+"""Committed offsets: commit, fetch, delete (spec R4.8).
+
+Invariants: the cache changes only after the append, in the order of the log: every change carries the offset of its
+record in ``__consumer_offsets``, and an older record never replaces a newer one. So what a fetch tells survives a
+restart. ``pending_offsets`` counts commits that are being appended; a deletion writes tombstones for them too, so that
+a commit that is under way cannot come back to life at the next load.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.offsets_log import response_error
+from kafkastore.coordinator.group.records import NO_LEADER_EPOCH, NO_TIMESTAMP, OffsetValue, offset_key, offset_value
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkastore.coordinator.group.config import GroupConfig
+    from kafkastore.coordinator.group.group import Group
+    from kafkastore.coordinator.group.group_store import GroupStore
+    from kafkastore.coordinator.group.records import Record
+
+logger = logging.getLogger("kafkastore.coordinator.group")
+
+NO_OFFSET: Final = -1
+DEFAULT_RETENTION: Final = -1
+
+
+class CommittedOffset(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int  # NO_TIMESTAMP: the broker's retention applies
+    topic_id: bytes | None
+    record_offset: int  # where it is written
+
+
+class CommitPartition(NamedTuple):
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str | None
+
+
+class CommitTopic(NamedTuple):
+    name: str
+    topic_id: bytes | None
+    partitions: tuple[CommitPartition, ...]
+
+
+class CommitRequest(NamedTuple):
+    group_id: str
+    member_id: str
+    group_instance_id: str | None
+    generation_id: int
+    api_version: int
+    topics: tuple[CommitTopic, ...]
+    retention_time_ms: int = DEFAULT_RETENTION
+
+
+PartitionErrors = list[tuple[str, list[tuple[int, int]]]]  # [(topic, [(partition, error code)])] in the order asked
+CommitRespond = Callable[[PartitionErrors], None]
+
+
+class FetchedPartition(NamedTuple):
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    error_code: int
+
+
+class FetchResult(NamedTuple):
+    error_code: int
+    topics: list[tuple[str, list[FetchedPartition]]]
+
+
+NOTHING_COMMITTED: Final = (NO_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.NONE)
+
+
+class Offsets:
+    __slots__ = ("config", "store")
+
+    def __init__(self, config: GroupConfig, store: GroupStore) -> None:
+        self.config = config
+        self.store = store
+
+    # ---- commit
+
+    def commit(self, request: CommitRequest, respond: CommitRespond) -> None:
+        """Answers when the offsets are durable (acks -1); one error of the group or the append holds for every
+        partition."""
+        error_code = self.store.check(request.group_id)
+        group = self.store.groups.get(request.group_id)
+        if not error_code:
+            error_code = self._validate_commit(group, request)
+        if error_code:
+            respond(_all_partitions(request.topics, error_code))
+            return
+        if group is None:
+            logger.info("Creating the simple group %s by its first offset commit", request.group_id)
+            group = self.store.create(request.group_id)
+        elif group.state in (states.STABLE, states.PREPARING_REBALANCE):
+            member = group.members[request.member_id]
+            member.session_timer.start(member.session_timeout_ms)
+        self._append_commit(group, request, respond)
+
+    def _validate_commit(self, group: Group | None, request: CommitRequest) -> int:
+        """As Kafka: an empty group takes anybody's commits without a generation, a living one its members' alone."""
+        if group is None:
+            if request.generation_id < 0:
+                return ErrorCode.NONE
+            return ErrorCode.GROUP_ID_NOT_FOUND if request.api_version >= 9 else ErrorCode.ILLEGAL_GENERATION
+        if request.generation_id < 0 and group.state == states.EMPTY:
+            return ErrorCode.NONE
+        if request.generation_id >= 0 or request.member_id or request.group_instance_id is not None:
+            error_code = group.validate_member(request.member_id, request.group_instance_id)
+            if error_code:
+                return error_code
+            if request.generation_id != group.generation_id:
+                return ErrorCode.ILLEGAL_GENERATION
+        elif group.state != states.EMPTY:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state == states.COMPLETING_REBALANCE else ErrorCode.NONE
+
+    def _append_commit(self, group: Group, request: CommitRequest, respond: CommitRespond) -> None:
+        now_ms = self.store.clock.now_ms()
+        expires_ms = NO_TIMESTAMP
+        if request.retention_time_ms != DEFAULT_RETENTION:
+            expires_ms = now_ms + request.retention_time_ms
+        records: list[Record] = []
+        committed: list[tuple[str, int, OffsetValue]] = []
+        errors: PartitionErrors = []
+        for topic in request.topics:
+            topic_errors: list[tuple[int, int]] = []
+            for wanted in topic.partitions:
+                metadata = wanted.metadata or ""
+                if self._is_too_large(metadata):
+                    topic_errors.append((wanted.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                    continue
+                topic_errors.append((wanted.partition, ErrorCode.NONE))
+                value = OffsetValue(wanted.offset, wanted.leader_epoch, metadata, now_ms, expires_ms, topic.topic_id)
+                committed.append((topic.name, wanted.partition, value))
+                records.append((offset_key(group.group_id, topic.name, wanted.partition), offset_value(value)))
+            errors.append((topic.name, topic_errors))
+        if not records:
+            self._forget_if_disposable(group)
+            respond(errors)
+            return
+        _count_pending(group, committed, 1)
+
+        def done(append_error: int, base_offset: int) -> None:
+            _count_pending(group, committed, -1)
+            if append_error:
+                self._forget_if_disposable(group)
+                respond(_all_partitions(request.topics, response_error(append_error)))
+                return
+            for index, (topic_name, partition, value) in enumerate(committed):
+                put_offset(group, topic_name, partition, value, base_offset + index)
+            respond(errors)
+
+        self.store.log.append(group.partition, records, done)
+
+    def _is_too_large(self, metadata: str) -> bool:
+        """Kafka counts UTF-16 code units, whatever the config's name says."""
+        limit = self.config.offset_metadata_max_bytes
+        return len(metadata) * 2 > limit and len(metadata.encode("utf-16-le", "surrogatepass")) > 2 * limit
+
+    def _forget_if_disposable(self, group: Group) -> None:
+        if group.protocol_type is None and group.is_disposable and self.store.is_current(group):
+            self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    # ---- fetch
+
+    def fetch(self, group_id: str, topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None) -> FetchResult:
+        """What is committed; of every topic when ``topics`` is None. A group that does not exist has nothing
+        committed."""
+        error_code = self.store.check(group_id)
+        if error_code:
+            return FetchResult(error_code, [])
+        group = self.store.groups.get(group_id)
+        committed = group.offsets if group is not None else {}
+        if topics is None:
+            everything = [
+                (topic, [FetchedPartition(partition, *_told(offset)) for partition, offset in partitions.items()])
+                for topic, partitions in committed.items()
+            ]
+            return FetchResult(ErrorCode.NONE, everything)
+        found = []
+        for name, topic_id, wanted in topics:
+            partitions = committed.get(name, {})
+            rows = []
+            for partition in wanted:
+                offset = partitions.get(partition)
+                # an offset of an earlier topic of the same name is not this topic's
+                is_other = (
+                    offset is not None and None not in (topic_id, offset.topic_id) and topic_id != offset.topic_id
+                )
+                told = NOTHING_COMMITTED if offset is None or is_other else _told(offset)
+                rows.append(FetchedPartition(partition, *told))
+            found.append((name, rows))
+        return FetchResult(ErrorCode.NONE, found)
+
+    # ---- delete
+
+    def delete(
+        self,
+        group_id: str,
+        topics: Sequence[tuple[str, Sequence[int]]],
+        respond: Callable[[int, PartitionErrors], None],
+    ) -> None:
+        """OffsetDelete (KIP-496): only of topics that no member subscribes to."""
+        error_code = ErrorCode.NONE if group_id else ErrorCode.INVALID_GROUP_ID
+        error_code = error_code or self.store.check(group_id)
+        group = self.store.groups.get(group_id)
+        if not error_code and group is None:
+            error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        if not error_code and group is not None and group.state != states.EMPTY and not group.uses_consumer_protocol:
+            error_code = ErrorCode.NON_EMPTY_GROUP
+        if error_code or group is None:
+            respond(error_code, [])
+            return
+        doomed: list[tuple[str, int]] = []
+        errors: PartitionErrors = []
+        for topic, partitions in topics:
+            is_subscribed = group.is_subscribed_to(topic)
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
+            errors.append((topic, [(partition, code) for partition in partitions]))
+            if not is_subscribed:
+                doomed += [(topic, partition) for partition in partitions if has_offset(group, topic, partition)]
+        if not doomed:
+            respond(ErrorCode.NONE, errors)
+            return
+
+        def done(append_error: int, base_offset: int) -> None:
+            if append_error:
+                respond(response_error(append_error), [])
+                return
+            for index, (topic, partition) in enumerate(doomed):
+                remove_offset(group, topic, partition, base_offset + index)
+            respond(ErrorCode.NONE, errors)
+
+        self.store.log.append(group.partition, [offset_tombstone(group, *each) for each in doomed], done)
+
+
+# ---- the cache of one group
+
+
+def has_offset(group: Group, topic: str, partition: int) -> bool:
+    """Committed, or being committed."""
+    return partition in group.offsets.get(topic, ()) or (topic, partition) in group.pending_offsets
+
+
+def known_offsets(group: Group) -> list[tuple[str, int]]:
+    """Every (topic, partition) with an offset committed or being committed."""
+    known = [(topic, partition) for topic, partitions in group.offsets.items() for partition in partitions]
+    return known + [key for key in group.pending_offsets if key[1] not in group.offsets.get(key[0], ())]
+
+
+def offset_tombstone(group: Group, topic: str, partition: int) -> Record:
+    return offset_key(group.group_id, topic, partition), None
+
+
+def put_offset(group: Group, topic: str, partition: int, value: OffsetValue, record_offset: int) -> None:
+    partitions = group.offsets.setdefault(topic, {})
+    before = partitions.get(partition)
+    if before is None or before.record_offset < record_offset:
+        partitions[partition] = CommittedOffset(*value, record_offset)
+
+
+def remove_offset(group: Group, topic: str, partition: int, record_offset: int) -> None:
+    """Removes what was written before the tombstone at ``record_offset``."""
+    partitions = group.offsets.get(topic)
+    before = partitions.get(partition) if partitions else None
+    if partitions is None or before is None or before.record_offset > record_offset:
+        return
+    del partitions[partition]
+    if not partitions:
+        del group.offsets[topic]
+
+
+def _count_pending(group: Group, committed: list[tuple[str, int, OffsetValue]], step: int) -> None:
+    for topic, partition, _ in committed:
+        count = group.pending_offsets.get((topic, partition), 0) + step
+        if count:
+            group.pending_offsets[topic, partition] = count
+        else:
+            del group.pending_offsets[topic, partition]
+
+
+def _told(offset: CommittedOffset) -> tuple[int, int, str, int]:
+    return offset.offset, offset.leader_epoch, offset.metadata, ErrorCode.NONE
+
+
+def _all_partitions(topics: Iterable[CommitTopic], error_code: int) -> PartitionErrors:
+    return [(topic.name, [(wanted.partition, error_code) for wanted in topic.partitions]) for topic in topics]

@@ -1,0 +1,282 @@
+"""The records of ``__consumer_offsets``, byte for byte as Apache Kafka's.
+
+::
+
+    key     := 0:int16 | 1:int16  group:string topic:string partition:int32          offset commit (written: 1)
+             | 2:int16            group:string                                       group metadata
+             | other                                                                 other group types: skipped
+    offset  := 0  offset:int64 metadata:string commit_timestamp:int64
+             | 1  offset:int64 metadata:string commit_timestamp:int64 expire_timestamp:int64
+             | 2  offset:int64 metadata:string commit_timestamp:int64
+             | 3  offset:int64 leader_epoch:int32 metadata:string commit_timestamp:int64
+             | 4  offset:int64 leader_epoch:int32 metadata:compact commit_timestamp:int64 tags(0: topic_id uuid)
+    group   := 0-3 protocol_type:string generation:int32 protocol:nullable leader:nullable
+                   (2+ current_state_timestamp:int64) members:array(member)
+             | 4   the same with compact strings, bytes and arrays, and tags
+    member  := member_id:string (3+ group_instance_id:nullable) client_id:string client_host:string
+                   (1+ rebalance_timeout:int32) session_timeout:int32 subscription:bytes assignment:bytes
+
+Apache Kafka 4.3 writes offset value 4 with the topic's id (1 when the client asked for a retention time) and group
+value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes raise
+``MalformedRecordError``.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+Record = tuple[bytes, bytes | None]
+
+OFFSET_KEY_VERSIONS: Final = (0, 1)
+GROUP_KEY_VERSION: Final = 2
+NO_TIMESTAMP: Final = -1
+NO_LEADER_EPOCH: Final = -1
+TOPIC_ID_TAG: Final = 0
+
+
+class MalformedRecordError(ValueError):
+    """A key or value that does not follow its own version's grammar."""
+
+
+class OffsetKey(NamedTuple):
+    group_id: str
+    topic: str
+    partition: int
+
+
+class GroupKey(NamedTuple):
+    group_id: str
+
+
+class OtherKey(NamedTuple):
+    """A record of a kind we do not keep (consumer, share and streams groups)."""
+
+    version: int
+
+
+class OffsetValue(NamedTuple):
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int
+    topic_id: bytes | None
+
+
+class MemberValue(NamedTuple):
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    subscription: bytes
+    assignment: bytes
+
+
+class GroupValue(NamedTuple):
+    protocol_type: str
+    generation_id: int
+    protocol_name: str | None
+    leader_id: str | None
+    state_timestamp_ms: int
+    members: tuple[MemberValue, ...]
+
+
+# ---- writing
+
+
+def offset_key(group_id: str, topic: str, partition: int) -> bytes:
+    return b"\0\1" + _string(group_id) + _string(topic) + struct.pack(">i", partition)
+
+
+def group_key(group_id: str) -> bytes:
+    return b"\0\2" + _string(group_id)
+
+
+def offset_value(value: OffsetValue) -> bytes:
+    if value.expire_timestamp_ms != NO_TIMESTAMP:
+        times = struct.pack(">qq", value.commit_timestamp_ms, value.expire_timestamp_ms)
+        return struct.pack(">hq", 1, value.offset) + _string(value.metadata) + times
+    head = struct.pack(">hqi", 4, value.offset, value.leader_epoch)
+    tags = b"\0" if value.topic_id is None else b"\1\0\x10" + value.topic_id
+    return head + _compact(value.metadata.encode()) + struct.pack(">q", value.commit_timestamp_ms) + tags
+
+
+def group_value(value: GroupValue) -> bytes:
+    parts = [
+        b"\0\3",
+        _string(value.protocol_type),
+        struct.pack(">i", value.generation_id),
+        _nullable(value.protocol_name),
+        _nullable(value.leader_id),
+        struct.pack(">qi", value.state_timestamp_ms, len(value.members)),
+    ]
+    for member in value.members:
+        parts += (
+            _string(member.member_id),
+            _nullable(member.group_instance_id),
+            _string(member.client_id),
+            _string(member.client_host),
+            struct.pack(">ii", member.rebalance_timeout_ms, member.session_timeout_ms),
+            _bytes(member.subscription),
+            _bytes(member.assignment),
+        )
+    return b"".join(parts)
+
+
+def _string(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack(">h", len(data)) + data
+
+
+def _nullable(text: str | None) -> bytes:
+    return b"\xff\xff" if text is None else _string(text)
+
+
+def _bytes(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
+
+
+def _compact(data: bytes) -> bytes:
+    size = len(data) + 1
+    head = bytearray()
+    while size > 0x7F:
+        head.append(size & 0x7F | 0x80)
+        size >>= 7
+    head.append(size)
+    return bytes(head) + data
+
+
+# ---- reading
+
+
+def read_key(data: bytes) -> OffsetKey | GroupKey | OtherKey:
+    reader = _Reader(data)
+    version = reader.integer(">h")
+    if version in OFFSET_KEY_VERSIONS:
+        return OffsetKey(reader.string(), reader.string(), reader.integer(">i"))
+    if version == GROUP_KEY_VERSION:
+        return GroupKey(reader.string())
+    return OtherKey(version)
+
+
+def read_offset_value(data: bytes) -> OffsetValue:
+    reader = _Reader(data)
+    version = reader.integer(">h")
+    if not 0 <= version <= 4:
+        raise MalformedRecordError(f"unknown version {version} of an offset commit value")
+    reader.is_flexible = version >= 4
+    offset = reader.integer(">q")
+    leader_epoch = reader.integer(">i") if version >= 3 else NO_LEADER_EPOCH
+    metadata = reader.string()
+    commit_timestamp_ms = reader.integer(">q")
+    expire_timestamp_ms = reader.integer(">q") if version == 1 else NO_TIMESTAMP
+    topic_id = reader.tags().get(TOPIC_ID_TAG) if version >= 4 else None
+    if topic_id is not None and (len(topic_id) != 16 or not any(topic_id)):
+        topic_id = None
+    return OffsetValue(offset, leader_epoch, metadata, commit_timestamp_ms, expire_timestamp_ms, topic_id)
+
+
+def read_group_value(data: bytes) -> GroupValue:
+    reader = _Reader(data)
+    version = reader.integer(">h")
+    if not 0 <= version <= 4:
+        raise MalformedRecordError(f"unknown version {version} of a group metadata value")
+    reader.is_flexible = version >= 4
+    protocol_type = reader.string()
+    generation_id = reader.integer(">i")
+    protocol_name = reader.nullable()
+    leader_id = reader.nullable()
+    state_timestamp_ms = reader.integer(">q") if version >= 2 else NO_TIMESTAMP
+    members = tuple(_read_member(reader, version) for _ in range(reader.count()))
+    return GroupValue(protocol_type, generation_id, protocol_name, leader_id, state_timestamp_ms, members)
+
+
+def _read_member(reader: _Reader, version: int) -> MemberValue:
+    member_id = reader.string()
+    group_instance_id = reader.nullable() if version >= 3 else None
+    client_id = reader.string()
+    client_host = reader.string()
+    rebalance_timeout_ms = reader.integer(">i") if version >= 1 else -1
+    session_timeout_ms = reader.integer(">i")
+    subscription = reader.blob()
+    assignment = reader.blob()
+    if version >= 4:
+        reader.tags()
+    return MemberValue(
+        member_id,
+        group_instance_id,
+        client_id,
+        client_host,
+        session_timeout_ms if rebalance_timeout_ms < 0 else rebalance_timeout_ms,
+        session_timeout_ms,
+        subscription,
+        assignment,
+    )
+
+
+class _Reader:
+    __slots__ = ("data", "is_flexible", "position")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.position = 0
+        self.is_flexible = False
+
+    def take(self, size: int) -> bytes:
+        end = self.position + size
+        if size < 0 or end > len(self.data):
+            raise MalformedRecordError(f"{size} bytes wanted at {self.position} of {len(self.data)}")
+        taken = self.data[self.position : end]
+        self.position = end
+        return taken
+
+    def integer(self, form: str) -> int:
+        value: int = struct.unpack(form, self.take(struct.calcsize(form)))[0]
+        return value
+
+    def varint(self) -> int:
+        result = shift = 0
+        while shift < 35:
+            byte = self.take(1)[0]
+            result |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return result
+            shift += 7
+        raise MalformedRecordError("a variable length integer of more than five bytes")
+
+    def size(self, form: str) -> int:
+        return self.varint() - 1 if self.is_flexible else self.integer(form)
+
+    def nullable(self) -> str | None:
+        size = self.size(">h")
+        if size < 0:
+            return None
+        try:
+            return self.take(size).decode()
+        except UnicodeDecodeError as error:
+            raise MalformedRecordError("text that is not UTF-8") from error
+
+    def string(self) -> str:
+        text = self.nullable()
+        if text is None:
+            raise MalformedRecordError("null where a text must be")
+        return text
+
+    def blob(self) -> bytes:
+        return self.take(max(self.size(">i"), 0))
+
+    def count(self) -> int:
+        count = max(self.size(">i"), 0)
+        if count > len(self.data) - self.position:
+            raise MalformedRecordError(f"{count} items declared in {len(self.data) - self.position} bytes")
+        return count
+
+    def tags(self) -> dict[int, bytes]:
+        tags = {}
+        for _ in range(self.varint()):
+            tag = self.varint()
+            tags[tag] = self.take(self.varint())
+        return tags

@@ -1,0 +1,75 @@
+"""``__consumer_offsets`` on the broker's own log: the replica manager appends (spec R3.1), the engine reads.
+
+Durable after ``done(0, …)``: as ``acks=-1`` says, on every in-sync replica. Reads while loading run in the thread pool.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from kafkastore._core import EngineError, build_batch
+from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
+from kafkastore.errors import KafkastoreError
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Sequence
+
+    from kafkastore.coordinator.group.config import GroupConfig
+    from kafkastore.coordinator.group.offsets_log import AppendDone, LoadedRecord
+    from kafkastore.coordinator.group.records import Record
+    from kafkastore.server.context import BrokerServices
+
+logger = logging.getLogger("kafkastore.coordinator.group")
+
+LOAD_BYTES: Final = 1 << 20  # per read while loading: one turn of a pool thread, some 5,000 records
+_CODECS: Final = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}  # offsets.topic.compression.codec
+
+
+class ReplicatedOffsetsLog:
+    """``__consumer_offsets`` on this broker's own log: the replica manager appends, the engine reads."""
+
+    __slots__ = ("broker", "compression", "config", "tasks")
+
+    def __init__(self, broker: BrokerServices, config: GroupConfig) -> None:
+        self.broker = broker
+        self.config = config
+        self.compression = _CODECS.get(config.offsets_topic_compression_codec, "none")
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def partition_count(self) -> int:
+        topic = self.broker.image.topic(OFFSETS_TOPIC)
+        return self.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+
+    def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
+        # tasks begin in the order they are made, so that appends reach the engine in the order of the calls
+        task = self.broker.loop.create_task(self._append(partition, records, done))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
+        batch = build_batch(records, self.broker.now_ms(), self.compression)
+        key = (OFFSETS_TOPIC, partition)
+        results = await self.broker.replica_manager.append_records(
+            {key: batch}, -1, self.config.offsets_commit_timeout_ms
+        )
+        result = results[key]
+        if result.error_code:
+            logger.warning("Append to %s-%d failed: error %d, %s", *key, result.error_code, result.message)
+        done(result.error_code, result.base_offset)
+
+    async def load(self, partition: int) -> AsyncIterator[Sequence[LoadedRecord]]:
+        engine = self.broker.engine
+        try:
+            position, _, _, end = engine.partition_offsets(OFFSETS_TOPIC, partition)
+            while position < end:
+                rows, next_position = await self.broker.run_blocking(
+                    engine.read_records, OFFSETS_TOPIC, partition, position, LOAD_BYTES
+                )
+                yield [(offset, key, value, is_control) for offset, _, key, value, is_control in rows]
+                if next_position <= position:
+                    break
+                position = next_position
+        except EngineError as error:
+            raise KafkastoreError(str(error), error.code) from error

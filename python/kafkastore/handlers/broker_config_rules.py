@@ -1,0 +1,69 @@
+"""Which broker configurations may be changed while the broker runs, and to what (KIP-226).
+
+The checks in Kafka's order: (A) keys that are read-only; (B) keys of TLS, which belong to one listener; (C) values of
+the wrong type or out of range; (D) keys that only a single broker may have, asked for all; (E) thread counts, which may
+at most double or halve. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.config.definitions import broker_keys
+from kafkastore.errors import ConfigError, InvalidRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore.config.broker import BrokerConfig
+
+THREAD_COUNTS: Final = (
+    "num.io.threads",
+    "num.network.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+)
+
+
+def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *, is_default: bool) -> None:
+    """Raises InvalidRequestError unless ``overrides`` may become this broker's, or with ``is_default`` every
+    broker's."""
+    keys = broker_keys()
+    unknown = [name for name in overrides if name not in keys]
+    if unknown:
+        raise InvalidRequestError(f"Unknown broker config name: {unknown[0]}")
+    _refuse(  # A
+        [name for name in overrides if keys[name].update_mode == "read-only"], "Cannot update these configs dynamically"
+    )
+    _refuse(  # B
+        [name for name in overrides if name.startswith("ssl.") and keys[name].update_mode == "per-broker"],
+        "These security configs can be dynamically updated only per-listener using the listener prefix",
+    )
+    for name, value in overrides.items():  # C
+        try:
+            keys[name].parse(value)
+        except ConfigError as error:
+            raise InvalidRequestError(error.client_message) from None
+    if is_default:  # D
+        _refuse(
+            [name for name in overrides if keys[name].update_mode == "per-broker"],
+            "Cannot update these configs at default cluster level, broker id must be specified",
+        )
+    for name in THREAD_COUNTS:  # E
+        is_hidden = is_default and name in config.dynamic_broker
+        if name in overrides and not is_hidden:
+            _check_thread_count(name, config.get(name), int(overrides[name]))
+
+
+def _refuse(names: list[str], reason: str) -> None:
+    if names:
+        raise InvalidRequestError(f"{reason}: [{', '.join(names)}]")
+
+
+def _check_thread_count(name: str, current: int, wanted: int) -> None:
+    failure = f"Dynamic thread count update validation failed for {name}={wanted}"
+    if wanted < current // 2:
+        raise InvalidRequestError(f"{failure}, value should be at least half the current value {current}")
+    if wanted > current * 2:
+        raise InvalidRequestError(f"{failure}, value should not be greater than double the current value {current}")

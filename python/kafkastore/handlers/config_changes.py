@@ -1,0 +1,183 @@
+"""What AlterConfigs (33) and IncrementalAlterConfigs (44) share: from a request's resources to whole new sets of
+overrides.
+
+A request names resources; each is checked as it stands (A), then turned into the resource's new overrides (B), then
+given to its owner, ``server/topics.py`` or ``server/dynamic_configs.py``, which writes the store and makes the change
+known (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of the
+checks and the messages are Kafka's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.topic import validate_topic_configs
+from kafkastore.errors import (
+    ConfigError,
+    ErrorCode,
+    InvalidRequestError,
+    KafkastoreError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.handlers.broker_config_rules import check_broker_overrides
+from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
+from kafkastore.server.dynamic_configs import DEFAULT_BROKER
+from kafkastore.server.topics import validate_topic_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkastore.config.definitions import ConfigKey
+    from kafkastore.server.context import BrokerServices, RequestContext
+
+logger = logging.getLogger("kafkastore.handlers.config_changes")
+
+# org.apache.kafka.clients.admin.AlterConfigOp.OpType
+SET, DELETE, APPEND, SUBTRACT = range(4)
+OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
+
+
+_locks: WeakKeyDictionary[BrokerServices, asyncio.Lock] = WeakKeyDictionary()
+
+
+def _lock(broker: BrokerServices) -> asyncio.Lock:
+    """One change of configurations at a time: the new overrides are made from the current ones."""
+    return _locks.setdefault(broker, asyncio.Lock())
+
+
+class Change(NamedTuple):
+    """One key's change. ``value`` is not null unless ``operation`` is DELETE."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+async def alter(context: RequestContext, request: Any, *, is_incremental: bool) -> Any:
+    """The response to a request of either API; ``is_incremental`` says whether what is not named stays."""
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
+    responses = []
+    for resource in request.resources:
+        name = resource.resource_type, resource.resource_name
+        code, message = ErrorCode.NONE, None
+        try:
+            if counts[name] > 1:
+                raise InvalidRequestError("Each resource must appear at most once.")
+            async with _lock(context.broker):
+                await _alter_resource(context, resource, request.validate_only, is_incremental)
+        except KafkastoreError as error:
+            code, message = error.code, error.client_message
+            logger.info("Configurations of %s %s were not changed: %s", *name, message)
+        responses.append(
+            context.entity(
+                "AlterConfigsResourceResponse",
+                error_code=code,
+                error_message=message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+        )
+    return context.response(responses=responses)
+
+
+async def _alter_resource(context: RequestContext, resource: Any, validate_only: bool, is_incremental: bool) -> None:
+    changes = [Change(one.name, one.config_operation if is_incremental else SET, one.value) for one in resource.configs]
+    _check_changes(changes)
+    kind, name = resource.resource_type, resource.resource_name
+    if kind == TOPIC:
+        await _alter_topic(context, name, changes, validate_only, is_incremental)
+    elif kind == BROKER:
+        await _alter_broker(context, name, changes, validate_only, is_incremental)
+    elif kind == GROUP and not name:
+        raise InvalidRequestError("Default group resources are not allowed.")
+    elif kind in (GROUP, CLIENT_METRICS) or (kind == BROKER_LOGGER and is_incremental):
+        raise InvalidRequestError(f"Configurations of resource type {kind} cannot be changed on this broker.")
+    else:
+        raise InvalidRequestError(f"Unknown resource type {kind}")
+
+
+def _check_changes(changes: Sequence[Change]) -> None:
+    """(A)"""
+    if len({change.name for change in changes}) != len(changes):
+        raise InvalidRequestError("Error due to duplicate config keys")
+    nulls = [change.name for change in changes if change.value is None and change.operation != DELETE]
+    if nulls:
+        raise InvalidRequestError(f"Null value not supported for : {', '.join(nulls)}")
+
+
+async def _alter_topic(
+    context: RequestContext, name: str, changes: Sequence[Change], validate_only: bool, is_incremental: bool
+) -> None:
+    found = context.broker.image.topic(name)
+    current = found.configs if found is not None and is_incremental else {}
+    not_a_list = "Can't {operation} to key {name} because its type is not LIST."
+    overrides = _changed(current, changes, topic_keys(), not_a_list)
+    if not name:
+        raise InvalidRequestError("Default topic resources are not allowed.")
+    validate_topic_name(name)
+    validate_topic_configs(overrides)
+    if found is None:
+        raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
+    if not validate_only:
+        await context.broker.topics.set_config_overrides(name, overrides)
+
+
+async def _alter_broker(
+    context: RequestContext, name: str, changes: Sequence[Change], validate_only: bool, is_incremental: bool
+) -> None:
+    """An empty name is the cluster-wide default of all brokers."""
+    if name and broker_id(name, "Node") != context.broker.node_id:
+        raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id}, but received {name}")
+    config = context.broker.config
+    owner = name or DEFAULT_BROKER
+    current = context.broker.dynamic_configs.overrides(owner)
+    overrides = _changed(
+        current if is_incremental else {},
+        changes,
+        broker_keys(),
+        "Config value {operation} is not allowed for config key: {name}",
+        is_broker=True,
+    )
+    check_broker_overrides(config, overrides, is_default=not name)
+    if not validate_only:
+        await context.broker.dynamic_configs.set_overrides(owner, overrides)
+
+
+def _changed(
+    current: Mapping[str, str],
+    changes: Sequence[Change],
+    keys: Mapping[str, ConfigKey],
+    not_a_list: str,
+    *,
+    is_broker: bool = False,
+) -> dict[str, str]:
+    """(B) The overrides after the changes; ``current`` is left as it is. A list that was never set starts from Kafka's
+    default."""
+    overrides = dict(current)
+    for name, operation, value in changes:
+        if not SET <= operation <= SUBTRACT:
+            raise InvalidRequestError(f"Unknown operations type {operation}")
+        if operation == DELETE:
+            overrides.pop(name, None)
+            continue
+        assert value is not None  # checked in (A)
+        if operation == SET:
+            overrides[name] = value
+            continue
+        key = keys.get(name)
+        if key is None or key.type != "list":
+            word = OPERATION_NAMES[operation]
+            raise ConfigError(not_a_list.format(operation=word.lower() if is_broker else word, name=name))
+        items = [item for item in (overrides.get(name, key.default) or "").split(",") if item]
+        named = value.split(",")
+        if operation == APPEND:
+            items += [item for item in dict.fromkeys(named) if item not in items]
+        else:
+            items = [item for item in items if item not in named]
+        overrides[name] = ",".join(items)
+    return overrides

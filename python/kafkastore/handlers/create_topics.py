@@ -1,0 +1,131 @@
+"""CreateTopics (19): creates topics, or with ``validate_only`` says what would become of it.
+
+Translates between the wire and ``server/topics.py``, which owns the rules. What concerns the request as a whole is
+checked here: a name that stands in it more than once fails once, whatever is asked for it. One topic's error never
+fails the others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.config import TopicConfig, topic_keys
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidReplicaAssignmentError,
+    InvalidRequestError,
+    KafkastoreError,
+    RequestTimedOutError,
+)
+from kafkastore.server.context import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore.metadata.image import TopicImage
+    from kafkastore.server.context import RequestContext
+
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+"""Kafka's own log of metadata, a name that no topic may have."""
+
+FIRST_VERSION_WITH_CONFIGS: Final = 5
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    if milliseconds(request.timeout) <= 0:
+        raise RequestTimedOutError
+    counts: dict[str, int] = {}
+    for topic in request.topics:
+        counts[topic.name] = counts.get(topic.name, 0) + 1
+    describe = _ConfigDescriber(context)
+    results = []
+    for topic in request.topics:
+        count = counts.pop(topic.name, 0)
+        if count == 0:
+            continue  # the first of its name has failed for all of them
+        try:
+            if count > 1:
+                raise InvalidRequestError("Duplicate topic name.")
+            created = await _create(context, topic, request.validate_only)
+        except KafkastoreError as error:
+            results.append(_failed(context, topic.name, error))
+        else:
+            results.append(_created(context, created, describe))
+    return context.response(topics=results)
+
+
+async def _create(context: RequestContext, topic: Any, validate_only: bool) -> TopicImage:
+    if topic.name == CLUSTER_METADATA_TOPIC:
+        raise InvalidRequestError(f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.")
+    return await context.broker.topics.create(
+        topic.name,
+        partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments=_assignments(topic),
+        configs={config.name: config.value for config in topic.configs},
+        validate_only=validate_only,
+    )
+
+
+def _assignments(topic: Any) -> Mapping[int, tuple[int, ...]] | None:
+    """The replicas by partition; what a mapping cannot say, a partition given twice, is refused. Kafka looks at the
+    counts before, so where these are given too it is left to the owner to refuse them."""
+    if not topic.assignments:
+        return None
+    found: dict[int, tuple[int, ...]] = {}
+    for assignment in topic.assignments:
+        is_first = found.setdefault(assignment.partition_index, assignment.broker_ids) is assignment.broker_ids
+        if not is_first and topic.num_partitions == topic.replication_factor == -1:
+            raise InvalidReplicaAssignmentError(
+                f"Found multiple manual partition assignments for partition {assignment.partition_index}"
+            )
+    return found
+
+
+def _failed(context: RequestContext, name: str, error: KafkastoreError) -> Any:
+    return context.entity(
+        "CreatableTopicResult",
+        name=name,
+        topic_id=None,
+        error_code=error.code,
+        error_message=error.client_message,
+        configs=(),
+    )
+
+
+def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber) -> Any:
+    return context.entity(
+        "CreatableTopicResult",
+        name=topic.name,
+        topic_id=topic.topic_id,
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        num_partitions=len(topic.partitions),
+        replication_factor=len(topic.partitions[0].replicas),
+        configs=describe(topic.configs) if context.api_version >= FIRST_VERSION_WITH_CONFIGS else (),
+    )
+
+
+class _ConfigDescriber:
+    """Makes the list of a created topic's effective configurations; what no topic of the request overrides is made
+    once."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._inherited: dict[str, Any] = {}
+
+    def __call__(self, overrides: Mapping[str, str]) -> list[Any]:
+        config = TopicConfig(self._context.broker.config, overrides)
+        if not self._inherited:
+            bare = TopicConfig(self._context.broker.config, {})
+            self._inherited = {
+                name: self._entry(bare, name) for name, key in topic_keys().items() if not key.is_internal
+            }
+        own = {name: self._entry(config, name) for name in overrides}
+        return [own.get(name, inherited) for name, inherited in self._inherited.items()]
+
+    def _entry(self, config: TopicConfig, name: str) -> Any:
+        _, value, source = config.layers(name)[0]
+        return self._context.entity(
+            "CreatableTopicConfigs", name=name, value=value, read_only=False, config_source=source, is_sensitive=False
+        )

@@ -1,0 +1,17 @@
+"""DeleteGroups: empty groups, with their offsets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    results = await context.broker.group_coordinator.delete_groups(request.groups_names)
+    rows = [
+        context.entity("DeletableGroupResult", group_id=group_id, error_code=error_code)
+        for group_id, error_code in results.items()
+    ]
+    return context.response(results=rows)

@@ -1,0 +1,121 @@
+"""DeleteTopics (20): deletes topics by name or, from version 6 on, by id.
+
+Translates between the wire and ``server/topics.py``. What concerns the request as a whole is checked here, in Kafka's
+order: (A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids
+that stand in the request more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same
+topic. One topic's error never fails the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    KafkastoreError,
+    RequestTimedOutError,
+    TopicDeletionDisabledError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.server.context import milliseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from uuid import UUID
+
+    from kafkastore.metadata.image import TopicImage
+    from kafkastore.server.context import RequestContext
+
+FIRST_VERSION_WITH_DELETION_DISABLED: Final = 3
+"""Older clients do not know TOPIC_DELETION_DISABLED."""
+
+Asked = tuple["str | None", "UUID | None"]
+"""A topic as the request names it."""
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    _check_enabled(context)
+    if milliseconds(request.timeout) <= 0:
+        raise RequestTimedOutError
+    results = []
+    found: list[TopicImage] = []
+    for (name, topic_id), count in _counted(_asked(request)):
+        try:
+            found.append(_find(context, name, topic_id, count))
+        except KafkastoreError as error:
+            results.append(_result(context, name, topic_id, error))
+    for topic, count in Counter(found).items():
+        results.append(await _delete(context, topic, is_given_twice=count > 1))
+    return context.response(responses=results)
+
+
+def _asked(request: Any) -> Iterator[Asked]:
+    if hasattr(request, "topic_names"):
+        for name in request.topic_names:
+            yield name, None
+    else:
+        for topic in request.topics:
+            yield topic.name, topic.topic_id
+
+
+def _check_enabled(context: RequestContext) -> None:
+    """(A) fails the request as a whole."""
+    if not context.broker.config.get("delete.topic.enable"):
+        if context.api_version < FIRST_VERSION_WITH_DELETION_DISABLED:
+            raise InvalidRequestError(TopicDeletionDisabledError.text)
+        raise TopicDeletionDisabledError
+
+
+def _counted(asked: Iterator[Asked]) -> Iterator[tuple[Asked, int]]:
+    """What is asked for with how often; entries that name nothing stand for themselves."""
+    for one, count in Counter(asked).items():
+        if one == (None, None):
+            yield from [(one, 1)] * count
+        else:
+            yield one, count
+
+
+def _find(context: RequestContext, name: str | None, topic_id: UUID | None, count: int) -> TopicImage:
+    """The topic that is meant. Raises what B to D find."""
+    if name is None and topic_id is None:
+        raise InvalidRequestError("Neither topic name nor id were specified.")  # B
+    if name is not None and topic_id is not None:
+        raise InvalidRequestError("You may not specify both topic name and topic id.")  # B
+    if count > 1:
+        raise InvalidRequestError(f"Duplicate topic {'id' if name is None else 'name'}.")  # C
+    image = context.broker.image
+    if topic_id is not None:
+        found = image.topic_by_id(topic_id.bytes)
+        if found is None:
+            raise UnknownTopicIdError  # D
+    else:
+        assert name is not None
+        found = image.topic(name)
+        if found is None:
+            raise UnknownTopicOrPartitionError  # D
+    return found
+
+
+async def _delete(context: RequestContext, topic: TopicImage, *, is_given_twice: bool) -> Any:
+    try:
+        if is_given_twice:
+            raise InvalidRequestError("The provided topic name maps to an ID that was already supplied.")  # E
+        await context.broker.topics.delete(topic.name)
+    except KafkastoreError as error:
+        return _result(context, topic.name, topic.topic_id, error)
+    return _result(context, topic.name, topic.topic_id, None)
+
+
+def _result(
+    context: RequestContext, name: str | None, topic_id: UUID | bytes | None, error: KafkastoreError | None
+) -> Any:
+    return context.entity(
+        "DeletableTopicResult",
+        name=name,
+        topic_id=topic_id,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else error.client_message,
+    )

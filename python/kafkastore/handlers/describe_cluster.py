@@ -1,0 +1,57 @@
+"""DescribeCluster (60): the cluster's id, its controller and its brokers as the asker's listener reaches them
+(KIP-700).
+
+Reads the metadata image; knows nothing else. A broker answers for brokers only: whoever asks for controllers
+(KIP-919, endpoint type 2) is told that this is the wrong endpoint.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+ENDPOINT_TYPE_BROKER = 1
+ENDPOINT_TYPE_CONTROLLER = 2
+OPERATIONS_NOT_ASKED = -(2**31)
+# With no authorizer everything is allowed: the bits of CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS,
+# ALTER_CONFIGS and IDEMPOTENT_WRITE, the operations that a cluster has (AclOperation's codes).
+ALL_CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    endpoint_type = getattr(request, "endpoint_type", ENDPOINT_TYPE_BROKER)
+    if endpoint_type == ENDPOINT_TYPE_CONTROLLER:
+        return _refused(
+            context,
+            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+        )
+    if endpoint_type != ENDPOINT_TYPE_BROKER:
+        return _refused(context, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
+    image = context.broker.image
+    brokers = [
+        context.entity(
+            "DescribeClusterBroker", broker_id=broker.node_id, host=host, port=port, rack=broker.rack, is_fenced=False
+        )
+        for broker in image.brokers.values()
+        for listener, host, port in broker.listeners
+        if listener == context.request.listener
+    ]
+    asked = request.include_cluster_authorized_operations
+    return context.response(
+        error_code=ErrorCode.NONE,
+        error_message=None,
+        endpoint_type=ENDPOINT_TYPE_BROKER,
+        cluster_id=context.broker.cluster_id,
+        controller_id=image.controller_id,
+        brokers=brokers,
+        cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED,
+    )
+
+
+def _refused(context: RequestContext, code: int, message: str) -> Any:
+    return context.response(error_code=code, error_message=message, cluster_id="", brokers=())

@@ -1,0 +1,272 @@
+"""DescribeConfigs (32): what a topic or a broker is configured with, from where, and what else would apply (KIP-226).
+
+Reads the broker's configuration and the metadata image; changes nothing. A value's source is the first of its synonyms:
+the topic's own setting, then this broker's run-time setting, the cluster-wide one, the file, the default. Synonyms of
+one source stand in the order in which the broker prefers the keys (``log.retention.ms`` before
+``log.retention.hours``); those before the described key itself are left out, which is why a default that comes from
+another unit shows none.
+
+One resource's error never fails the others, except a resource type that is no type at all, which fails every one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
+from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.topic import TopicConfig
+from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnknownTopicOrPartitionError
+from kafkastore.handlers.config_resources import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    RESOURCE_TYPES,
+    TOPIC,
+    broker_id,
+)
+from kafkastore.server.topics import validate_topic_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from kafkastore.config.broker import BrokerConfig
+    from kafkastore.config.definitions import ConfigKey
+    from kafkastore.server.context import RequestContext
+
+Synonyms = list[tuple[str, str | None, int]]
+"""(key, value, source), the one in effect first."""
+
+UNKNOWN_TYPE = 0
+CONFIG_TYPES = {
+    "boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9,
+}  # fmt: skip
+QUOTAS = (
+    "follower.replication.throttled.rate",
+    "leader.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+"""Limits that are set at run time only; Kafka lists them once they are."""
+
+CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
+"""A subscription's keys with their types and defaults (KIP-714)."""
+
+UNIT_GROUPS = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+"""Broker keys that say the same thing, in the order in which they are looked at."""
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
+        raise InvalidRequestError
+    return context.response(results=[_result(context, request, resource) for resource in request.resources])
+
+
+def _result(context: RequestContext, request: Any, resource: Any) -> Any:
+    try:
+        configs = _DESCRIBERS[resource.resource_type](context, request, resource)
+    except UnknownTopicOrPartitionError as error:
+        return _failed(context, resource, error, message="")
+    except KafkastoreError as error:
+        return _failed(context, resource, error)
+    return context.entity(
+        "DescribeConfigsResult",
+        error_code=ErrorCode.NONE,
+        error_message="",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=configs,
+    )
+
+
+def _failed(context: RequestContext, resource: Any, error: KafkastoreError, message: str | None = None) -> Any:
+    return context.entity(
+        "DescribeConfigsResult",
+        error_code=error.code,
+        error_message=error.client_message if message is None else message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=(),
+    )
+
+
+# ---- one function for each type of resource
+def _topic(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+    name = resource.resource_name
+    validate_topic_name(name)
+    found = context.broker.image.topic(name)
+    if found is None:
+        raise UnknownTopicOrPartitionError
+    config = TopicConfig(context.broker.config, found.configs)
+    keys = topic_keys()
+    return [
+        _entry(context, request, name, keys[name], _as_text(config.get(name)), _topic_synonyms(config, keys[name]))
+        for name in _wanted(resource, (name for name, key in keys.items() if not key.is_internal))
+    ]
+
+
+def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+    config = context.broker.config
+    keys = broker_keys()
+    name = resource.resource_name
+    if not name:
+        entries = []
+        for key in _wanted(resource, config.dynamic_default):
+            synonyms = [one for one in _broker_synonyms(config, key) if one[2] == SOURCE_DYNAMIC_DEFAULT_BROKER]
+            entries.append(_entry(context, request, key, keys.get(key), config.dynamic_default[key], synonyms))
+        return entries
+    if broker_id(name) != context.broker.node_id:
+        raise InvalidRequestError(
+            f"Unexpected broker id, expected {context.broker.node_id} or empty string, but received {name}"
+        )
+    known = [key for key in keys if not keys[key].is_internal and (key not in QUOTAS or _is_set(config, key))]
+    names = [*known, *config.unknown]
+    return [
+        _entry(
+            context,
+            request,
+            key,
+            keys.get(key),
+            _as_text(config.get(key)) if key in keys else None,
+            _broker_synonyms(config, key) if key in keys else [(key, None, SOURCE_STATIC_BROKER)],
+        )
+        for key in _wanted(resource, names)
+    ]
+
+
+def _is_set(config: BrokerConfig, name: str) -> bool:
+    return config.layers(name)[0][1] != SOURCE_DEFAULT
+
+
+def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+    del request
+    name = resource.resource_name
+    if not name:
+        raise InvalidRequestError("Broker id must not be empty")
+    if broker_id(name) != context.broker.node_id:
+        raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id} but received {name}")
+    return []
+
+
+def _client_metrics(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+    """Nothing is ever subscribed to, so a subscription of any name has the defaults."""
+    del request
+    if not resource.resource_name:
+        raise InvalidRequestError("Client metrics subscription name must not be empty")
+    return [
+        context.entity(
+            "DescribeConfigsResourceResult",
+            name=name,
+            value=CLIENT_METRICS_DEFAULTS[name][1],
+            read_only=False,
+            config_source=SOURCE_DEFAULT,
+            is_sensitive=False,
+            synonyms=(),
+            config_type=CONFIG_TYPES[CLIENT_METRICS_DEFAULTS[name][0]],
+            documentation=None,
+        )
+        for name in _wanted(resource, CLIENT_METRICS_DEFAULTS)
+    ]
+
+
+def _group(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+    del context, request
+    if not resource.resource_name:
+        raise InvalidRequestError("Group name must not be empty")
+    return []
+
+
+_DESCRIBERS: dict[int, Callable[[RequestContext, Any, Any], list[Any]]] = {
+    TOPIC: _topic,
+    BROKER: _broker,
+    BROKER_LOGGER: _broker_logger,
+    CLIENT_METRICS: _client_metrics,
+    GROUP: _group,
+}
+
+
+# ---- entries and synonyms
+def _wanted(resource: Any, names: Iterable[str]) -> list[str]:
+    asked = resource.configuration_keys
+    return [name for name in names if name in asked] if asked else list(names)
+
+
+def _entry(
+    context: RequestContext, request: Any, name: str, key: ConfigKey | None, value: str | None, synonyms: Synonyms
+) -> Any:
+    is_sensitive = key is None or key.is_sensitive  # what is not known may be a secret
+    is_topic_key = key is not None and key is topic_keys().get(name)
+    listed = synonyms if request.include_synonyms else ()
+    return context.entity(
+        "DescribeConfigsResourceResult",
+        name=name,
+        value=None if is_sensitive else value,
+        read_only=not is_topic_key and (key is None or key.update_mode == "read-only"),
+        config_source=synonyms[0][2] if synonyms else SOURCE_DEFAULT,
+        is_sensitive=is_sensitive,
+        synonyms=[
+            context.entity("DescribeConfigsSynonym", name=other, value=None if is_sensitive else text, source=source)
+            for other, text, source in listed
+        ],
+        config_type=UNKNOWN_TYPE if key is None else CONFIG_TYPES[key.type],
+        documentation=_documentation(key) if getattr(request, "include_documentation", False) else None,
+    )
+
+
+def _topic_synonyms(config: TopicConfig, key: ConfigKey) -> Synonyms:
+    found: Synonyms = []
+    if key.name in config.overrides:
+        found.append((key.name, _as_text(config.get(key.name)), SOURCE_TOPIC))
+    if key.synonyms:
+        found += _broker_synonyms(config.broker, key.synonyms[0][0])
+    return found
+
+
+def _broker_synonyms(config: BrokerConfig, name: str) -> Synonyms:
+    group = next((names for names in UNIT_GROUPS if name in names), (name,))
+    found: Synonyms = [
+        (other, value, source)
+        for layer in range(SOURCE_TOPIC + 1, SOURCE_DEFAULT + 1)
+        for other in group
+        for value, source in config.layers(other)
+        if source == layer
+    ]
+    first = next((position for position, one in enumerate(found) if one[0] == name), len(found))
+    return found[first:]
+
+
+def _as_text(value: Any) -> str | None:
+    """A parsed value as Kafka prints it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(value)
+    return _double_as_text(value) if isinstance(value, float) else str(value)
+
+
+def _double_as_text(value: float) -> str:
+    """As Java prints it: ``0.5``, ``1.0E7``, ``1.7976931348623157E308``."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        digits, _, exponent = f"{value:.17e}".partition("e")
+        digits = repr(float(digits))
+    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
+
+
+def _documentation(key: ConfigKey | None) -> str | None:
+    """What the table of keys knows; the prose is in Apache Kafka's documentation."""
+    if key is None:
+        return None
+    facts = [f"Type: {key.type}", f"default: {'null' if key.default is None else key.default or 'empty'}"]
+    if key.valid:
+        facts.append(f"valid values: {key.valid}")
+    return f"{'; '.join(facts)}. Means what it means in Apache Kafka 4.3: see {key.name} in its documentation."

@@ -1,0 +1,52 @@
+"""DescribeLogDirs (35): what lies in each log directory of this broker, and how full it is.
+
+Translates between the wire and ``Engine.describe_log_dirs``. A request without a topic list means every partition; a
+directory with none of the asked partitions is listed all the same, and so is one that is offline (KAFKA_STORAGE_ERROR).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    asked: set[tuple[str, int]] | None = None
+    if request.topics is not None:
+        asked = {(topic.topic, partition) for topic in request.topics for partition in topic.partitions}
+    log_dirs = await context.broker.run_blocking(context.broker.engine.describe_log_dirs)
+    results = [
+        context.entity(
+            "DescribeLogDirsResult",
+            error_code=code,
+            log_dir=log_dir,
+            topics=_topics(context, logs, asked) if code == ErrorCode.NONE else (),
+            total_bytes=total_bytes,
+            usable_bytes=usable_bytes,
+        )
+        for log_dir, code, total_bytes, usable_bytes, logs in log_dirs
+    ]
+    return context.response(error_code=ErrorCode.NONE, results=results)
+
+
+def _topics(
+    context: RequestContext, logs: Sequence[tuple[str, int, int, int, bool]], asked: set[tuple[str, int]] | None
+) -> list[Any]:
+    by_topic: dict[str, list[Any]] = {}
+    for topic, partition, size_bytes, offset_lag, is_future in logs:
+        if asked is None or (topic, partition) in asked:
+            described = context.entity(
+                "DescribeLogDirsPartition",
+                partition_index=partition,
+                partition_size=size_bytes,
+                offset_lag=offset_lag,
+                is_future_key=is_future,
+            )
+            by_topic.setdefault(topic, []).append(described)
+    return [context.entity("DescribeLogDirsTopic", name=name, partitions=found) for name, found in by_topic.items()]

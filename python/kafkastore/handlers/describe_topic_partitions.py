@@ -1,0 +1,106 @@
+"""DescribeTopicPartitions (75): topics with their partitions, a page at a time (KIP-966).
+
+Reads the metadata image; knows nothing else. Topics come sorted by name. A page holds at most
+``response_partition_limit`` partitions (and never more than ``max.request.partition.size.limit``); the next one begins
+at the cursor that is returned. Where the cursor's topic is gone a page begins at the topic after it. Topics asked by
+name that do not exist are listed with their error; when all are asked for there is none of these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
+from kafkastore.server.topics import validate_topic_name
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+# With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS
+# and ALTER_CONFIGS, the operations that a topic has (AclOperation's codes).
+ALL_TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    cursor = request.cursor
+    is_listing_all = not request.topics
+    names = set(context.broker.image.topics) if is_listing_all else {topic.name for topic in request.topics}
+    if cursor is not None:
+        if not (is_listing_all or cursor.topic_name in names):
+            raise InvalidRequestError(
+                f"DescribeTopicPartitionsRequest topic list should contain the cursor topic: {cursor.topic_name}"
+            )
+        if cursor.partition_index < 0:
+            raise InvalidRequestError("DescribeTopicPartitionsRequest cursor partition must be valid.")
+        names = {name for name in names if name >= cursor.topic_name}
+    hard_limit = context.broker.config.get("max.request.partition.size.limit")
+    remaining = max(min(hard_limit, request.response_partition_limit), 1)
+    topics: list[Any] = []
+    next_cursor: tuple[str, int] | None = None
+    for name in sorted(names):
+        if remaining == 0:
+            next_cursor = (name, 0)
+            break
+        found = context.broker.image.topic(name)
+        if found is None:
+            if not is_listing_all:
+                topics.append(_unknown(context, name))
+            continue
+        start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
+        end = min(len(found.partitions), start + remaining)
+        topics.append(_described(context, name, found, range(start, end)))
+        if end < len(found.partitions):
+            next_cursor = (name, end)
+            break
+        remaining -= max(end - start, 0)
+    return context.response(topics=topics, next_cursor=_cursor(context, next_cursor))
+
+
+def _described(context: RequestContext, name: str, found: Any, indexes: range) -> Any:
+    image = context.broker.image
+    partitions = []
+    for index in indexes:
+        partition = found.partitions[index]
+        partitions.append(
+            context.entity(
+                "DescribeTopicPartitionsResponsePartition",
+                error_code=ErrorCode.NONE,
+                partition_index=index,
+                leader_id=partition.leader,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replicas,
+                isr_nodes=partition.isr,
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+                offline_replicas=[node for node in partition.replicas if node not in image.brokers],
+            )
+        )
+    return context.entity(
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=ErrorCode.NONE,
+        name=name,
+        topic_id=found.topic_id,
+        is_internal=found.is_internal,
+        partitions=partitions,
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )
+
+
+def _unknown(context: RequestContext, name: str) -> Any:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        validate_topic_name(name)
+    except InvalidTopicError:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return context.entity(
+        "DescribeTopicPartitionsResponseTopic",
+        error_code=code,
+        name=name,
+        topic_id=None,
+        partitions=(),
+        topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+    )
+
+
+def _cursor(context: RequestContext, position: tuple[str, int] | None) -> Any:
+    return None if position is None else context.entity("Cursor", topic_name=position[0], partition_index=position[1])

@@ -1,0 +1,66 @@
+"""FindCoordinator: which broker keeps a group. Kafka answers COORDINATOR_NOT_AVAILABLE while it makes
+``__consumer_offsets`` and lets the client try again; we answer when it is made."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkastore.coordinator.group.partitioning import partition_for
+from kafkastore.coordinator.group.service import offsets_topic
+from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+logger = logging.getLogger("kafkastore.handlers.find_coordinator")
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+SHARE: Final = 2
+
+
+class Found(NamedTuple):
+    error_code: int
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    version = context.api_version
+    key_type = getattr(request, "key_type", GROUP)
+    if version >= 4:
+        # Kafka names the reason for a key type that nobody knows, and none for those that it knows and refuses
+        message = InvalidRequestError.text if key_type not in (GROUP, TRANSACTION, SHARE) else ""
+        rows = []
+        for key in request.coordinator_keys:
+            found = await _find(context, key, key_type)
+            rows.append(context.entity("Coordinator", key=key, error_message=message, **found._asdict()))
+        return context.response(coordinators=rows)
+    found = await _find(context, request.key, key_type)
+    message = {
+        ErrorCode.NONE: "NONE",
+        ErrorCode.COORDINATOR_NOT_AVAILABLE: CoordinatorNotAvailableError.text,
+        ErrorCode.INVALID_REQUEST: InvalidRequestError.text,
+    }[found.error_code]
+    return context.response(error_message=message, **found._asdict())
+
+
+async def _find(context: RequestContext, key: str, key_type: int) -> Found:
+    if key_type == TRANSACTION:
+        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if key_type != GROUP:
+        return Found(ErrorCode.INVALID_REQUEST)
+    broker = context.broker
+    try:
+        topic = await offsets_topic(broker)
+    except KafkastoreError as error:
+        logger.warning("Cannot create __consumer_offsets: %s", error)
+        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    leader = broker.image.brokers.get(topic.partitions[partition_for(key, len(topic.partitions))].leader)
+    if leader is not None:
+        for name, host, port in leader.listeners:
+            if name == context.request.listener:
+                return Found(ErrorCode.NONE, leader.node_id, host, port)
+    return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -1,0 +1,53 @@
+"""InitProducerId (22): a producer id and epoch for an idempotent producer.
+
+Translates between the wire and ``server/producer_ids.py``, which draws the ids. A request without a transactional id
+always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
+holds which id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in
+Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is
+no transaction coordinator here, which clients are told as COORDINATOR_NOT_AVAILABLE: they look for one again and give
+up in time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import (
+    CoordinatorNotAvailableError,
+    ErrorCode,
+    InvalidRequestError,
+    InvalidTransactionTimeoutError,
+    KafkastoreError,
+)
+from kafkastore.server.context import milliseconds
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    try:
+        _check(context, request)
+        producer_id = await context.broker.producer_ids.next_id()
+    except KafkastoreError as error:
+        return context.response(error_code=error.code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
+    return context.response(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
+
+
+def _check(context: RequestContext, request: Any) -> None:
+    """Raises for every request that is not to get an id."""
+    has_id = getattr(request, "producer_id", NO_PRODUCER_ID) != NO_PRODUCER_ID
+    has_epoch = getattr(request, "producer_epoch", NO_PRODUCER_EPOCH) != NO_PRODUCER_EPOCH
+    if has_id != has_epoch:
+        raise InvalidRequestError
+    if request.transactional_id is None:
+        return
+    if not request.transactional_id:
+        raise InvalidRequestError  # A
+    longest_ms = context.broker.config.get("transaction.max.timeout.ms")
+    if not 0 < milliseconds(request.transaction_timeout) <= longest_ms:
+        raise InvalidTransactionTimeoutError  # B
+    raise CoordinatorNotAvailableError  # C

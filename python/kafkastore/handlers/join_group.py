@@ -1,0 +1,44 @@
+"""JoinGroup: kio's request to the coordinator's, and back (spec R0.9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.coordinator.group.join import JoinRequest
+from kafkastore.server.context import milliseconds
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    version = context.api_version
+    session_timeout_ms = milliseconds(request.session_timeout)
+    result = await context.broker.group_coordinator.join_group(
+        JoinRequest(
+            request.group_id,
+            request.member_id,
+            request.group_instance_id if version >= 5 else None,
+            context.request.client_id or "",
+            context.request.client_host,
+            request.protocol_type,
+            tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
+            session_timeout_ms,
+            milliseconds(request.rebalance_timeout) if version >= 1 else session_timeout_ms,
+            requires_known_member_id=version >= 4,
+            supports_skipping_assignment=version >= 9,
+            reason=request.reason if version >= 8 else None,
+        )
+    )
+    # before version 7 a protocol name cannot be null
+    protocol_name = (result.protocol_name or None) if version >= 7 else (result.protocol_name or "")
+    return context.response(
+        error_code=result.error_code,
+        generation_id=result.generation_id,
+        protocol_type=result.protocol_type,
+        protocol_name=protocol_name,
+        leader=result.leader,
+        skip_assignment=result.skip_assignment,
+        member_id=result.member_id,
+        members=[context.entity("JoinGroupResponseMember", **member._asdict()) for member in result.members],
+    )

@@ -1,0 +1,38 @@
+"""ListConfigResources (74): which resources have or may have configurations (KIP-1142).
+
+Reads the metadata image. Version 0 is the older ListClientMetricsResources and lists client metrics only; so far there
+are none, nor configured groups. No types asked means every type; an unknown one is UNSUPPORTED_VERSION.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import ErrorCode
+from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, RESOURCE_TYPES, TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    asked = getattr(request, "resource_types", (CLIENT_METRICS,)) or RESOURCE_TYPES
+    if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
+        return context.response(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
+    resources = [
+        context.entity("ConfigResource", resource_name=name, resource_type=resource_type)
+        for resource_type in sorted(set(asked))
+        for name in _names(context, resource_type)
+    ]
+    return context.response(error_code=ErrorCode.NONE, config_resources=resources)
+
+
+def _names(context: RequestContext, resource_type: int) -> Iterable[str]:
+    image = context.broker.image
+    if resource_type == TOPIC:
+        return image.topics
+    if resource_type in (BROKER, BROKER_LOGGER):
+        return (str(node_id) for node_id in image.brokers)
+    return ()

@@ -1,0 +1,26 @@
+"""ListGroups: the groups of this broker, by state (version 4 on) and type (version 5 on)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    version = context.api_version
+    error_code, groups = context.broker.group_coordinator.list_groups(
+        request.states_filter if version >= 4 else (), request.types_filter if version >= 5 else ()
+    )
+    rows = [
+        context.entity(
+            "ListedGroup",
+            group_id=group.group_id,
+            protocol_type=group.protocol_type,
+            group_state=group.state,
+            group_type=group.group_type,
+        )
+        for group in groups
+    ]
+    return context.response(error_code=error_code, groups=rows)

@@ -1,0 +1,100 @@
+"""Draws producer ids for idempotent producers: numbers that no other producer of the cluster ever gets.
+
+A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept in the metadata store at
+``/latest_producer_id_block``, in the form in which Kafka keeps it in ZooKeeper::
+
+    {"version":1,"broker":<node id>,"block_start":"<first id>","block_end":"<last id>"}
+
+Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives
+one twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim
+is made at a time, and those who wait for it share it. Runs on the control plane's loop only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.errors import CoordinatorLoadInProgressError, KafkastoreError
+from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError, StoreError
+
+if TYPE_CHECKING:
+    from kafkastore.metadata.store import MetadataStore
+
+PATH: Final = "/latest_producer_id_block"
+BLOCK_SIZE: Final = 1000
+LARGEST_ID: Final = 2**63 - 1
+MAX_CLAIM_ATTEMPTS: Final = 100
+"""Times a claim is tried against other brokers' before the client is told to come back."""
+
+
+class ProducerIdsExhaustedError(KafkastoreError):
+    """Every id that 63 bits can say was given out."""
+
+    text = "Have exhausted all producerIds as the next producerId block's end would exceed the long type limit."
+
+
+class ProducerIds:
+    """The ids that this broker may give out."""
+
+    def __init__(self, store: MetadataStore, node_id: int) -> None:
+        self._store = store
+        self._node_id = node_id
+        self._next_id = 0
+        self._block_end = -1  # the last id of the block; below _next_id when there is no block
+        self._claiming = asyncio.Lock()
+
+    async def next_id(self) -> int:
+        """An id never given before. Raises CoordinatorLoadInProgressError, which clients retry, when no block could be
+        claimed, and ProducerIdsExhaustedError."""
+        while self._next_id > self._block_end:
+            async with self._claiming:
+                if self._next_id > self._block_end:
+                    self._next_id, self._block_end = await self._claim()
+        producer_id = self._next_id
+        self._next_id += 1
+        return producer_id
+
+    async def _claim(self) -> tuple[int, int]:
+        """(first id, last id) of a block that is this broker's alone."""
+        try:
+            for _ in range(MAX_CLAIM_ATTEMPTS):
+                block = await self._try_claim()
+                if block is not None:
+                    return block
+        except StoreError as error:
+            raise CoordinatorLoadInProgressError(f"No producer id block could be claimed: {error}") from error
+        raise CoordinatorLoadInProgressError("No producer id block could be claimed: other brokers claim all the time.")
+
+    async def _try_claim(self) -> tuple[int, int] | None:
+        """None when another broker was faster."""
+        try:
+            node = await self._store.get(PATH)
+        except NoNodeError:
+            try:
+                await self._store.create(PATH, _encode(self._node_id, 0))
+            except NodeExistsError:
+                return None
+            return 0, BLOCK_SIZE - 1
+        start = _next_start(node.data)
+        if start > LARGEST_ID - BLOCK_SIZE:
+            raise ProducerIdsExhaustedError
+        try:
+            await self._store.set(PATH, _encode(self._node_id, start), node.version)
+        except BadVersionError:
+            return None
+        return start, start + BLOCK_SIZE - 1
+
+
+def _encode(node_id: int, start: int) -> bytes:
+    end = start + BLOCK_SIZE - 1
+    return f'{{"version":1,"broker":{node_id},"block_start":"{start}","block_end":"{end}"}}'.encode()
+
+
+def _next_start(data: bytes) -> int:
+    """The id after the block that the node describes; an empty node (Kafka makes one) describes none."""
+    if not data:
+        return 0
+    import json
+
+    return int(json.loads(data)["block_end"]) + 1

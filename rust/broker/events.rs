@@ -1,0 +1,140 @@
+//! What the data plane tells the control plane: requests it does not serve, and things that happened.
+//!
+//! One queue, taken in batches; an eventfd is readable while it is not empty. Producers never wait for the taker. Its
+//! length is bounded by its sources: a connection has at most one request here, an append or a log directory one event.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::error::ErrorCode;
+
+/// A request for the control plane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlRequest {
+    /// Names the parked operation that the answer completes.
+    pub token: u64,
+    /// API key.
+    pub api_key: i16,
+    /// API version.
+    pub api_version: i16,
+    /// The client's correlation id.
+    pub correlation_id: i32,
+    /// The client's name for itself.
+    pub client_id: Option<String>,
+    /// What the connection knows of its client.
+    pub client: Arc<ClientInfo>,
+    /// The body after the request header, unchecked.
+    pub body: Vec<u8>,
+}
+
+/// What a connection knows of its client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientInfo {
+    /// Unique in this process.
+    pub connection_id: u64,
+    /// Listener name.
+    pub listener: Arc<str>,
+    /// Address as Kafka shows it: `/127.0.0.1`.
+    pub host: String,
+    /// Client software (KIP-511), or empty.
+    pub software_name: String,
+    /// Its version, or empty.
+    pub software_version: String,
+}
+
+/// An append of the control plane that was answered (spec: R3.3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppendDone {
+    /// What `append` returned.
+    pub token: u64,
+    /// `NONE` or why not.
+    pub code: ErrorCode,
+    /// First offset, -1 on error.
+    pub base_offset: i64,
+    /// Last offset, -1 on error.
+    pub last_offset: i64,
+    /// With `LogAppendTime`, else -1.
+    pub log_append_time_ms: i64,
+    /// One sentence on the error.
+    pub message: Option<String>,
+}
+
+/// One thing to take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A request to serve.
+    Request(ControlRequest),
+    /// A line for the log.
+    Log(String),
+    /// An append was answered.
+    AppendDone(AppendDone),
+    /// A log directory went offline.
+    LogDirFailed {
+        /// Which.
+        log_dir: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+struct Queue {
+    events: VecDeque<Event>,
+    is_signalled: bool,
+}
+
+/// The queue.
+pub struct EventQueue {
+    queue: Mutex<Queue>,
+    signal: OwnedFd,
+}
+
+impl EventQueue {
+    /// An empty queue with its own eventfd.
+    pub fn new() -> io::Result<Self> {
+        let signal = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self {
+            queue: Mutex::new(Queue {
+                events: VecDeque::new(),
+                is_signalled: false,
+            }),
+            signal,
+        })
+    }
+
+    /// Readable while there is something to take.
+    pub fn signal(&self) -> BorrowedFd<'_> {
+        self.signal.as_fd()
+    }
+
+    /// Adds an event; never blocks.
+    pub fn push(&self, event: Event) {
+        let mut queue = self.queue.lock();
+        queue.events.push_back(event);
+        if !queue.is_signalled {
+            queue.is_signalled = true;
+            // The counter cannot overflow (it is 0 or 1), so this cannot fail; a lost wake-up would show as a stuck request.
+            let _ = rustix::io::write(&self.signal, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Takes at most `limit` events, the oldest first.
+    pub fn take(&self, limit: usize) -> Vec<Event> {
+        let mut queue = self.queue.lock();
+        let count = limit.min(queue.events.len());
+        let taken = queue.events.drain(..count).collect();
+        if queue.events.is_empty() && queue.is_signalled {
+            queue.is_signalled = false;
+            let _ = rustix::io::read(&self.signal, &mut [0u8; 8]);
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests;

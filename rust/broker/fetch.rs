@@ -1,0 +1,448 @@
+//! Fetch: session, leases, reads within the limits, and when to wait (spec: R0.4, R0.7, R3.5, R3.6; KIP-74, KIP-227).
+//!
+//! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
+//! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
+//! One partition's error never fails the others. It never touches sockets or clocks.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Broker;
+use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
+use super::partition::{Isolation, Partition, ReadRequest, ReadResult};
+use super::produce::Caller;
+use super::registry::{TopicId, Topics};
+use super::waiters::{WaitKind, Waiter};
+use crate::error::{Error, ErrorCode};
+use crate::storage::{AbortedTxn, FileSlice};
+use crate::wire::{
+    AbortedTransaction, FetchPartitionHead, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError,
+};
+
+/// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
+pub const INLINE_BYTES: usize = 32 * 1024;
+/// The first version that names topics by id.
+const TOPIC_IDS_FROM: i16 = 13;
+
+/// Buffers reused from one request to the next; one for each network loop.
+#[derive(Default)]
+pub struct FetchScratch {
+    request: FetchRequest,
+}
+
+/// A place in the response where bytes of a file go.
+pub struct Splice {
+    /// Position in the response body before which the bytes go.
+    pub at: usize,
+    /// The bytes.
+    pub slice: FileSlice,
+}
+
+/// What became of a fetch.
+pub enum FetchOutcome {
+    /// The response body is written; these go in between.
+    Answered(Vec<Splice>),
+    /// Waits for more bytes.
+    Parked(Box<ParkedFetch>),
+}
+
+/// A fetch that waits (spec: R0.8). Dropping it answers nothing: the owner must.
+pub struct ParkedFetch {
+    plan: Plan,
+    /// When it must be answered with what there is.
+    pub deadline: Instant,
+}
+
+struct Row {
+    asked: FetchRow,
+    partition: Option<Arc<Partition>>,
+}
+
+struct Plan {
+    version: i16,
+    session: SessionContext,
+    rows: Vec<Row>,
+    isolation: Isolation,
+    replica_id: i32,
+    min_bytes: usize,
+    max_bytes: usize,
+}
+
+/// One row's outcome: an error, or what was read.
+struct Outcome {
+    error: ErrorCode,
+    read: ReadResult,
+}
+
+/// Serves one Fetch body. Appends the response body to `out` unless the fetch is parked.
+pub fn handle(
+    broker: &Broker,
+    version: i16,
+    caller: Caller<'_>,
+    body: &[u8],
+    scratch: &mut FetchScratch,
+    now: Instant,
+    out: &mut Vec<u8>,
+) -> Result<FetchOutcome, WireError> {
+    let request = &mut scratch.request;
+    request.decode(version, body)?;
+    broker.metrics.count_fetch();
+    let asked = session_request(version, body, request);
+    let (session, rows) = match broker.sessions.resolve(asked, now) {
+        Ok(resolved) => resolved,
+        Err(code) => {
+            FetchResponseWriter::begin(out, version, 0, code, request.session_id, 0).end(&[]);
+            return Ok(FetchOutcome::Answered(Vec::new()));
+        }
+    };
+    let topics = broker.registry.snapshot();
+    let plan = Plan {
+        version,
+        session,
+        rows: rows
+            .into_iter()
+            .map(|asked| Row {
+                partition: find(&topics, &asked),
+                asked,
+            })
+            .collect(),
+        isolation: match (request.replica_id, request.isolation_level) {
+            (0.., _) => Isolation::LogEnd,
+            (_, 1) => Isolation::ReadCommitted,
+            _ => Isolation::ReadUncommitted,
+        },
+        replica_id: request.replica_id,
+        min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
+        max_bytes: usize::try_from(request.max_bytes)
+            .unwrap_or(0)
+            .min(broker.options().fetch_max_bytes),
+    };
+    let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
+    let outcomes = plan.read_all(broker);
+    if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
+        return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
+            plan,
+            deadline: now + wait,
+        })));
+    }
+    Ok(FetchOutcome::Answered(plan.encode(
+        broker,
+        caller.listener,
+        &outcomes,
+        now,
+        out,
+    )))
+}
+
+fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> SessionRequest {
+    let mut names = NameCache::default();
+    let rows = request.partitions.iter().map(|p| FetchRow {
+        topic: names.topic(&p.topic, body),
+        index: p.index,
+        fetch_offset: p.fetch_offset,
+        current_leader_epoch: p.current_leader_epoch,
+        last_fetched_epoch: p.last_fetched_epoch,
+        max_bytes: p.max_bytes,
+    });
+    let rows = rows.collect();
+    let forgotten = request
+        .forgotten
+        .iter()
+        .map(|(topic, index)| (names.topic(topic, body), *index))
+        .collect();
+    SessionRequest {
+        id: request.session_id,
+        epoch: request.session_epoch,
+        uses_topic_ids: version >= TOPIC_IDS_FROM,
+        rows,
+        forgotten,
+    }
+}
+
+/// Turns a name's bytes into one shared string for all partitions of a topic.
+#[derive(Default)]
+struct NameCache {
+    last: Option<(std::ops::Range<usize>, Arc<str>)>,
+}
+
+impl NameCache {
+    fn topic(&mut self, key: &TopicKey, body: &[u8]) -> RowTopic {
+        match key {
+            TopicKey::Id(id) => RowTopic::Id(*id),
+            TopicKey::Name(range) => match &self.last {
+                Some((known, name)) if known == range => RowTopic::Name(Arc::clone(name)),
+                _ => {
+                    let name: Arc<str> = key.name(body).unwrap_or_default().into();
+                    self.last = Some((range.clone(), Arc::clone(&name)));
+                    RowTopic::Name(name)
+                }
+            },
+        }
+    }
+}
+
+fn find(topics: &Topics, asked: &FetchRow) -> Option<Arc<Partition>> {
+    let topic = match &asked.topic {
+        RowTopic::Name(name) => topics.by_name(name),
+        RowTopic::Id(id) => topics.by_id(id),
+    };
+    topic.and_then(|t| t.partition(asked.index)).cloned()
+}
+
+/// (spec: R0.7) Enough bytes, or something that must be told at once.
+fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
+    let mut bytes = 0;
+    for outcome in outcomes {
+        if outcome.error != ErrorCode::NONE || outcome.read.diverging_epoch.is_some() {
+            return true;
+        }
+        bytes += outcome.read.slice.as_ref().map_or(0, |s| s.len);
+    }
+    bytes >= plan.min_bytes
+}
+
+impl Plan {
+    fn read_all(&self, broker: &Broker) -> Vec<Outcome> {
+        let mut left = self.max_bytes;
+        let mut has_read = false;
+        let mut outcomes = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let outcome = self.read_row(broker, row, left, !has_read);
+            if let Some(slice) = &outcome.read.slice {
+                left = left.saturating_sub(slice.len);
+                has_read = true;
+            }
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+
+    fn read_row(&self, broker: &Broker, row: &Row, left: usize, at_least_one_batch: bool) -> Outcome {
+        let Some(partition) = &row.partition else {
+            return Outcome::failed(self.unknown(broker, row));
+        };
+        let max_bytes = usize::try_from(row.asked.max_bytes).unwrap_or(0).min(left);
+        let request = ReadRequest {
+            offset: row.asked.fetch_offset,
+            current_leader_epoch: row.asked.current_leader_epoch,
+            last_fetched_epoch: row.asked.last_fetched_epoch,
+            max_bytes,
+            at_least_one_batch,
+            isolation: self.isolation,
+        };
+        let read = self.check_replica(partition).and_then(|()| partition.read(&request));
+        match read {
+            Ok(read) => Outcome {
+                error: ErrorCode::NONE,
+                read,
+            },
+            Err(error) => {
+                if matches!(error, Error::Io { .. }) {
+                    broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                }
+                Outcome::failed(error.code())
+            }
+        }
+    }
+
+    /// A replica id is only good for an assigned replica (CVE-2018-1288).
+    fn check_replica(&self, partition: &Partition) -> Result<(), Error> {
+        let is_assigned = || partition.lease().is_some_and(|l| l.replicas.contains(&self.replica_id));
+        if self.replica_id < 0 || is_assigned() {
+            return Ok(());
+        }
+        let message = format!(
+            "broker {} is not a replica of {}-{}",
+            self.replica_id,
+            partition.topic(),
+            partition.index()
+        );
+        Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message))
+    }
+
+    fn unknown(&self, broker: &Broker, row: &Row) -> ErrorCode {
+        let image = broker.image.load();
+        match &row.asked.topic {
+            RowTopic::Id(id) if image.topic_by_id(id).is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
+            RowTopic::Id(id) if image.topic_by_id(id).is_some_and(|t| t.has(row.asked.index)) => {
+                ErrorCode::NOT_LEADER_OR_FOLLOWER
+            }
+            RowTopic::Name(name) if image.topic(name).is_some_and(|t| t.has(row.asked.index)) => {
+                ErrorCode::NOT_LEADER_OR_FOLLOWER
+            }
+            _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        }
+    }
+
+    fn encode(
+        &self,
+        broker: &Broker,
+        listener: &str,
+        outcomes: &[Outcome],
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> Vec<Splice> {
+        let news: Vec<RowNews> = outcomes.iter().map(Outcome::news).collect();
+        let rows: Vec<&FetchRow> = self.rows.iter().map(|r| &r.asked).collect();
+        let (session_id, told) = broker.sessions.settle(&self.session, &rows, &news, now);
+        let shown: Vec<usize> = (0..rows.len()).filter(|&i| told[i]).collect();
+        let groups: Vec<&[usize]> = shown.chunk_by(|&a, &b| rows[a].topic == rows[b].topic).collect();
+        let mut writer = FetchResponseWriter::begin(out, self.version, 0, ErrorCode::NONE, session_id, groups.len());
+        let mut splices = Vec::new();
+        let mut leaders = Vec::new();
+        for group in groups {
+            let (name, id) = topic_names(&rows[group[0]].topic);
+            writer.topic(name, id, group.len());
+            for &i in group {
+                let current_leader = self.leader_hint(i, outcomes[i].error);
+                leaders.extend(current_leader.map(|(leader, _)| leader));
+                outcomes[i].write(broker, rows[i].index, current_leader, &mut writer, &mut splices);
+            }
+            writer.topic_end();
+        }
+        leaders.sort_unstable();
+        leaders.dedup();
+        let image = broker.image.load();
+        let endpoints: Vec<NodeEndpoint<'_>> = leaders
+            .iter()
+            .filter_map(|l| image.node_endpoint(*l, listener))
+            .collect();
+        writer.end(&endpoints);
+        splices
+    }
+
+    /// Who leads instead, for a reader that came to the wrong broker or with an old epoch (KIP-951).
+    fn leader_hint(&self, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
+        let is_moved = error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH;
+        if is_moved {
+            self.rows[row].partition.as_ref().and_then(|p| p.current_leader())
+        } else {
+            None
+        }
+    }
+}
+
+fn topic_names(topic: &RowTopic) -> (&str, TopicId) {
+    match topic {
+        RowTopic::Name(name) => (name, [0; 16]),
+        RowTopic::Id(id) => ("", *id),
+    }
+}
+
+impl Outcome {
+    fn failed(error: ErrorCode) -> Self {
+        let read = ReadResult {
+            high_watermark: -1,
+            last_stable: -1,
+            log_start: -1,
+            ..ReadResult::default()
+        };
+        Self { error, read }
+    }
+
+    fn news(&self) -> RowNews {
+        RowNews {
+            high_watermark: self.read.high_watermark,
+            log_start: self.read.log_start,
+            has_more: self.read.slice.is_some() || self.read.diverging_epoch.is_some(),
+            is_error: self.error != ErrorCode::NONE,
+        }
+    }
+
+    fn write(
+        &self,
+        broker: &Broker,
+        index: i32,
+        current_leader: Option<(i32, i32)>,
+        writer: &mut FetchResponseWriter<'_>,
+        splices: &mut Vec<Splice>,
+    ) {
+        let length = self.read.slice.as_ref().map_or(0, |s| s.len);
+        let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
+            let told = |t: &AbortedTxn| AbortedTransaction {
+                producer_id: t.producer_id,
+                first_offset: t.first_offset,
+            };
+            list.iter().map(told).collect()
+        });
+        let head = FetchPartitionHead {
+            index,
+            error: self.error,
+            high_watermark: self.read.high_watermark,
+            last_stable_offset: self.read.last_stable,
+            log_start_offset: self.read.log_start,
+            aborted: aborted.as_deref(),
+            preferred_read_replica: -1,
+            diverging_epoch: self.read.diverging_epoch,
+            current_leader,
+            snapshot_id: None,
+        };
+        writer.partition(&head, Some(length));
+        if let Some(slice) = &self.read.slice {
+            broker.metrics.count_bytes_out(length);
+            if length >= INLINE_BYTES || !inline(slice, writer.out()) {
+                splices.push(Splice {
+                    at: writer.out().len(),
+                    slice: slice.clone(),
+                });
+            }
+        }
+        writer.partition_end(&head);
+    }
+}
+
+/// Copies a small slice into the response; on a read error the response is left as it was, and sending it will show it.
+fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
+    let at = out.len();
+    out.resize(at + slice.len, 0);
+    let is_read = slice.file.read_exact_at(&mut out[at..], slice.position).is_ok();
+    if !is_read {
+        out.truncate(at);
+    }
+    is_read
+}
+
+impl ParkedFetch {
+    /// Watches every partition that it reads. Try once more afterwards.
+    pub fn watch(&self, waiter: &Waiter) {
+        for partition in self.plan.rows.iter().filter_map(|r| r.partition.as_ref()) {
+            partition.waiters().watch(WaitKind::Fetch, waiter.clone());
+        }
+    }
+
+    /// Stops watching.
+    pub fn forget(&self, waiter: &Waiter) {
+        for partition in self.plan.rows.iter().filter_map(|r| r.partition.as_ref()) {
+            partition
+                .waiters()
+                .forget(WaitKind::Fetch, waiter.operation, &waiter.owner);
+        }
+    }
+
+    /// Answers if there is enough now, or if `is_due`; `None` while it goes on waiting.
+    pub fn try_complete(
+        &self,
+        broker: &Broker,
+        listener: &str,
+        is_due: bool,
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) -> Option<Vec<Splice>> {
+        if !is_due && !self.may_complete() {
+            return None;
+        }
+        let outcomes = self.plan.read_all(broker);
+        if !is_due && !is_enough(&self.plan, &outcomes) {
+            return None;
+        }
+        Some(self.plan.encode(broker, listener, &outcomes, now, out))
+    }
+
+    /// A cheap look that spares most wake-ups the reads.
+    fn may_complete(&self) -> bool {
+        self.plan.rows.iter().any(|row| match &row.partition {
+            None => true,
+            Some(p) => p.has_data_past(row.asked.fetch_offset, self.plan.isolation) || p.leading(-1).is_err(),
+        })
+    }
+}

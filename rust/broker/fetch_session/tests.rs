@@ -1,0 +1,170 @@
+use super::*;
+
+fn row(topic: &str, index: i32, fetch_offset: i64) -> FetchRow {
+    let topic = RowTopic::Name(topic.into());
+    FetchRow {
+        topic,
+        index,
+        fetch_offset,
+        current_leader_epoch: -1,
+        last_fetched_epoch: -1,
+        max_bytes: 1000,
+    }
+}
+
+fn asked(id: i32, epoch: i32, rows: Vec<FetchRow>) -> SessionRequest {
+    SessionRequest {
+        id,
+        epoch,
+        uses_topic_ids: false,
+        rows,
+        forgotten: Vec::new(),
+    }
+}
+
+fn quiet(high_watermark: i64) -> RowNews {
+    RowNews {
+        high_watermark,
+        log_start: 0,
+        has_more: false,
+        is_error: false,
+    }
+}
+
+fn loud(high_watermark: i64) -> RowNews {
+    RowNews {
+        has_more: true,
+        ..quiet(high_watermark)
+    }
+}
+
+struct Client {
+    cache: SessionCache,
+    now: Instant,
+}
+
+impl Client {
+    fn new(slots: usize) -> Self {
+        Self {
+            cache: SessionCache::new(slots),
+            now: Instant::now(),
+        }
+    }
+
+    fn fetch(&self, request: SessionRequest, news: &[RowNews]) -> Result<(i32, Vec<i32>, Vec<bool>), ErrorCode> {
+        let (context, rows) = self.cache.resolve(request, self.now)?;
+        let refs: Vec<&FetchRow> = rows.iter().collect();
+        let (id, told) = self.cache.settle(&context, &refs, news, self.now);
+        Ok((id, rows.iter().map(|r| r.index).collect(), told))
+    }
+
+    fn open(&self, rows: Vec<FetchRow>) -> i32 {
+        let news = vec![quiet(0); rows.len()];
+        self.fetch(asked(0, 0, rows), &news).unwrap().0
+    }
+}
+
+// KIP-227
+#[test]
+fn an_incremental_fetch_reads_every_remembered_partition_and_tells_changes_only() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0), row("t", 1, 0)]);
+    assert_ne!(id, 0);
+    let (same, indexes, told) = client.fetch(asked(id, 1, vec![]), &[quiet(0), quiet(5)]).unwrap();
+    assert_eq!((same, indexes, told), (id, vec![0, 1], vec![false, true]));
+    let (_, _, told) = client.fetch(asked(id, 2, vec![]), &[quiet(0), quiet(5)]).unwrap();
+    assert_eq!(told, [false, false]);
+}
+
+#[test]
+fn the_epoch_must_be_the_next_one() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0)]);
+    assert_eq!(
+        client.fetch(asked(id, 2, vec![]), &[]),
+        Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH)
+    );
+    assert!(client.fetch(asked(id, 1, vec![]), &[quiet(0)]).is_ok());
+    assert_eq!(
+        client.fetch(asked(id, 1, vec![]), &[]),
+        Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH)
+    );
+    assert_eq!(
+        client.fetch(asked(id + 1, 1, vec![]), &[]),
+        Err(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)
+    );
+}
+
+#[test]
+fn naming_topics_by_id_in_a_session_by_name_is_refused() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0)]);
+    let request = SessionRequest {
+        uses_topic_ids: true,
+        ..asked(id, 1, vec![])
+    };
+    assert_eq!(client.fetch(request, &[]), Err(ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR));
+}
+
+#[test]
+fn partitions_are_added_changed_and_forgotten() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0), row("t", 1, 0)]);
+    let forgotten = vec![(RowTopic::Name("t".into()), 0)];
+    let request = SessionRequest {
+        forgotten,
+        ..asked(id, 1, vec![row("t", 1, 7), row("u", 3, 9)])
+    };
+    let (_, rows) = client.cache.resolve(request, client.now).unwrap();
+    let read: Vec<_> = rows.iter().map(|r| (r.index, r.fetch_offset)).collect();
+    assert_eq!(read, [(1, 7), (3, 9)]);
+}
+
+#[test]
+fn a_partition_that_gave_data_is_read_last_next_time() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0), row("t", 1, 0), row("t", 2, 0)]);
+    client
+        .fetch(asked(id, 1, vec![]), &[loud(1), quiet(0), quiet(0)])
+        .unwrap();
+    let (_, indexes, _) = client
+        .fetch(asked(id, 2, vec![]), &[quiet(0), quiet(0), quiet(1)])
+        .unwrap();
+    assert_eq!(indexes, [1, 2, 0]);
+}
+
+#[test]
+fn after_an_error_everything_is_told_again() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0)]);
+    let error = RowNews {
+        is_error: true,
+        ..quiet(-1)
+    };
+    assert_eq!(client.fetch(asked(id, 1, vec![]), &[error]).unwrap().2, [true]);
+    assert_eq!(client.fetch(asked(id, 2, vec![]), &[quiet(0)]).unwrap().2, [true]);
+    assert_eq!(client.fetch(asked(id, 3, vec![]), &[quiet(0)]).unwrap().2, [false]);
+}
+
+#[test]
+fn a_full_cache_gives_no_session_until_one_is_old() {
+    let mut client = Client::new(1);
+    let first = client.open(vec![row("t", 0, 0)]);
+    assert_ne!(first, 0);
+    assert_eq!(client.open(vec![row("t", 0, 0)]), 0);
+    client.now += MIN_EVICTION_AGE;
+    assert_ne!(client.open(vec![row("t", 0, 0)]), 0);
+    assert_eq!(
+        client.fetch(asked(first, 1, vec![]), &[]),
+        Err(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)
+    );
+}
+
+#[test]
+fn the_final_epoch_closes_the_session() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0)]);
+    let (told_id, _, told) = client.fetch(asked(id, -1, vec![row("t", 0, 0)]), &[quiet(0)]).unwrap();
+    assert_eq!((told_id, told), (0, vec![true]));
+    assert!(client.cache.is_empty());
+}

@@ -1,0 +1,63 @@
+//! Group commit: threads that bring logs to disk while appends go on (spec: R1.6, `flush.messages`).
+//!
+//! A partition is queued at most once; one fdatasync acknowledges every produce that was appended before it began. Sealed
+//! segments are flushed here too. It never answers anyone: it moves the flushed offset and calls those who wait.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::partition::Partition;
+use crate::error::Error;
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Arc<Partition>>,
+    is_stopping: bool,
+}
+
+/// The queue of partitions to flush.
+#[derive(Default)]
+pub struct Flusher {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Flusher {
+    /// Queues a partition, unless it is queued already.
+    pub fn enqueue(&self, partition: &Arc<Partition>) {
+        if partition.mark_flush_queued() {
+            self.state.lock().queue.push_back(Arc::clone(partition));
+            self.changed.notify_one();
+        }
+    }
+
+    /// Works until [`Flusher::stop`]; `failed` hears of partitions that could not be flushed.
+    pub fn run(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
+        while let Some(partition) = self.next() {
+            if let Err(error) = partition.flush() {
+                failed(&partition, &error);
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Arc<Partition>> {
+        let mut state = self.state.lock();
+        loop {
+            if let Some(partition) = state.queue.pop_front() {
+                return Some(partition);
+            }
+            if state.is_stopping {
+                return None;
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Lets the workers finish the queue and end.
+    pub fn stop(&self) {
+        self.state.lock().is_stopping = true;
+        self.changed.notify_all();
+    }
+}

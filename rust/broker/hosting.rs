@@ -1,0 +1,310 @@
+//! Which logs this broker has: opened at start, created, leased, deleted. What the control plane decided is done here.
+//!
+//! Every call may block on the disk; none is made by a network loop. After a crash in the middle of any of them the next
+//! start finds either the old or the new state.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Broker;
+use super::lease::Lease;
+use super::partition::Partition;
+use super::registry::TopicId;
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::log_dir::LogDir;
+use crate::storage::log_dir::{Checkpoint, Identity};
+use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
+use crate::storage::partition_metadata::PartitionMetadata;
+use crate::storage::topic_partition::DirKind;
+use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
+
+/// A log that is hosted: what the control plane compares with its metadata.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostedLog {
+    /// Topic.
+    pub topic: Arc<str>,
+    /// Partition.
+    pub index: i32,
+    /// Topic id; all zero when the log has none.
+    pub topic_id: TopicId,
+    /// The log directory that holds it.
+    pub log_dir: PathBuf,
+    /// First offset.
+    pub log_start: i64,
+    /// Next offset.
+    pub log_end: i64,
+}
+
+impl Broker {
+    /// Opens the log directories and recovers every log, in parallel. `config_of` gives a topic's configuration. Returns
+    /// each directory with the reason why it is offline, if it is. (spec: R0.2)
+    ///
+    /// # Errors
+    /// A reason not to start: a directory in use, of another cluster, or with sealed data that is corrupt.
+    pub fn open_log_dirs(
+        &self,
+        paths: &[PathBuf],
+        configs: &HashMap<String, Arc<LogConfig>>,
+        progress: &LoadProgress,
+    ) -> Result<Vec<(PathBuf, Option<String>)>> {
+        let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
+        let identity = Identity {
+            cluster_id,
+            node_id: self.node_id,
+        };
+        let opened = LogDir::open_all(&self.context.fs, paths, &identity, self.context.clock.now_ms())?;
+        if let Some(dir) = opened.online.first() {
+            self.set_cluster_id(dir.cluster_id());
+        }
+        let mut outcome: Vec<(PathBuf, Option<String>)> = opened
+            .offline
+            .into_iter()
+            .map(|(path, error)| (path, Some(error.to_string())))
+            .collect();
+        let default = configs
+            .get("")
+            .map_or_else(|| Arc::new(LogConfig::default()), Arc::clone);
+        let open = |request: &LoadRequest| {
+            self.open_log(
+                request,
+                configs.get(&*request.partition.topic).unwrap_or(&default),
+                &progress.recovery,
+            )
+        };
+        let threads = self.options().recovery_threads_per_data_dir;
+        let loaded = load_all(&opened.online, threads, &open, progress)?;
+        for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
+            for warning in &report.warnings {
+                self.log(warning);
+            }
+            let failure = report.failure.as_ref().map(ToString::to_string);
+            outcome.push((dir.path().to_path_buf(), failure));
+            let (fs, deleted) = (Arc::clone(&self.context.fs), report.deleted.clone());
+            self.reaper
+                .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
+        }
+        self.host(&opened.online, loaded.logs);
+        *self.log_dirs.lock() = opened.online;
+        for (path, failure) in &outcome {
+            if let Some(reason) = failure {
+                self.fail_log_dir(path, reason);
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &RecoveryProgress) -> Result<Log> {
+        let args = LoadArgs {
+            recovery_point: request.recovery_point,
+            log_start_offset: request.log_start_offset,
+            clean_shutdown: request.is_clean,
+            progress,
+        };
+        Log::open(
+            &self.context,
+            &request.path,
+            request.partition.clone(),
+            Arc::clone(config),
+            args,
+        )
+    }
+
+    fn host(&self, dirs: &[LogDir], logs: Vec<LoadedLog<Log>>) {
+        let mut by_topic: HashMap<Arc<str>, (TopicId, Vec<Arc<Partition>>)> = HashMap::new();
+        for LoadedLog { request, log } in logs {
+            let name = Arc::clone(&request.partition.topic);
+            let id = request.topic_id.map_or([0; 16], |id| id.0);
+            let dir = dirs[request.dir_index].path().to_path_buf();
+            let checkpoint = request.high_watermark.unwrap_or(0);
+            let index = request.partition.partition;
+            let partition = Partition::new(self.node_id, Arc::clone(&name), id, index, dir, log, checkpoint);
+            by_topic
+                .entry(name)
+                .or_insert_with(|| (id, Vec::new()))
+                .1
+                .push(Arc::new(partition));
+        }
+        for (name, (id, partitions)) in by_topic {
+            self.registry.add(&name, id, partitions);
+        }
+    }
+
+    /// Every hosted log.
+    pub fn logs(&self) -> Vec<HostedLog> {
+        let topics = self.registry.snapshot();
+        let hosted = |p: &Arc<Partition>| {
+            let offsets = p.offsets();
+            HostedLog {
+                topic: Arc::clone(p.topic()),
+                index: p.index(),
+                topic_id: p.topic_id(),
+                log_dir: p.log_dir().clone(),
+                log_start: offsets.log_start,
+                log_end: offsets.log_end,
+            }
+        };
+        topics
+            .iter()
+            .flat_map(|t| t.partitions().map(hosted).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. One error text or
+    /// none for each.
+    pub fn create_logs(
+        &self,
+        topic: &str,
+        topic_id: TopicId,
+        config: &Arc<LogConfig>,
+        partitions: &[(i32, PathBuf)],
+    ) -> Vec<Option<String>> {
+        let name: Arc<str> = topic.into();
+        let known = self.registry.snapshot().by_name(topic).cloned();
+        let mut created = Vec::with_capacity(partitions.len());
+        let mut errors = Vec::with_capacity(partitions.len());
+        for (index, dir) in partitions {
+            if known.as_ref().is_some_and(|t| t.partition(*index).is_some()) {
+                errors.push(None);
+                continue;
+            }
+            match self.create_log(&name, topic_id, *index, config, dir) {
+                Ok(partition) => {
+                    created.push(Arc::new(partition));
+                    errors.push(None);
+                }
+                Err(error) => {
+                    self.storage_failed_in(dir, &error);
+                    errors.push(Some(error.to_string()));
+                }
+            }
+        }
+        if !created.is_empty() {
+            self.registry.add(&name, topic_id, created);
+        }
+        errors
+    }
+
+    fn create_log(
+        &self,
+        name: &Arc<str>,
+        id: TopicId,
+        index: i32,
+        config: &Arc<LogConfig>,
+        dir: &Path,
+    ) -> Result<Partition> {
+        if self.is_failed(dir) {
+            return Err(Error::rejected(
+                ErrorCode::KAFKA_STORAGE_ERROR,
+                format!("{} is offline", dir.display()),
+            ));
+        }
+        let tp = TopicPartition::new(Arc::clone(name), index);
+        let path = dir.join(tp.to_string());
+        let log = Log::create(&self.context, &path, tp, Arc::clone(config))?;
+        PartitionMetadata { topic_id: Uuid(id) }.write(
+            &*self.context.fs,
+            &path,
+            crate::storage::state_file::Durability::Lazy,
+        )?;
+        Ok(Partition::new(
+            self.node_id,
+            Arc::clone(name),
+            id,
+            index,
+            dir.to_path_buf(),
+            log,
+            0,
+        ))
+    }
+
+    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over.
+    pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>) {
+        let topics = self.registry.snapshot();
+        let Some(topic) = topics.by_name(topic) else { return };
+        for (index, lease) in leases {
+            if let Some(partition) = topic.partition(index) {
+                partition.set_lease(Some(lease));
+            }
+        }
+    }
+
+    /// Takes partitions out of service and renames their directories away; the files go later.
+    pub fn delete_logs(&self, topic: &str, indexes: &[i32]) -> Result<()> {
+        self.take_away(topic, indexes, DirKind::Deleted)
+    }
+
+    /// Takes a partition out of service that no metadata knows, and keeps its directory as `-stray`.
+    pub fn mark_stray(&self, topic: &str, index: i32) -> Result<()> {
+        self.take_away(topic, &[index], DirKind::Stray)
+    }
+
+    fn take_away(&self, topic: &str, indexes: &[i32], kind: DirKind) -> Result<()> {
+        let mut first_error = None;
+        for partition in self.registry.remove(topic, indexes) {
+            partition.set_lease(None);
+            let mut log = partition.log();
+            let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
+            match log.rename_away(kind) {
+                Ok(to) if kind == DirKind::Deleted => {
+                    let fs = Arc::clone(&self.context.fs);
+                    self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[to])));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    drop(log);
+                    self.storage_failed(&partition, &error);
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+
+    /// A topic's configuration takes effect at once.
+    pub fn set_topic_config(&self, topic: &str, config: &Arc<LogConfig>) {
+        if let Some(topic) = self.registry.snapshot().by_name(topic) {
+            for partition in topic.partitions() {
+                partition.log().set_config(Arc::clone(config));
+            }
+        }
+    }
+
+    /// A hosted partition.
+    pub fn partition(&self, topic: &str, index: i32) -> Result<Arc<Partition>> {
+        let topics = self.registry.snapshot();
+        topics
+            .by_name(topic)
+            .and_then(|t| t.partition(index))
+            .cloned()
+            .ok_or_else(|| {
+                let message = format!("{topic}-{index} is not on this broker");
+                Error::rejected(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
+            })
+    }
+
+    /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
+    pub fn close_logs(&self) -> Result<()> {
+        let mut failed: HashMap<PathBuf, Error> = HashMap::new();
+        for topic in self.registry.snapshot().iter() {
+            for partition in topic.partitions().filter(|p| !p.is_offline()) {
+                if let Err(error) = partition.log().close() {
+                    failed.entry(partition.log_dir().clone()).or_insert(error);
+                }
+                partition.refresh();
+            }
+        }
+        let (clean, broken) = (
+            self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart]),
+            failed,
+        );
+        clean?;
+        for dir in self.log_dirs.lock().drain(..) {
+            if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
+                dir.write_clean_shutdown(-1)?;
+            }
+        }
+        broken.into_values().next().map_or(Ok(()), Err)
+    }
+}

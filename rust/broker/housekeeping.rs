@@ -1,0 +1,242 @@
+//! What the control plane has done on a schedule: retention, checkpoints, flushes by time, producer expiry; and what it
+//! asks of single partitions. Every call may block on the disk; none is made by a network loop.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Broker;
+use super::partition::Partition;
+use crate::error::{Error, ErrorCode, Result};
+use crate::record::Batches;
+use crate::storage::TopicPartition;
+use crate::storage::log_dir::Checkpoint;
+
+/// Most bytes that the records of one batch may inflate to when the control plane reads its own topics.
+const INFLATE_LIMIT_BYTES: usize = 128 << 20;
+
+/// One record of a control-plane topic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadRecord {
+    /// Offset.
+    pub offset: i64,
+    /// Timestamp, ms.
+    pub timestamp: i64,
+    /// Key.
+    pub key: Option<Vec<u8>>,
+    /// Value; `None` is a tombstone.
+    pub value: Option<Vec<u8>>,
+    /// Whether it is a transaction marker.
+    pub is_control: bool,
+}
+
+/// A log directory as DescribeLogDirs tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogDirDescription {
+    /// Path.
+    pub log_dir: PathBuf,
+    /// `NONE`, or `KAFKA_STORAGE_ERROR` when it is offline.
+    pub error: ErrorCode,
+    /// Size of the file system, -1 when unknown.
+    pub total_bytes: i64,
+    /// Bytes that can still be written, -1 when unknown.
+    pub usable_bytes: i64,
+    /// (topic, partition, bytes, offset lag, is future).
+    pub replicas: Vec<(Arc<str>, i32, u64, i64, bool)>,
+}
+
+impl Broker {
+    fn all_partitions(&self) -> Vec<Arc<Partition>> {
+        let topics = self.registry.snapshot();
+        let online = |t: &Arc<super::Topic>| t.partitions().filter(|p| !p.is_offline()).cloned().collect::<Vec<_>>();
+        topics.iter().flat_map(online).collect()
+    }
+
+    /// Takes the partition's log directory offline when the error is the disk's.
+    pub fn storage_failed(&self, partition: &Partition, error: &Error) {
+        self.storage_failed_in(partition.log_dir(), error);
+    }
+
+    /// See [`Broker::storage_failed`].
+    pub fn storage_failed_in(&self, log_dir: &Path, error: &Error) {
+        if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
+            self.fail_log_dir(log_dir, &error.to_string());
+        }
+    }
+
+    /// Deletes old segments of every log by its configuration (spec: R4.5); returns how many.
+    pub fn run_retention(&self) -> usize {
+        let now_ms = self.context.clock.now_ms();
+        let mut deleted = 0;
+        for partition in self.all_partitions() {
+            let high_watermark = partition.offsets().high_watermark;
+            let outcome = {
+                let mut log = partition.log();
+                let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
+                log.delete_old_segments(now_ms, high_watermark)
+                    .map(|deletion| (deletion, delay))
+            };
+            match outcome {
+                Ok((deletion, delay)) if deletion.segments() > 0 => {
+                    deleted += deletion.segments();
+                    // What cannot be removed now has its suffix, and goes at the next start.
+                    self.reaper.after(delay, move || drop(deletion.run()));
+                    partition.refresh();
+                }
+                Ok(_) => {}
+                Err(error) => self.storage_failed(&partition, &error),
+            }
+        }
+        deleted
+    }
+
+    /// Flushes logs whose oldest unflushed record is older than `flush.ms`; returns how many.
+    pub fn flush_due(&self) -> usize {
+        let now_ms = self.context.clock.now_ms();
+        let due = |p: &Arc<Partition>| p.is_flush_due(now_ms);
+        let due: Vec<_> = self.all_partitions().into_iter().filter(due).collect();
+        for partition in &due {
+            self.flusher.enqueue(partition);
+        }
+        due.len()
+    }
+
+    /// Forgets idle producers (`producer.id.expiration.ms`); returns how many.
+    pub fn expire_producers(&self) -> usize {
+        let now_ms = self.context.clock.now_ms();
+        self.all_partitions()
+            .iter()
+            .map(|p| {
+                let mut log = p.log();
+                let before = log.producers().producer_id_count();
+                log.producers_mut().remove_expired(now_ms);
+                before - log.producers().producer_id_count()
+            })
+            .sum()
+    }
+
+    /// Writes these checkpoints of every log directory. A directory that fails goes offline; the others are written.
+    pub fn write_checkpoints(&self, which: &[Checkpoint]) -> Result<()> {
+        let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
+        for partition in self.all_partitions() {
+            by_dir.entry(partition.log_dir().clone()).or_default().push(partition);
+        }
+        let dirs = self.log_dirs.lock();
+        let mut failed = None;
+        for dir in dirs.iter().filter(|d| !self.is_failed(d.path())) {
+            let empty = Vec::new();
+            let partitions = by_dir.get(dir.path()).unwrap_or(&empty);
+            for &checkpoint in which {
+                let rows = checkpoint_rows(partitions, checkpoint);
+                if let Err(error) = dir.write_checkpoint(checkpoint, &rows) {
+                    self.storage_failed_in(dir.path(), &error);
+                    failed = Some(error);
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Log directories with what they hold.
+    pub fn describe_log_dirs(&self) -> Vec<LogDirDescription> {
+        let partitions: Vec<_> = self
+            .registry
+            .snapshot()
+            .iter()
+            .flat_map(|t| t.partitions().cloned().collect::<Vec<_>>())
+            .collect();
+        let mut paths: Vec<PathBuf> = self.log_dirs.lock().iter().map(|d| d.path().to_path_buf()).collect();
+        let failed: Vec<_> = self
+            .failed_log_dirs()
+            .into_iter()
+            .filter(|p| !paths.contains(p))
+            .collect();
+        paths.extend(failed);
+        let describe = |log_dir: PathBuf| {
+            let is_failed = self.is_failed(&log_dir);
+            let space = rustix::fs::statvfs(&log_dir).ok().filter(|_| !is_failed);
+            let of_dir = partitions.iter().filter(|p| *p.log_dir() == log_dir && !is_failed);
+            LogDirDescription {
+                error: if is_failed {
+                    ErrorCode::KAFKA_STORAGE_ERROR
+                } else {
+                    ErrorCode::NONE
+                },
+                total_bytes: space.as_ref().map_or(-1, |s| (s.f_blocks * s.f_frsize) as i64),
+                usable_bytes: space.as_ref().map_or(-1, |s| (s.f_bavail * s.f_frsize) as i64),
+                replicas: of_dir
+                    .map(|p| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false))
+                    .collect(),
+                log_dir,
+            }
+        };
+        paths.into_iter().map(describe).collect()
+    }
+
+    /// Records from `offset` on, about `max_bytes` of batches, up to the log end; with the offset to go on from.
+    pub fn read_records(
+        &self,
+        topic: &str,
+        index: i32,
+        offset: i64,
+        max_bytes: usize,
+    ) -> Result<(Vec<ReadRecord>, i64)> {
+        let partition = self.partition(topic, index)?;
+        let end = partition.offsets().log_end;
+        let start = offset.max(partition.offsets().log_start);
+        let mut records = Vec::new();
+        if start >= end {
+            return Ok((records, end));
+        }
+        let plan = partition.log().plan_read(start, end)?;
+        let slice = plan.resolve(max_bytes, true)?;
+        if slice.len == 0 {
+            return Ok((records, end));
+        }
+        let mut bytes = vec![0; slice.len];
+        slice
+            .file
+            .read_exact_at(&mut bytes, slice.position)
+            .map_err(|e| Error::io("read", partition.log_dir(), e))?;
+        let mut next = start;
+        let mut scratch = Vec::new();
+        for batch in Batches::new(&bytes) {
+            let corrupt = |e: crate::record::BatchError| Error::rejected(ErrorCode::CORRUPT_MESSAGE, e.to_string());
+            let batch = batch.map_err(corrupt)?;
+            let is_control = batch.header().is_control();
+            for record in batch.records(&mut scratch, INFLATE_LIMIT_BYTES).map_err(corrupt)? {
+                let record = record.map_err(corrupt)?;
+                if record.offset >= start {
+                    records.push(ReadRecord {
+                        offset: record.offset,
+                        timestamp: record.timestamp,
+                        key: record.key.map(<[u8]>::to_vec),
+                        value: record.value.map(<[u8]>::to_vec),
+                        is_control,
+                    });
+                }
+            }
+            next = batch.header().next_offset();
+        }
+        Ok((records, next))
+    }
+}
+
+fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec<(TopicPartition, i64)> {
+    let row = |p: &Arc<Partition>| {
+        let offset = match checkpoint {
+            Checkpoint::RecoveryPoint => p.log().recovery_point(),
+            Checkpoint::Replication => p.offsets().high_watermark,
+            Checkpoint::LogStart => p.offsets().log_start,
+            Checkpoint::Cleaner => 0,
+        };
+        let is_told = match checkpoint {
+            // As Kafka: only where the log does not start at its first segment's base offset.
+            Checkpoint::LogStart => p.log().segments().next().is_some_and(|(base, ..)| offset > base),
+            _ => true,
+        };
+        is_told.then(|| (TopicPartition::new(Arc::clone(p.topic()), p.index()), offset))
+    };
+    partitions.iter().filter_map(row).collect()
+}

@@ -1,0 +1,167 @@
+//! The cluster as Metadata tells it: brokers, topics, leaders. Published by the control plane, swapped atomically.
+//!
+//! It says where partitions are, not what this broker may do with them (that is a lease). Nothing here is decided.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
+
+use super::registry::TopicId;
+use crate::wire::NodeEndpoint;
+
+/// A live broker and where it can be reached, by listener name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokerRow {
+    /// Node id.
+    pub node_id: i32,
+    /// Rack, when it has one.
+    pub rack: Option<String>,
+    /// (listener name, host, port).
+    pub endpoints: Vec<(String, String, u16)>,
+}
+
+impl BrokerRow {
+    /// Host and port on a listener; clients are told the endpoint of the listener that they came in on.
+    pub fn endpoint(&self, listener: &str) -> Option<(&str, u16)> {
+        self.endpoints
+            .iter()
+            .find(|e| e.0 == listener)
+            .map(|e| (e.1.as_str(), e.2))
+    }
+}
+
+/// A partition's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionRow {
+    /// Partition index.
+    pub index: i32,
+    /// Leader's node id, -1 for none.
+    pub leader: i32,
+    /// Leader epoch.
+    pub leader_epoch: i32,
+    /// Assigned replicas.
+    pub replicas: Box<[i32]>,
+    /// In-sync replicas.
+    pub in_sync_replicas: Box<[i32]>,
+}
+
+/// A topic as clients see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TopicRow {
+    /// Name.
+    pub name: Arc<str>,
+    /// Topic id.
+    pub id: TopicId,
+    /// Whether it is one of Kafka's internal topics.
+    pub is_internal: bool,
+    /// Partitions in index order.
+    pub partitions: Vec<PartitionRow>,
+}
+
+impl TopicRow {
+    /// Whether the topic has this partition.
+    pub fn has(&self, index: i32) -> bool {
+        self.partitions.binary_search_by_key(&index, |p| p.index).is_ok()
+    }
+}
+
+/// One consistent state of the cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Image {
+    /// Live brokers in node id order.
+    pub brokers: Vec<BrokerRow>,
+    /// Node id of the controller, -1 when unknown.
+    pub controller_id: i32,
+    topics: BTreeMap<Arc<str>, Arc<TopicRow>>,
+    ids: HashMap<TopicId, Arc<str>>,
+}
+
+impl Image {
+    /// A topic by name.
+    pub fn topic(&self, name: &str) -> Option<&Arc<TopicRow>> {
+        self.topics.get(name)
+    }
+
+    /// A topic by id.
+    pub fn topic_by_id(&self, id: &TopicId) -> Option<&Arc<TopicRow>> {
+        self.ids.get(id).and_then(|name| self.topics.get(name))
+    }
+
+    /// Every topic in name order.
+    pub fn topics(&self) -> impl ExactSizeIterator<Item = &Arc<TopicRow>> {
+        self.topics.values()
+    }
+
+    /// Where a broker is reached on a listener, as responses tell it.
+    pub fn node_endpoint(&self, node_id: i32, listener: &str) -> Option<NodeEndpoint<'_>> {
+        let broker = self.broker(node_id)?;
+        let (host, port) = broker.endpoint(listener)?;
+        Some(NodeEndpoint {
+            node_id,
+            host,
+            port: i32::from(port),
+            rack: broker.rack.as_deref(),
+        })
+    }
+
+    /// A broker by node id.
+    pub fn broker(&self, node_id: i32) -> Option<&BrokerRow> {
+        self.brokers.iter().find(|b| b.node_id == node_id)
+    }
+}
+
+/// The published image.
+#[derive(Default)]
+pub struct PublishedImage {
+    current: ArcSwap<Image>,
+    writer: Mutex<()>,
+}
+
+impl PublishedImage {
+    /// The state now; lock-free.
+    pub fn load(&self) -> Guard<Arc<Image>> {
+        self.current.load()
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut Image)) {
+        let _writer = self.writer.lock();
+        let mut next = Image::clone(&self.current.load());
+        edit(&mut next);
+        self.current.store(Arc::new(next));
+    }
+
+    /// Replaces the brokers and the controller.
+    pub fn publish_cluster(&self, mut brokers: Vec<BrokerRow>, controller_id: i32) {
+        brokers.sort_by_key(|b| b.node_id);
+        self.change(|image| {
+            image.brokers = brokers;
+            image.controller_id = controller_id;
+        });
+    }
+
+    /// Adds or replaces whole topics.
+    pub fn publish_topics(&self, topics: Vec<TopicRow>) {
+        self.change(|image| {
+            for topic in topics {
+                if let Some(old) = image.topics.get(&topic.name) {
+                    image.ids.remove(&old.id);
+                }
+                image.ids.insert(topic.id, Arc::clone(&topic.name));
+                image.topics.insert(Arc::clone(&topic.name), Arc::new(topic));
+            }
+        });
+    }
+
+    /// Takes topics out.
+    pub fn withdraw_topics(&self, names: &[String]) {
+        self.change(|image| {
+            for name in names {
+                if let Some(old) = image.topics.remove(name.as_str()) {
+                    image.ids.remove(&old.id);
+                }
+            }
+        });
+    }
+}

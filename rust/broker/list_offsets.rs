@@ -1,0 +1,145 @@
+//! ListOffsets: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
+//!
+//! A lookup by timestamp may read cold pages, which a network loop must not wait for: such a request becomes a
+//! [`ParkedLookup`], run elsewhere, after which its owner is called.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::Broker;
+use super::partition::{Isolation, Partition};
+use crate::error::{Error, ErrorCode};
+use crate::wire::list_offsets::timestamp;
+use crate::wire::{
+    ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
+};
+
+/// What became of a ListOffsets request.
+pub enum ListOffsetsOutcome {
+    /// The response body is written.
+    Answered,
+    /// To be run on a disk thread.
+    Lookup(Arc<ParkedLookup>),
+}
+
+/// A request with lookups by timestamp.
+pub struct ParkedLookup {
+    version: i16,
+    body: Vec<u8>,
+    request: ListOffsetsRequest,
+    answer: Mutex<Option<Vec<u8>>>,
+}
+
+/// Serves one ListOffsets body.
+pub fn handle(broker: &Broker, version: i16, body: &[u8], out: &mut Vec<u8>) -> Result<ListOffsetsOutcome, WireError> {
+    let mut request = ListOffsetsRequest::default();
+    request.decode(version, body)?;
+    let needs_files = |p: &ListOffsetsPartition| p.timestamp >= 0 || p.timestamp == timestamp::MAX;
+    if request.partitions.iter().any(needs_files) {
+        let lookup = ParkedLookup {
+            version,
+            body: body.to_vec(),
+            request,
+            answer: Mutex::new(None),
+        };
+        return Ok(ListOffsetsOutcome::Lookup(Arc::new(lookup)));
+    }
+    answer(broker, version, body, &request, out);
+    Ok(ListOffsetsOutcome::Answered)
+}
+
+impl ParkedLookup {
+    /// Does the lookups; blocks on the disk.
+    pub fn run(&self, broker: &Broker) {
+        let mut out = Vec::new();
+        answer(broker, self.version, &self.body, &self.request, &mut out);
+        *self.answer.lock() = Some(out);
+    }
+
+    /// Gives the response body to `write` if the lookups are done; says whether they are.
+    pub fn encode_if_done(&self, write: &mut dyn FnMut(&[u8])) -> bool {
+        let answer = self.answer.lock().take();
+        if let Some(body) = &answer {
+            write(body);
+        }
+        answer.is_some()
+    }
+}
+
+fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsRequest, out: &mut Vec<u8>) {
+    let topics = broker.registry.snapshot();
+    let isolation = match (request.replica_id, request.isolation_level) {
+        (0.., _) => Isolation::LogEnd,
+        (_, 1) => Isolation::ReadCommitted,
+        _ => Isolation::ReadUncommitted,
+    };
+    let mut results = Vec::with_capacity(request.partitions.len());
+    let mut topic = None;
+    for row in &request.partitions {
+        if row.first_of_topic {
+            topic = row.topic.name(body).and_then(|name| topics.by_name(name));
+        }
+        let Some(partition) = topic.and_then(|t| t.partition(row.index)) else {
+            results.push(ListOffsetsResult::nothing(unknown(
+                broker,
+                row.topic.name(body),
+                row.index,
+            )));
+            continue;
+        };
+        results.push(match one(partition, row, version, isolation) {
+            Ok(result) => result,
+            Err(error) => {
+                if matches!(error, Error::Io { .. }) {
+                    broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                }
+                ListOffsetsResult::nothing(error.code())
+            }
+        });
+    }
+    encode_list_offsets_response(out, version, body, request, &results, 0);
+}
+
+fn unknown(broker: &Broker, name: Option<&str>, index: i32) -> ErrorCode {
+    let is_elsewhere = name.is_some_and(|n| broker.image.load().topic(n).is_some_and(|t| t.has(index)));
+    if is_elsewhere {
+        ErrorCode::NOT_LEADER_OR_FOLLOWER
+    } else {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+    }
+}
+
+fn one(
+    partition: &Partition,
+    row: &ListOffsetsPartition,
+    version: i16,
+    isolation: Isolation,
+) -> Result<ListOffsetsResult, Error> {
+    if timestamp::first_version(row.timestamp).is_none_or(|first| version < first) {
+        let message = format!("timestamp {} is not served in version {version}", row.timestamp);
+        return Err(Error::rejected(ErrorCode::UNSUPPORTED_VERSION, message));
+    }
+    let lease = partition.leading(row.current_leader_epoch)?;
+    let result = |timestamp, offset, leader_epoch| {
+        Ok(ListOffsetsResult {
+            error: ErrorCode::NONE,
+            timestamp,
+            offset,
+            leader_epoch,
+        })
+    };
+    match row.timestamp {
+        timestamp::LATEST => result(-1, partition.bound(isolation), lease.leader_epoch),
+        timestamp::EARLIEST | timestamp::EARLIEST_LOCAL => {
+            let start = partition.offsets().log_start;
+            let epoch = partition.log().epochs().epoch_for_offset(start);
+            result(-1, start, epoch.unwrap_or(-1))
+        }
+        timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, -1, -1),
+        target => match partition.lookup_timestamp(target, isolation)? {
+            Some((timestamp, offset, epoch)) => result(timestamp, offset, epoch),
+            None => result(-1, -1, -1),
+        },
+    }
+}

@@ -1,0 +1,529 @@
+//! One hosted partition: its log, its lease, its offsets and who waits for it (spec: R0.10).
+//!
+//! Place: `produce`, `fetch` and the control plane's appends meet here; below is `storage::Log`.
+//! Invariants: the lease and the log's end change only under the log's lock, so an append sees one lease from check to
+//! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease.
+//! It knows no sockets and no clock, and decides nothing about leadership.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::lease::Lease;
+use super::registry::TopicId;
+use super::waiters::{WaitKind, Waiters};
+use crate::error::{Error, ErrorCode, Result};
+use crate::record::Origin;
+use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, Log};
+use crate::wire::list_offsets::timestamp;
+
+/// Offsets that readers see without the log's lock.
+#[derive(Debug, Default)]
+struct Offsets {
+    log_start: AtomicI64,
+    last_stable: AtomicI64,
+    high_watermark: AtomicI64,
+    log_end: AtomicI64,
+    flushed: AtomicI64,
+}
+
+/// One consistent look at a partition's offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetsView {
+    /// First offset that can be read.
+    pub log_start: i64,
+    /// First offset that read_committed may not see.
+    pub last_stable: i64,
+    /// First offset that consumers may not see.
+    pub high_watermark: i64,
+    /// Offset of the next record.
+    pub log_end: i64,
+}
+
+/// Who reads and up to where (spec: R3.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Up to the log end; only for followers.
+    LogEnd,
+    /// Up to the high watermark.
+    ReadUncommitted,
+    /// Up to the last stable offset, with the aborted transactions.
+    ReadCommitted,
+}
+
+/// What a read of one partition is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadRequest {
+    /// First offset wanted.
+    pub offset: i64,
+    /// The leader epoch that the reader believes in, or -1.
+    pub current_leader_epoch: i32,
+    /// The epoch of the last record that the reader has, or -1.
+    pub last_fetched_epoch: i32,
+    /// Bytes at most.
+    pub max_bytes: usize,
+    /// Return the first batch even when it alone is larger (KIP-74).
+    pub at_least_one_batch: bool,
+    /// The bound.
+    pub isolation: Isolation,
+}
+
+/// What a read of one partition gives.
+#[derive(Default)]
+pub struct ReadResult {
+    /// Offsets at the time of the read, -1 where unknown.
+    pub high_watermark: i64,
+    /// Last stable offset.
+    pub last_stable: i64,
+    /// Log start offset.
+    pub log_start: i64,
+    /// The bytes, where there are any.
+    pub slice: Option<FileSlice>,
+    /// Transactions aborted within the slice (read_committed only).
+    pub aborted: Option<Vec<AbortedTxn>>,
+    /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
+    pub diverging_epoch: Option<(i32, i64)>,
+}
+
+/// What must happen before a produce is answered, beyond the local append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Awaited {
+    /// The high watermark must reach this (acks = -1).
+    pub high_watermark: Option<i64>,
+    /// This much must be on disk (`flush.messages`).
+    pub flushed: Option<i64>,
+    /// A flush should begin: for the above, or since a segment was sealed.
+    pub wants_flush: bool,
+}
+
+impl Awaited {
+    /// Whether the local append was all.
+    pub fn is_nothing(self) -> bool {
+        self.high_watermark.is_none() && self.flushed.is_none()
+    }
+}
+
+/// See the module.
+pub struct Partition {
+    topic: Arc<str>,
+    topic_id: TopicId,
+    index: i32,
+    node_id: i32,
+    log_dir: PathBuf,
+    log: Mutex<Log>,
+    lease: ArcSwapOption<Lease>,
+    offsets: Offsets,
+    waiters: Waiters,
+    is_offline: AtomicBool,
+    is_flush_queued: AtomicBool,
+    /// Flush jobs of one log run one after the other.
+    flushing: Mutex<()>,
+    /// When the oldest unflushed batch was appended, ms; 0 for none.
+    unflushed_since_ms: AtomicI64,
+}
+
+impl Partition {
+    /// Wraps an open log. `high_watermark` comes from the checkpoint (spec: R0.14).
+    pub fn new(
+        node_id: i32,
+        topic: Arc<str>,
+        topic_id: TopicId,
+        index: i32,
+        dir: PathBuf,
+        log: Log,
+        checkpoint: i64,
+    ) -> Self {
+        let offsets = Offsets::default();
+        let high_watermark = checkpoint.clamp(log.log_start_offset(), log.log_end_offset());
+        offsets.high_watermark.store(high_watermark, Ordering::Relaxed);
+        let partition = Self {
+            topic,
+            topic_id,
+            index,
+            node_id,
+            log_dir: dir,
+            log: Mutex::new(log),
+            lease: ArcSwapOption::empty(),
+            offsets,
+            waiters: Waiters::default(),
+            is_offline: AtomicBool::new(false),
+            is_flush_queued: AtomicBool::new(false),
+            flushing: Mutex::new(()),
+            unflushed_since_ms: AtomicI64::new(0),
+        };
+        partition.publish_offsets(&partition.log.lock());
+        partition
+    }
+
+    /// Topic name.
+    pub fn topic(&self) -> &Arc<str> {
+        &self.topic
+    }
+
+    /// Topic id.
+    pub fn topic_id(&self) -> TopicId {
+        self.topic_id
+    }
+
+    /// Partition index.
+    pub fn index(&self) -> i32 {
+        self.index
+    }
+
+    /// The log directory (an entry of `log.dirs`) that holds it.
+    pub fn log_dir(&self) -> &PathBuf {
+        &self.log_dir
+    }
+
+    /// The watch lists.
+    pub fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    /// The log, locked. For housekeeping and control-plane calls; never held over a wait.
+    pub fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock()
+    }
+
+    /// The lease now.
+    pub fn lease(&self) -> Option<Arc<Lease>> {
+        self.lease.load_full()
+    }
+
+    /// The offsets now.
+    pub fn offsets(&self) -> OffsetsView {
+        OffsetsView {
+            log_start: self.offsets.log_start.load(Ordering::Acquire),
+            last_stable: self.offsets.last_stable.load(Ordering::Acquire),
+            high_watermark: self.offsets.high_watermark.load(Ordering::Acquire),
+            log_end: self.offsets.log_end.load(Ordering::Acquire),
+        }
+    }
+
+    /// Whether its log directory failed.
+    pub fn is_offline(&self) -> bool {
+        self.is_offline.load(Ordering::Acquire)
+    }
+
+    /// Takes it out of service after a storage failure and answers everyone who waits.
+    pub fn set_offline(&self) {
+        self.is_offline.store(true, Ordering::Release);
+        self.wake_everyone();
+    }
+
+    /// Replaces the lease; `None` revokes. Waiters are called, since what they wait for may never come now.
+    pub fn set_lease(&self, lease: Option<Lease>) {
+        {
+            let mut log = self.log.lock();
+            if let Some(lease) = lease.as_ref().filter(|l| l.leader == self.node_id) {
+                log.begin_epoch(lease.leader_epoch);
+            }
+            self.lease.store(lease.map(Arc::new));
+            self.publish_offsets(&log);
+        }
+        self.wake_everyone();
+    }
+
+    fn wake_everyone(&self) {
+        self.waiters.wake_all(WaitKind::Fetch);
+        self.waiters.wake_all(WaitKind::Produce);
+    }
+
+    fn check_online(&self) -> Result<()> {
+        if self.is_offline() {
+            return Err(Error::rejected(
+                ErrorCode::KAFKA_STORAGE_ERROR,
+                format!(
+                    "the log directory {} of {}-{} is offline",
+                    self.log_dir.display(),
+                    self.topic,
+                    self.index
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The lease, if it makes this broker the leader and the client's epoch agrees.
+    pub fn leading(&self, current_leader_epoch: i32) -> Result<Arc<Lease>> {
+        self.check_online()?;
+        match self.lease.load_full() {
+            Some(lease) if lease.leader == self.node_id => {
+                lease.check_epoch(current_leader_epoch)?;
+                Ok(lease)
+            }
+            _ => Err(Error::rejected(
+                ErrorCode::NOT_LEADER_OR_FOLLOWER,
+                format!("this broker does not lead {}-{}", self.topic, self.index),
+            )),
+        }
+    }
+
+    /// The leader and epoch that a refused client is told (KIP-951).
+    pub fn current_leader(&self) -> Option<(i32, i32)> {
+        self.lease.load().as_ref().map(|l| (l.leader, l.leader_epoch))
+    }
+
+    /// Appends one batch as the leader, patched in place (spec: R3.1). On success tells what a produce with these
+    /// `acks` must still wait for.
+    ///
+    /// # Errors
+    /// `AppendError::Rejected` names the client's code; `Failed` is a storage failure, for which the caller takes the
+    /// log directory offline.
+    pub fn append(
+        &self,
+        batch: &mut [u8],
+        acks: i16,
+        origin: Origin,
+        now_ms: i64,
+    ) -> Result<(Appended, Awaited), AppendError> {
+        let mut log = self.log.lock();
+        let lease = self.leading(-1)?;
+        let min_in_sync = usize::try_from(log.config().min_insync_replicas).unwrap_or(1);
+        if acks == -1 && lease.in_sync_replicas.len() < min_in_sync {
+            return Err(Error::rejected(
+                ErrorCode::NOT_ENOUGH_REPLICAS,
+                format!(
+                    "{}-{} has {} in-sync replicas, min.insync.replicas is {min_in_sync}",
+                    self.topic,
+                    self.index,
+                    lease.in_sync_replicas.len()
+                ),
+            )
+            .into());
+        }
+        let segments = log.segment_count();
+        let appended = log.append_as_leader(batch, lease.leader_epoch, origin, now_ms)?;
+        let has_rolled = log.segment_count() != segments;
+        self.publish_offsets(&log);
+        drop(log);
+        if self.unflushed_since_ms.load(Ordering::Relaxed) == 0 {
+            self.unflushed_since_ms.store(now_ms, Ordering::Relaxed);
+        }
+        self.waiters.wake_all(WaitKind::Fetch);
+        let next = appended.last_offset + 1;
+        let high_watermark = acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next;
+        let flushed = appended.needs_flush && self.offsets.flushed.load(Ordering::Acquire) < next;
+        let awaited = Awaited {
+            high_watermark: high_watermark.then_some(next),
+            flushed: flushed.then_some(next),
+            wants_flush: flushed || has_rolled,
+        };
+        Ok((appended, awaited))
+    }
+
+    /// Notes that a flush is wanted; false when one is queued already.
+    pub fn mark_flush_queued(&self) -> bool {
+        !self.is_flush_queued.swap(true, Ordering::AcqRel)
+    }
+
+    /// Brings everything appended so far to disk; appends go on meanwhile. A failure poisons the log.
+    pub fn flush(&self) -> Result<()> {
+        let _one_at_a_time = self.flushing.lock();
+        self.is_flush_queued.store(false, Ordering::Release);
+        self.unflushed_since_ms.store(0, Ordering::Relaxed);
+        let job = self.log.lock().begin_flush();
+        let flushed = job.run();
+        let mut log = self.log.lock();
+        log.complete_flush(flushed)?;
+        self.publish_offsets(&log);
+        drop(log);
+        self.waiters.wake_all(WaitKind::Produce);
+        Ok(())
+    }
+
+    /// Whether something has been unflushed for longer than `flush.ms`.
+    pub fn is_flush_due(&self, now_ms: i64) -> bool {
+        let since = self.unflushed_since_ms.load(Ordering::Relaxed);
+        since > 0 && now_ms.saturating_sub(since) >= self.log.lock().config().flush_ms
+    }
+
+    /// Whether a produce has all that it waited for; an error when it never will.
+    pub fn is_satisfied(&self, awaited: Awaited) -> Result<bool> {
+        let lease = self.leading(-1)?;
+        let reached = |wanted: Option<i64>, now: &AtomicI64| wanted.is_none_or(|w| now.load(Ordering::Acquire) >= w);
+        if !reached(awaited.flushed, &self.offsets.flushed) {
+            return Ok(false);
+        }
+        if !reached(awaited.high_watermark, &self.offsets.high_watermark) {
+            return Ok(false);
+        }
+        if awaited.high_watermark.is_some() {
+            let min_in_sync = usize::try_from(self.log.lock().config().min_insync_replicas).unwrap_or(1);
+            if lease.in_sync_replicas.len() < min_in_sync {
+                return Err(Error::rejected(
+                    ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                    format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Recomputes what readers see from the log and the lease; the log is locked by the caller.
+    fn publish_offsets(&self, log: &Log) {
+        let end = log.log_end_offset();
+        let start = log.log_start_offset();
+        let mut high_watermark = self.offsets.high_watermark.load(Ordering::Relaxed).clamp(start, end);
+        if let Some(lease) = self.lease.load().as_ref() {
+            if lease.leader == self.node_id && lease.is_sole_in_sync(self.node_id) {
+                high_watermark = end;
+            }
+        }
+        self.offsets.log_end.store(end, Ordering::Release);
+        self.offsets.high_watermark.store(high_watermark, Ordering::Release);
+        self.offsets
+            .last_stable
+            .store(log.last_stable_offset(high_watermark), Ordering::Release);
+        self.offsets.log_start.store(start, Ordering::Release);
+        self.offsets.flushed.store(log.recovery_point(), Ordering::Release);
+    }
+
+    /// Publishes what a housekeeping call changed in the log, and calls those who wait.
+    pub fn refresh(&self) {
+        self.publish_offsets(&self.log.lock());
+        self.wake_everyone();
+    }
+
+    /// Whether a read at `offset` would give anything; no lock, no file access.
+    pub fn has_data_past(&self, offset: i64, isolation: Isolation) -> bool {
+        offset < self.bound(isolation)
+    }
+
+    /// First offset that a reader may not see.
+    pub fn bound(&self, isolation: Isolation) -> i64 {
+        match isolation {
+            Isolation::LogEnd => &self.offsets.log_end,
+            Isolation::ReadUncommitted => &self.offsets.high_watermark,
+            Isolation::ReadCommitted => &self.offsets.last_stable,
+        }
+        .load(Ordering::Acquire)
+    }
+
+    /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.
+    pub fn read(&self, request: &ReadRequest) -> Result<ReadResult> {
+        self.leading(request.current_leader_epoch)?;
+        if request.last_fetched_epoch >= 0 {
+            if let Some(diverging) = self.diverging_epoch(request) {
+                return Ok(ReadResult {
+                    diverging_epoch: Some(diverging),
+                    ..self.empty_result()
+                });
+            }
+        }
+        let bound = self.bound(request.isolation);
+        let mut result = self.empty_result();
+        if request.offset == bound && request.offset >= result.log_start {
+            return Ok(result);
+        }
+        let plan = {
+            let log = self.log.lock();
+            if request.offset > bound
+                && request.offset <= log.log_end_offset()
+                && request.offset >= log.log_start_offset()
+            {
+                return Ok(result); // past the high watermark but not past the log: wait for it
+            }
+            log.plan_read(request.offset, bound)?
+        };
+        let slice = plan.resolve(request.max_bytes, request.at_least_one_batch)?;
+        if request.isolation == Isolation::ReadCommitted {
+            result.aborted = Some(self.log.lock().aborted_transactions(request.offset, bound)?);
+        }
+        result.slice = (slice.len > 0).then_some(slice);
+        Ok(result)
+    }
+
+    fn empty_result(&self) -> ReadResult {
+        let offsets = self.offsets();
+        ReadResult {
+            high_watermark: offsets.high_watermark,
+            last_stable: offsets.last_stable,
+            log_start: offsets.log_start,
+            ..ReadResult::default()
+        }
+    }
+
+    fn diverging_epoch(&self, request: &ReadRequest) -> Option<(i32, i64)> {
+        let log = self.log.lock();
+        let (epoch, end_offset) = log
+            .epochs()
+            .end_offset_for(request.last_fetched_epoch, log.log_end_offset())?;
+        (epoch < request.last_fetched_epoch || end_offset < request.offset).then_some((epoch, end_offset))
+    }
+
+    /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
+    /// reader's bound: (timestamp, offset, leader epoch). Reads files.
+    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, i32)>> {
+        let plan = {
+            let log = self.log.lock();
+            if target == timestamp::MAX {
+                log.max_timestamp()?
+            } else {
+                log.lookup_timestamp(target)?
+            }
+        };
+        let found = plan.resolve()?;
+        let found = found.filter(|f| f.offset < self.bound(isolation));
+        Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
+    }
+
+    /// The end of a leader epoch in this log: (epoch, end offset), both -1 when it is not known (KIP-101, KIP-279).
+    pub fn end_offset_for_epoch(&self, current_leader_epoch: i32, leader_epoch: i32) -> Result<(i32, i64)> {
+        let lease = self.leading(current_leader_epoch)?;
+        let log = self.log.lock();
+        if leader_epoch == lease.leader_epoch {
+            return Ok((leader_epoch, log.log_end_offset()));
+        }
+        Ok(log
+            .epochs()
+            .end_offset_for(leader_epoch, log.log_end_offset())
+            .unwrap_or((-1, -1)))
+    }
+
+    /// Producers with state in this log: (id, epoch, last sequence, last timestamp, coordinator epoch, start offset of the
+    /// ongoing transaction or -1).
+    pub fn describe_producers(&self) -> Result<Vec<(i64, i32, i32, i64, i32, i64)>> {
+        self.leading(-1)?;
+        let log = self.log.lock();
+        let row = |(id, entry): (i64, &crate::storage::producer_state::ProducerEntry)| {
+            let transaction = entry.current_txn_first_offset.unwrap_or(-1);
+            let epoch = i32::from(entry.producer_epoch);
+            (
+                id,
+                epoch,
+                entry.last_sequence(),
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                transaction,
+            )
+        };
+        Ok(log.producers().active_producers().map(row).collect())
+    }
+
+    /// Moves the log start (spec: DeleteRecords); -1 means the high watermark. Returns the new log start.
+    pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
+        self.leading(-1)?;
+        let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
+        let target = if before_offset == -1 {
+            high_watermark
+        } else {
+            before_offset
+        };
+        if target < 0 || target > high_watermark {
+            return Err(Error::rejected(
+                ErrorCode::OFFSET_OUT_OF_RANGE,
+                format!(
+                    "{target} is not between 0 and the high watermark {high_watermark} of {}-{}",
+                    self.topic, self.index
+                ),
+            ));
+        }
+        self.log.lock().advance_log_start_offset(target, high_watermark)?;
+        self.refresh();
+        Ok(self.offsets().log_start)
+    }
+}

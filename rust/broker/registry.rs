@@ -1,0 +1,135 @@
+//! The partitions that this broker hosts, by topic name and by topic id.
+//!
+//! Readers take a snapshot without a lock; writers replace the maps whole. A topic's partition list is replaced whole
+//! too, so a snapshot never shows half a change. It never creates or deletes files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
+
+use super::partition::Partition;
+
+/// A 16-byte topic id (KIP-516).
+pub type TopicId = [u8; 16];
+
+/// A hosted topic: its partitions by index, with gaps for those hosted elsewhere.
+pub struct Topic {
+    /// The name.
+    pub name: Arc<str>,
+    /// The id; all zero for a topic older than topic ids.
+    pub id: TopicId,
+    partitions: Vec<Option<Arc<Partition>>>,
+}
+
+impl Topic {
+    /// The partition with this index, when it is hosted here.
+    pub fn partition(&self, index: i32) -> Option<&Arc<Partition>> {
+        usize::try_from(index)
+            .ok()
+            .and_then(|i| self.partitions.get(i))
+            .and_then(Option::as_ref)
+    }
+
+    /// Every hosted partition.
+    pub fn partitions(&self) -> impl Iterator<Item = &Arc<Partition>> {
+        self.partitions.iter().flatten()
+    }
+}
+
+/// Both maps, consistent with each other.
+#[derive(Default, Clone)]
+pub struct Topics {
+    by_name: HashMap<Arc<str>, Arc<Topic>>,
+    by_id: HashMap<TopicId, Arc<Topic>>,
+}
+
+impl Topics {
+    /// A topic by name.
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Topic>> {
+        self.by_name.get(name)
+    }
+
+    /// A topic by id.
+    pub fn by_id(&self, id: &TopicId) -> Option<&Arc<Topic>> {
+        self.by_id.get(id)
+    }
+
+    /// Every hosted topic.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Topic>> {
+        self.by_name.values()
+    }
+
+    fn put(&mut self, topic: Arc<Topic>) {
+        if topic.id != [0; 16] {
+            self.by_id.insert(topic.id, Arc::clone(&topic));
+        }
+        self.by_name.insert(Arc::clone(&topic.name), topic);
+    }
+
+    fn take_out(&mut self, name: &str) -> Option<Arc<Topic>> {
+        let topic = self.by_name.remove(name)?;
+        self.by_id.remove(&topic.id);
+        Some(topic)
+    }
+}
+
+/// The shared registry.
+#[derive(Default)]
+pub struct Registry {
+    topics: ArcSwap<Topics>,
+    writer: Mutex<()>,
+}
+
+impl Registry {
+    /// A consistent view; cheap, lock-free.
+    pub fn snapshot(&self) -> Guard<Arc<Topics>> {
+        self.topics.load()
+    }
+
+    /// Adds partitions to a topic, which is created when it is new. Its id becomes `id`.
+    pub fn add(&self, name: &Arc<str>, id: TopicId, added: Vec<Arc<Partition>>) {
+        let _writer = self.writer.lock();
+        let mut topics = Topics::clone(&self.topics.load());
+        let mut partitions = topics.take_out(name).map_or_else(Vec::new, |t| t.partitions.clone());
+        for partition in added {
+            let at = usize::try_from(partition.index()).unwrap_or(0);
+            if partitions.len() <= at {
+                partitions.resize(at + 1, None);
+            }
+            partitions[at] = Some(partition);
+        }
+        topics.put(Arc::new(Topic {
+            name: Arc::clone(name),
+            id,
+            partitions,
+        }));
+        self.topics.store(Arc::new(topics));
+    }
+
+    /// Takes partitions out; a topic without any left disappears. Returns those that were there.
+    pub fn remove(&self, name: &str, indexes: &[i32]) -> Vec<Arc<Partition>> {
+        let _writer = self.writer.lock();
+        let mut topics = Topics::clone(&self.topics.load());
+        let Some(topic) = topics.take_out(name) else {
+            return Vec::new();
+        };
+        let mut partitions = topic.partitions.clone();
+        let mut removed = Vec::with_capacity(indexes.len());
+        for &index in indexes {
+            if let Some(slot) = usize::try_from(index).ok().and_then(|i| partitions.get_mut(i)) {
+                removed.extend(slot.take());
+            }
+        }
+        if partitions.iter().any(Option::is_some) {
+            topics.put(Arc::new(Topic {
+                name: Arc::clone(&topic.name),
+                id: topic.id,
+                partitions,
+            }));
+        }
+        self.topics.store(Arc::new(topics));
+        removed
+    }
+}

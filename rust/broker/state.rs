@@ -1,0 +1,213 @@
+//! [`Broker`]: everything that the data plane shares between its threads.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+use super::events::{Event, EventQueue};
+use super::fetch_session::SessionCache;
+use super::flusher::Flusher;
+use super::image::PublishedImage;
+use super::metrics::Metrics;
+use super::options::Options;
+use super::reaper::Reaper;
+use super::registry::Registry;
+use super::workers::Workers;
+use crate::storage::LogContext;
+use crate::storage::log_dir::LogDir;
+use crate::wire::ApiTable;
+
+/// Threads that flush: one waits on the disk while the other prepares.
+const FLUSH_THREADS: usize = 2;
+/// Log lines a second at most; the rest are counted.
+const LOG_LINES_PER_SECOND: u32 = 20;
+
+/// Limits how many log lines clients can cause.
+struct LogLimit {
+    since: Instant,
+    lines: u32,
+}
+
+/// See the module. Its parts are public within the crate's upper layers: each guards itself.
+pub struct Broker {
+    /// This broker's node id.
+    pub node_id: i32,
+    cluster_id: ArcSwap<String>,
+    /// Hosted partitions.
+    pub registry: Registry,
+    /// The cluster as Metadata tells it.
+    pub image: PublishedImage,
+    /// Fetch sessions.
+    pub sessions: SessionCache,
+    /// What the control plane takes.
+    pub events: EventQueue,
+    /// Group commit.
+    pub flusher: Flusher,
+    /// Deletion in the background.
+    pub reaper: Reaper,
+    /// Disk threads.
+    pub workers: Workers,
+    /// Counters.
+    pub metrics: Metrics,
+    /// File system and clock for logs.
+    pub context: Arc<LogContext>,
+    /// Open log directories.
+    pub(super) log_dirs: Mutex<Vec<LogDir>>,
+    options: ArcSwap<Options>,
+    apis: ArcSwap<ApiTable>,
+    internal_topics: HashSet<&'static str>,
+    failed_dirs: Mutex<HashSet<PathBuf>>,
+    log_limit: Mutex<LogLimit>,
+    disk_threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Broker {
+    /// A broker that hosts nothing yet, with its disk threads running.
+    pub fn start(
+        node_id: i32,
+        cluster_id: String,
+        options: Options,
+        context: Arc<LogContext>,
+    ) -> io::Result<Arc<Self>> {
+        let broker = Arc::new(Self {
+            node_id,
+            cluster_id: ArcSwap::from_pointee(cluster_id),
+            registry: Registry::default(),
+            image: PublishedImage::default(),
+            sessions: SessionCache::new(options.fetch_session_slots),
+            events: EventQueue::new()?,
+            flusher: Flusher::default(),
+            reaper: Reaper::default(),
+            workers: Workers::start()?,
+            metrics: Metrics::default(),
+            context,
+            log_dirs: Mutex::default(),
+            options: ArcSwap::from_pointee(options),
+            apis: ArcSwap::default(),
+            internal_topics: HashSet::from(["__consumer_offsets", "__transaction_state", "__share_group_state"]),
+            failed_dirs: Mutex::default(),
+            log_limit: Mutex::new(LogLimit {
+                since: Instant::now(),
+                lines: 0,
+            }),
+            disk_threads: Mutex::default(),
+        });
+        for i in 0..FLUSH_THREADS {
+            let worker = Arc::clone(&broker);
+            let run = move || {
+                worker
+                    .flusher
+                    .run(|partition, error| worker.fail_log_dir(partition.log_dir(), &error.to_string()));
+            };
+            broker
+                .disk_threads
+                .lock()
+                .push(thread::Builder::new().name(format!("flush-{i}")).spawn(run)?);
+        }
+        let reaper = Arc::clone(&broker);
+        broker.disk_threads.lock().push(
+            thread::Builder::new()
+                .name("reaper".into())
+                .spawn(move || reaper.reaper.run())?,
+        );
+        Ok(broker)
+    }
+
+    /// Ends the disk threads after their queues.
+    pub fn stop_threads(&self) {
+        self.workers.stop();
+        self.flusher.stop();
+        self.reaper.stop();
+        for thread in self.disk_threads.lock().drain(..) {
+            // A flusher that panicked has said so on stderr; its logs are recovered at the next start.
+            let _ = thread.join();
+        }
+    }
+
+    /// The cluster's id; empty until the log directories have told it, when none was given.
+    pub fn cluster_id(&self) -> String {
+        String::clone(&self.cluster_id.load())
+    }
+
+    pub(super) fn set_cluster_id(&self, id: &str) {
+        self.cluster_id.store(Arc::new(id.to_owned()));
+    }
+
+    /// The options now.
+    pub fn options(&self) -> Arc<Options> {
+        self.options.load_full()
+    }
+
+    /// Replaces the options.
+    pub fn set_options(&self, options: Options) {
+        self.options.store(Arc::new(options));
+    }
+
+    /// The APIs served.
+    pub fn apis(&self) -> Arc<ApiTable> {
+        self.apis.load_full()
+    }
+
+    /// Publishes the APIs served.
+    pub fn publish_apis(&self, table: ApiTable) {
+        self.apis.store(Arc::new(table));
+    }
+
+    /// Whether a topic is Kafka's own.
+    pub fn is_internal(&self, name: &str) -> bool {
+        self.internal_topics.contains(name)
+    }
+
+    /// Sends a line to the control plane's log, unless there were too many this second.
+    pub fn log(&self, line: &str) {
+        let mut limit = self.log_limit.lock();
+        if limit.since.elapsed() >= Duration::from_secs(1) {
+            if limit.lines > LOG_LINES_PER_SECOND {
+                let dropped = limit.lines - LOG_LINES_PER_SECOND;
+                self.events.push(Event::Log(format!(
+                    "{dropped} more lines of the last second are left out"
+                )));
+            }
+            *limit = LogLimit {
+                since: Instant::now(),
+                lines: 0,
+            };
+        }
+        limit.lines += 1;
+        if limit.lines <= LOG_LINES_PER_SECOND {
+            self.events.push(Event::Log(line.to_owned()));
+        }
+    }
+
+    /// Takes a log directory offline after a storage failure; the others go on. Said once.
+    pub fn fail_log_dir(&self, log_dir: &Path, reason: &str) {
+        if !self.failed_dirs.lock().insert(log_dir.to_path_buf()) {
+            return;
+        }
+        for topic in self.registry.snapshot().iter() {
+            for partition in topic.partitions().filter(|p| p.log_dir() == log_dir) {
+                partition.set_offline();
+            }
+        }
+        self.events.push(Event::LogDirFailed {
+            log_dir: log_dir.to_path_buf(),
+            reason: reason.to_owned(),
+        });
+    }
+
+    /// The log directories that failed.
+    pub fn failed_log_dirs(&self) -> Vec<PathBuf> {
+        self.failed_dirs.lock().iter().cloned().collect()
+    }
+
+    /// Whether a log directory failed.
+    pub fn is_failed(&self, log_dir: &Path) -> bool {
+        self.failed_dirs.lock().contains(log_dir)
+    }
+}

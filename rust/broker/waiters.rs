@@ -1,0 +1,108 @@
+//! Who waits for a partition: the watch lists of the delayed-operation purgatory (spec: R0.8, R0.9).
+//!
+//! A parked operation lives with its owner (a network loop); here is only how to call it. A wake-up hands every waiter of
+//! the kind to its owner and forgets it; an owner whose operation is still not complete registers again. So an
+//! operation completes exactly once, at its owner. Nothing here knows clocks: timeouts are the owner's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// An owner of parked operations. `wake` is called with no lock held and must not block.
+pub trait Wake: Send + Sync {
+    /// The operation may be able to complete now.
+    fn wake(&self, operation: u64);
+}
+
+/// One parked operation, by its owner and its number there.
+#[derive(Clone)]
+pub struct Waiter {
+    /// Whom to call.
+    pub owner: Arc<dyn Wake>,
+    /// What to name.
+    pub operation: u64,
+}
+
+/// Which event an operation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitKind {
+    /// A delayed fetch: more bytes below the reader's bound.
+    Fetch,
+    /// A delayed produce: the high watermark or the flushed offset moves.
+    Produce,
+}
+
+#[derive(Default)]
+struct Lists {
+    fetch: Vec<Waiter>,
+    produce: Vec<Waiter>,
+}
+
+impl Lists {
+    fn of(&mut self, kind: WaitKind) -> &mut Vec<Waiter> {
+        match kind {
+            WaitKind::Fetch => &mut self.fetch,
+            WaitKind::Produce => &mut self.produce,
+        }
+    }
+}
+
+/// The watch lists of one partition.
+#[derive(Default)]
+pub struct Waiters {
+    fetch_count: AtomicUsize,
+    produce_count: AtomicUsize,
+    lists: Mutex<Lists>,
+}
+
+impl Waiters {
+    fn count(&self, kind: WaitKind) -> &AtomicUsize {
+        match kind {
+            WaitKind::Fetch => &self.fetch_count,
+            WaitKind::Produce => &self.produce_count,
+        }
+    }
+
+    /// Watches. The caller tries its operation once more afterwards, since the event may have come in between.
+    pub fn watch(&self, kind: WaitKind, waiter: Waiter) {
+        let mut lists = self.lists.lock();
+        let list = lists.of(kind);
+        list.push(waiter);
+        self.count(kind).store(list.len(), Ordering::SeqCst);
+    }
+
+    /// Forgets one operation, which completed elsewhere or timed out.
+    pub fn forget(&self, kind: WaitKind, operation: u64, owner: &Arc<dyn Wake>) {
+        if self.count(kind).load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut lists = self.lists.lock();
+        let list = lists.of(kind);
+        list.retain(|w| w.operation != operation || !Arc::ptr_eq(&w.owner, owner));
+        self.count(kind).store(list.len(), Ordering::SeqCst);
+    }
+
+    /// Calls every waiter of the kind and forgets it.
+    pub fn wake_all(&self, kind: WaitKind) {
+        if self.count(kind).load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let called = {
+            let mut lists = self.lists.lock();
+            self.count(kind).store(0, Ordering::SeqCst);
+            std::mem::take(lists.of(kind))
+        };
+        for waiter in called {
+            waiter.owner.wake(waiter.operation);
+        }
+    }
+
+    /// How many operations wait (the purgatory gauge).
+    pub fn len(&self, kind: WaitKind) -> usize {
+        self.count(kind).load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

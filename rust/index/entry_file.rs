@@ -1,0 +1,296 @@
+//! A file of fixed-size entries that ascend.
+//!
+//! Two lives: while its segment is *active* all entries are in memory and [`EntryFile::write_pending`] appends the new
+//! ones to the file; once *sealed* they are read from the file at the first use (mapped when large). The file itself is
+//! made only when there is something to write or [`EntryFile::seal`] is called, so that a new log costs no call here.
+//!
+//! Durability: nothing before the file is synced by its owner. One writer; lookups may run beside each other.
+//! Never writes through a map: a full disk would be SIGBUS instead of an error.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, Result};
+use crate::io::{File, FileSystem, Map, OpenMode};
+
+/// Sealed files up to this many bytes are read into memory; larger ones are mapped (a map costs two pages at least,
+/// and a process may have only 65,530 of them).
+const READ_LIMIT_BYTES: u64 = 16 * 1024;
+
+enum Body {
+    Active(Vec<u8>),
+    Sealed(OnceLock<Loaded>),
+}
+
+enum Loaded {
+    Read(Vec<u8>),
+    Mapped(Map, usize),
+}
+
+impl Loaded {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Read(bytes) => bytes,
+            Self::Mapped(map, len) => map.get(..*len).unwrap_or_default(),
+        }
+    }
+}
+
+/// What [`EntryFile::peek`] sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peek<const N: usize> {
+    /// No file.
+    Missing,
+    /// A file without bytes.
+    Empty,
+    /// The length is no multiple of the entry's.
+    Partial,
+    /// Both ends of the file.
+    Ends {
+        /// The first entry.
+        first: [u8; N],
+        /// The last entry.
+        last: [u8; N],
+        /// Entries in the file.
+        count: u64,
+    },
+}
+
+/// Entries of `N` bytes; see the module.
+pub struct EntryFile<const N: usize> {
+    path: PathBuf,
+    body: Body,
+    /// Bytes of `body` that the file has, when active.
+    written: usize,
+    /// The file's length as far as known; more than `written` when it must be cut.
+    file_len: u64,
+    handle: Option<Arc<dyn File>>,
+}
+
+impl<const N: usize> EntryFile<N> {
+    /// No entries, no file yet; a file that stands there is replaced at the first write.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            body: Body::Active(Vec::new()),
+            written: 0,
+            file_len: 0,
+            handle: None,
+        }
+    }
+
+    /// The entries of a sealed segment, read when first needed.
+    pub fn sealed(path: PathBuf) -> Self {
+        Self {
+            path,
+            body: Body::Sealed(OnceLock::new()),
+            written: 0,
+            file_len: 0,
+            handle: None,
+        }
+    }
+
+    /// Reads all entries into memory, to append more. A missing file has none; a partial entry and the zeros that
+    /// Kafka preallocates are left out.
+    pub fn open_active(fs: &dyn FileSystem, path: PathBuf) -> Result<Self> {
+        let mut bytes = match fs.read_to_vec(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::new(path)),
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        let file_len = bytes.len() as u64;
+        bytes.truncate(used_len::<N>(&bytes));
+        let written = bytes.len();
+        let handle = fs
+            .open(&path, OpenMode::ReadWrite)
+            .map_err(|error| Error::io("open", &path, error))?;
+        Ok(Self {
+            path,
+            body: Body::Active(bytes),
+            written,
+            file_len,
+            handle: Some(handle),
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The entries, one after the other. A sealed file that cannot be read is an error; one that is missing is empty.
+    pub fn bytes(&self, fs: &dyn FileSystem) -> Result<&[u8]> {
+        match &self.body {
+            Body::Active(bytes) => Ok(bytes),
+            Body::Sealed(cell) => {
+                if let Some(loaded) = cell.get() {
+                    return Ok(loaded.bytes());
+                }
+                let loaded = self.load(fs)?;
+                Ok(cell.get_or_init(|| loaded).bytes())
+            }
+        }
+    }
+
+    /// The entries in memory; `None` once sealed.
+    pub fn active_bytes(&self) -> Option<&[u8]> {
+        match &self.body {
+            Body::Active(bytes) => Some(bytes),
+            Body::Sealed(_) => None,
+        }
+    }
+
+    fn load(&self, fs: &dyn FileSystem) -> Result<Loaded> {
+        let fail = |op| move |error| Error::io(op, &self.path, error);
+        let file = match fs.open(&self.path, OpenMode::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Loaded::Read(Vec::new())),
+            Err(error) => return Err(fail("open")(error)),
+        };
+        let len = file.len().map_err(fail("stat"))?;
+        if len <= READ_LIMIT_BYTES {
+            let mut bytes = vec![0; len as usize];
+            file.read_exact_at(&mut bytes, 0).map_err(fail("read"))?;
+            bytes.truncate(used_len::<N>(&bytes));
+            return Ok(Loaded::Read(bytes));
+        }
+        let map = fs.map_read(&*file, len).map_err(fail("map"))?;
+        let used = used_len::<N>(&map);
+        Ok(Loaded::Mapped(map, used))
+    }
+
+    /// Adds an entry in memory. Does nothing to a sealed file (its owner unseals it first).
+    pub fn push(&mut self, entry: [u8; N]) {
+        debug_assert!(matches!(self.body, Body::Active(_)), "push to a sealed index");
+        if let Body::Active(bytes) = &mut self.body {
+            bytes.extend_from_slice(&entry);
+        }
+    }
+
+    /// Entries in memory that the file lacks.
+    pub fn pending(&self) -> usize {
+        self.active_bytes().map_or(0, |bytes| (bytes.len() - self.written) / N)
+    }
+
+    /// Keeps the first `count` entries, of an active file.
+    pub fn truncate(&mut self, count: usize) {
+        if let Body::Active(bytes) = &mut self.body {
+            bytes.truncate(count * N);
+            self.written = self.written.min(bytes.len());
+        }
+    }
+
+    /// Appends what the file lacks and cuts what it has too much. On an error the call may be repeated.
+    pub fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        let Body::Active(bytes) = &self.body else { return Ok(()) };
+        if bytes.len() == self.written && self.file_len == self.written as u64 {
+            return Ok(());
+        }
+        let file = match &self.handle {
+            Some(file) => Arc::clone(file),
+            None => fs
+                .open(&self.path, OpenMode::Create)
+                .map_err(|error| Error::io("open", &self.path, error))?,
+        };
+        self.handle = Some(Arc::clone(&file));
+        if self.file_len > self.written as u64 {
+            file.set_len(self.written as u64)
+                .map_err(|error| Error::io("truncate", &self.path, error))?;
+            self.file_len = self.written as u64;
+        }
+        let pending = bytes.get(self.written..).unwrap_or_default();
+        if !pending.is_empty() {
+            // What a failed write leaves behind is cut before the next one.
+            self.file_len = bytes.len() as u64;
+            file.write_all_at(pending, self.written as u64)
+                .map_err(|error| Error::io("write", &self.path, error))?;
+            self.written = bytes.len();
+        }
+        Ok(())
+    }
+
+    /// [`write_pending`](Self::write_pending), and makes the file even when it has no entry, as Kafka's tools expect
+    /// of offset and time indexes.
+    pub fn write_whole(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        self.write_pending(fs)?;
+        if self.handle.is_none() && self.active_bytes().is_some() {
+            let file = fs
+                .open(&self.path, OpenMode::Create)
+                .map_err(|error| Error::io("open", &self.path, error))?;
+            self.handle = Some(file);
+        }
+        Ok(())
+    }
+
+    /// Lets go of the file and, when large, of the memory. Everything has been written before.
+    pub fn seal(&mut self) {
+        debug_assert_eq!(self.pending(), 0, "sealed an index before it was written");
+        let Body::Active(bytes) = &mut self.body else { return };
+        let mut bytes = std::mem::take(bytes);
+        let cell = OnceLock::new();
+        if bytes.len() as u64 <= READ_LIMIT_BYTES {
+            bytes.shrink_to_fit();
+            // The cell is new: it cannot be set already.
+            let _ = cell.set(Loaded::Read(bytes));
+        }
+        self.body = Body::Sealed(cell);
+        self.handle = None;
+    }
+
+    /// First and last entry of the file as it stands, without loading it; for a check at the start.
+    pub fn peek(&self, fs: &dyn FileSystem) -> Result<Peek<N>> {
+        let fail = |op| move |error| Error::io(op, &self.path, error);
+        let file = match fs.open(&self.path, OpenMode::Read) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Peek::Missing),
+            Err(error) => return Err(fail("open")(error)),
+        };
+        let len = file.len().map_err(fail("stat"))?;
+        if len == 0 {
+            return Ok(Peek::Empty);
+        }
+        if len % N as u64 != 0 {
+            return Ok(Peek::Partial);
+        }
+        let (mut first, mut last) = ([0; N], [0; N]);
+        file.read_exact_at(&mut first, 0).map_err(fail("read"))?;
+        file.read_exact_at(&mut last, len - N as u64).map_err(fail("read"))?;
+        Ok(Peek::Ends {
+            first,
+            last,
+            count: len / N as u64,
+        })
+    }
+
+    /// Makes a sealed file active again: its segment is the last one after a truncation.
+    pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        if matches!(self.body, Body::Sealed(_)) {
+            *self = Self::open_active(fs, self.path.clone())?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of whole entries before the zeros at the end.
+fn used_len<const N: usize>(bytes: &[u8]) -> usize {
+    let count = bytes.len() / N;
+    let is_zero = |index: usize| {
+        bytes
+            .get(index * N..(index + 1) * N)
+            .is_some_and(|entry| entry.iter().all(|b| *b == 0))
+    };
+    if count == 0 || !is_zero(count - 1) {
+        return count * N;
+    }
+    // Kafka preallocates: entries ascend, then only zeros follow. The first entry is never zero when others follow.
+    super::search::first_index_where(count, is_zero) * N
+}
+
+/// `N` bytes of `bytes` from `at`, zeros when they are not there.
+pub(crate) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .copied()
+        .unwrap_or([0; N])
+}

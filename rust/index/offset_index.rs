@@ -1,0 +1,127 @@
+//! Offset → position of the batch that ends with that offset. spec: R4.2, R4.3
+//!
+//! ```text
+//! file  := entry*
+//! entry := relative_offset:u32  position:u32        both ascend
+//! ```
+//! An entry names the *last* offset of a batch and the position where the batch begins, as Kafka writes it, one for
+//! every `index.interval.bytes` of log. A lookup gives where to start scanning for an offset.
+
+use std::path::PathBuf;
+
+use super::entry_file::{EntryFile, Peek, array_at};
+use super::search::{first_index_where, last_at_most};
+use crate::error::Result;
+use crate::io::FileSystem;
+
+/// Bytes of an entry.
+pub const ENTRY: usize = 8;
+
+/// An offset and the position of its batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetPosition {
+    /// Last offset of the batch, or the segment's base offset.
+    pub offset: i64,
+    /// Where the batch begins in the segment's file.
+    pub position: u32,
+}
+
+/// See the module.
+pub struct OffsetIndex {
+    base_offset: i64,
+    file: EntryFile<ENTRY>,
+}
+
+fn entry(bytes: &[u8], base_offset: i64, index: usize) -> OffsetPosition {
+    let raw = u64::from_be_bytes(array_at(bytes, index * ENTRY));
+    OffsetPosition {
+        offset: base_offset + (raw >> 32) as i64,
+        position: raw as u32,
+    }
+}
+
+impl OffsetIndex {
+    /// Of a new segment.
+    pub fn new(path: PathBuf, base_offset: i64) -> Self {
+        Self {
+            base_offset,
+            file: EntryFile::new(path),
+        }
+    }
+
+    /// Of a sealed segment; read when first used.
+    pub fn sealed(path: PathBuf, base_offset: i64) -> Self {
+        Self {
+            base_offset,
+            file: EntryFile::sealed(path),
+        }
+    }
+
+    /// Of the segment that is written next.
+    pub fn open_active(fs: &dyn FileSystem, path: PathBuf, base_offset: i64) -> Result<Self> {
+        Ok(Self {
+            base_offset,
+            file: EntryFile::open_active(fs, path)?,
+        })
+    }
+
+    /// The file of entries.
+    pub fn file(&mut self) -> &mut EntryFile<ENTRY> {
+        &mut self.file
+    }
+
+    /// The greatest entry whose offset is at most `target`, or the segment's beginning.
+    pub fn lookup(&self, fs: &dyn FileSystem, target: i64) -> Result<OffsetPosition> {
+        let bytes = self.file.bytes(fs)?;
+        let relative = target.saturating_sub(self.base_offset);
+        let key = |index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));
+        Ok(last_at_most(bytes.len() / ENTRY, &relative, key).map_or(
+            OffsetPosition {
+                offset: self.base_offset,
+                position: 0,
+            },
+            |index| entry(bytes, self.base_offset, index),
+        ))
+    }
+
+    /// Adds the batch at `position` that ends with `last_offset`, which is at most `i32::MAX` above the base.
+    pub fn append(&mut self, last_offset: i64, position: u32) {
+        let relative = (last_offset - self.base_offset) as u64;
+        self.file.push(((relative << 32) | u64::from(position)).to_be_bytes());
+    }
+
+    /// Whether another entry would go beyond `max_bytes`; sealed indexes take none anyway.
+    pub fn is_full(&self, max_bytes: u32) -> bool {
+        self.file
+            .active_bytes()
+            .is_some_and(|bytes| bytes.len() + ENTRY > max_bytes as usize / ENTRY * ENTRY)
+    }
+
+    /// Drops entries at or above `offset`; only while active.
+    pub fn truncate_to(&mut self, offset: i64) {
+        if let Some(bytes) = self.file.active_bytes() {
+            let base = self.base_offset;
+            let keep = first_index_where(bytes.len() / ENTRY, |index| entry(bytes, base, index).offset >= offset);
+            self.file.truncate(keep);
+        }
+    }
+
+    /// All entries in order.
+    pub fn entries(&self, fs: &dyn FileSystem) -> Result<impl Iterator<Item = OffsetPosition> + '_> {
+        let bytes = self.file.bytes(fs)?;
+        Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
+    }
+
+    /// Whether what the file says can be true of a sealed segment of `log_size` bytes. Looks at both ends only, on disk.
+    pub fn is_sane(&self, fs: &dyn FileSystem, log_size: u64) -> Result<bool> {
+        Ok(match self.file.peek(fs)? {
+            Peek::Missing | Peek::Partial => false,
+            Peek::Empty => true,
+            Peek::Ends { first, last, count } => {
+                let (first, last) = (entry(&first, self.base_offset, 0), entry(&last, self.base_offset, 0));
+                let ascends = first.offset < last.offset && first.position < last.position;
+                u64::from(last.position) < log_size && last.offset >= self.base_offset && (count == 1 || ascends)
+            }
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! Timestamp → an offset before which no record is that late. spec: R4.2, R4.3
+//!
+//! ```text
+//! file  := entry*
+//! entry := timestamp:i64  relative_offset:u32       both ascend
+//! ```
+//! An entry (T, O) says that T is the greatest timestamp of the segment up to the batch that ends with offset O, which
+//! holds it. The last entry of a sealed segment is the segment's greatest timestamp.
+
+use std::path::PathBuf;
+
+use super::entry_file::{EntryFile, Peek, array_at};
+use super::search::{first_index_where, last_at_most};
+use crate::error::Result;
+use crate::io::FileSystem;
+
+/// Bytes of an entry.
+pub const ENTRY: usize = 12;
+
+/// A timestamp and the last offset of the batch that holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimestampOffset {
+    /// Milliseconds; -1 when there is none.
+    pub timestamp: i64,
+    /// Last offset of its batch.
+    pub offset: i64,
+}
+
+/// See the module.
+pub struct TimeIndex {
+    base_offset: i64,
+    file: EntryFile<ENTRY>,
+}
+
+fn entry(bytes: &[u8], base_offset: i64, index: usize) -> TimestampOffset {
+    let relative = u32::from_be_bytes(array_at(bytes, index * ENTRY + 8));
+    TimestampOffset {
+        timestamp: timestamp(bytes, index),
+        offset: base_offset + i64::from(relative),
+    }
+}
+
+fn timestamp(bytes: &[u8], index: usize) -> i64 {
+    i64::from_be_bytes(array_at(bytes, index * ENTRY))
+}
+
+impl TimeIndex {
+    /// Of a new segment.
+    pub fn new(path: PathBuf, base_offset: i64) -> Self {
+        Self {
+            base_offset,
+            file: EntryFile::new(path),
+        }
+    }
+
+    /// Of a sealed segment; read when first used.
+    pub fn sealed(path: PathBuf, base_offset: i64) -> Self {
+        Self {
+            base_offset,
+            file: EntryFile::sealed(path),
+        }
+    }
+
+    /// Of the segment that is written next.
+    pub fn open_active(fs: &dyn FileSystem, path: PathBuf, base_offset: i64) -> Result<Self> {
+        Ok(Self {
+            base_offset,
+            file: EntryFile::open_active(fs, path)?,
+        })
+    }
+
+    /// The file of entries.
+    pub fn file(&mut self) -> &mut EntryFile<ENTRY> {
+        &mut self.file
+    }
+
+    /// The greatest entry whose timestamp is at most `target`; without one, (-1, base offset).
+    pub fn lookup(&self, fs: &dyn FileSystem, target: i64) -> Result<TimestampOffset> {
+        let bytes = self.file.bytes(fs)?;
+        Ok(
+            last_at_most(bytes.len() / ENTRY, &target, |index| timestamp(bytes, index))
+                .map_or(self.none(), |index| entry(bytes, self.base_offset, index)),
+        )
+    }
+
+    /// The last entry, that is the greatest timestamp noted; without one, (-1, base offset).
+    pub fn last_entry(&self, fs: &dyn FileSystem) -> Result<TimestampOffset> {
+        let bytes = self.file.bytes(fs)?;
+        Ok((bytes.len() / ENTRY)
+            .checked_sub(1)
+            .map_or(self.none(), |index| entry(bytes, self.base_offset, index)))
+    }
+
+    fn none(&self) -> TimestampOffset {
+        TimestampOffset {
+            timestamp: -1,
+            offset: self.base_offset,
+        }
+    }
+
+    /// Adds an entry when its timestamp is later than the last one's.
+    pub fn maybe_append(&mut self, timestamp_ms: i64, offset: i64) {
+        let Some(bytes) = self.file.active_bytes() else { return };
+        let last = (bytes.len() / ENTRY)
+            .checked_sub(1)
+            .map_or(-1, |index| timestamp(bytes, index));
+        if timestamp_ms > last {
+            let mut raw = [0; ENTRY];
+            raw[..8].copy_from_slice(&timestamp_ms.to_be_bytes());
+            raw[8..].copy_from_slice(&((offset - self.base_offset) as u32).to_be_bytes());
+            self.file.push(raw);
+        }
+    }
+
+    /// Whether only the place kept for the final entry is left of `max_bytes`.
+    pub fn is_full(&self, max_bytes: u32) -> bool {
+        let max_entries = max_bytes as usize / ENTRY;
+        self.file
+            .active_bytes()
+            .is_some_and(|bytes| bytes.len() / ENTRY + 1 >= max_entries)
+    }
+
+    /// Drops entries at or above `offset`; only while active.
+    pub fn truncate_to(&mut self, offset: i64) {
+        if let Some(bytes) = self.file.active_bytes() {
+            let base = self.base_offset;
+            let keep = first_index_where(bytes.len() / ENTRY, |index| entry(bytes, base, index).offset >= offset);
+            self.file.truncate(keep);
+        }
+    }
+
+    /// All entries in order.
+    pub fn entries(&self, fs: &dyn FileSystem) -> Result<impl Iterator<Item = TimestampOffset> + '_> {
+        let bytes = self.file.bytes(fs)?;
+        Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
+    }
+
+    /// The last entry of a sealed segment's file, when the file can be true: whole, and ascending as far as both ends
+    /// show. Looks at the disk only there.
+    pub fn sane_last_entry(&self, fs: &dyn FileSystem) -> Result<Option<TimestampOffset>> {
+        Ok(match self.file.peek(fs)? {
+            Peek::Missing | Peek::Partial => None,
+            Peek::Empty => Some(self.none()),
+            Peek::Ends { first, last, count } => {
+                let (first, last) = (entry(&first, self.base_offset, 0), entry(&last, self.base_offset, 0));
+                let ascends = first.timestamp < last.timestamp && first.offset < last.offset;
+                (last.timestamp >= 0 && (count == 1 || ascends)).then_some(last)
+            }
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! The aborted transactions of a segment. spec: R4.2
+//!
+//! ```text
+//! file  := entry*
+//! entry := version:i16=0  producer_id:i64  first_offset:i64  last_offset:i64  last_stable_offset:i64
+//! ```
+//! An entry stands in the segment that holds the abort marker (`last_offset`). `last_stable_offset` is what it was once
+//! the marker was written: a reader below it need not look at later entries.
+
+use std::path::PathBuf;
+
+use super::entry_file::{EntryFile, array_at};
+use crate::error::Result;
+use crate::io::FileSystem;
+
+/// Bytes of an entry.
+pub const ENTRY: usize = 34;
+const VERSION: i16 = 0;
+
+/// One aborted transaction of one producer in one partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AbortedTxn {
+    /// The producer.
+    pub producer_id: i64,
+    /// Its first record.
+    pub first_offset: i64,
+    /// The abort marker.
+    pub last_offset: i64,
+    /// The last stable offset once the marker was written.
+    pub last_stable_offset: i64,
+}
+
+impl AbortedTxn {
+    fn encode(&self) -> [u8; ENTRY] {
+        let mut raw = [0; ENTRY];
+        raw[..2].copy_from_slice(&VERSION.to_be_bytes());
+        raw[2..10].copy_from_slice(&self.producer_id.to_be_bytes());
+        raw[10..18].copy_from_slice(&self.first_offset.to_be_bytes());
+        raw[18..26].copy_from_slice(&self.last_offset.to_be_bytes());
+        raw[26..].copy_from_slice(&self.last_stable_offset.to_be_bytes());
+        raw
+    }
+
+    fn decode(bytes: &[u8], at: usize) -> Self {
+        let field = |offset: usize| i64::from_be_bytes(array_at(bytes, at + offset));
+        Self {
+            producer_id: field(2),
+            first_offset: field(10),
+            last_offset: field(18),
+            last_stable_offset: field(26),
+        }
+    }
+}
+
+/// See the module. Unlike the others its file exists only once there is an entry.
+pub struct TransactionIndex {
+    file: EntryFile<ENTRY>,
+}
+
+impl TransactionIndex {
+    /// Of a new segment.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            file: EntryFile::new(path),
+        }
+    }
+
+    /// Of a sealed segment; read when first used.
+    pub fn sealed(path: PathBuf) -> Self {
+        Self {
+            file: EntryFile::sealed(path),
+        }
+    }
+
+    /// Of the segment that is written next.
+    pub fn open_active(fs: &dyn FileSystem, path: PathBuf) -> Result<Self> {
+        Ok(Self {
+            file: EntryFile::open_active(fs, path)?,
+        })
+    }
+
+    /// The file of entries.
+    pub fn file(&mut self) -> &mut EntryFile<ENTRY> {
+        &mut self.file
+    }
+
+    /// Adds an aborted transaction; markers come in the order of their offsets.
+    pub fn append(&mut self, aborted: &AbortedTxn) {
+        self.file.push(aborted.encode());
+    }
+
+    /// Adds to `found` what a reader of `from..upper_bound` must skip. True when later segments cannot add to it.
+    pub fn collect(
+        &self,
+        fs: &dyn FileSystem,
+        from: i64,
+        upper_bound: i64,
+        found: &mut Vec<AbortedTxn>,
+    ) -> Result<bool> {
+        for aborted in self.entries(fs)? {
+            if aborted.last_offset >= from && aborted.first_offset < upper_bound {
+                found.push(aborted);
+            }
+            if aborted.last_stable_offset >= upper_bound {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// All entries in order.
+    pub fn entries(&self, fs: &dyn FileSystem) -> Result<impl Iterator<Item = AbortedTxn> + '_> {
+        let bytes = self.file.bytes(fs)?;
+        Ok((0..bytes.len() / ENTRY).map(move |index| AbortedTxn::decode(bytes, index * ENTRY)))
+    }
+
+    /// Drops transactions whose marker is at or above `offset`; only while active.
+    pub fn truncate_to(&mut self, offset: i64) {
+        if let Some(bytes) = self.file.active_bytes() {
+            let keep =
+                (0..bytes.len() / ENTRY).take_while(|at| AbortedTxn::decode(bytes, at * ENTRY).last_offset < offset);
+            let keep = keep.count();
+            self.file.truncate(keep);
+        }
+    }
+
+    /// Whether every entry is of the known version, ordered, and within `base_offset..`.
+    pub fn is_sane(&self, fs: &dyn FileSystem, base_offset: i64) -> Result<bool> {
+        let bytes = self.file.bytes(fs)?;
+        let mut previous = base_offset - 1;
+        for at in (0..bytes.len() / ENTRY).map(|index| index * ENTRY) {
+            let aborted = AbortedTxn::decode(bytes, at);
+            let ordered = aborted.last_offset > previous && aborted.first_offset <= aborted.last_offset;
+            if i16::from_be_bytes(array_at(bytes, at)) != VERSION || !ordered {
+                return Ok(false);
+            }
+            previous = aborted.last_offset;
+        }
+        Ok(true)
+    }
+}

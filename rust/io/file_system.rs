@@ -1,0 +1,120 @@
+//! The contract between storage and the machine's files.
+//!
+//! Everything that storage does to a disk goes through these two traits, so that a test double can fail, shorten or
+//! cut off any call. Positions are explicit in every read and write: no file has a cursor, and a [`File`] may be used
+//! by many threads at once (writers of one file agree among themselves who writes where).
+//!
+//! Durability: nothing is durable before [`File::sync_data`] (contents) and [`FileSystem::sync_dir`] (names) return.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::map::Map;
+
+/// How to open a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenMode {
+    /// It must exist; reads only.
+    Read,
+    /// It must exist; reads and writes.
+    ReadWrite,
+    /// Created when missing, cut to nothing when it exists; reads and writes.
+    Create,
+    /// It must not exist yet; reads and writes.
+    CreateNew,
+}
+
+/// What the file system knows of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metadata {
+    /// Bytes.
+    pub len: u64,
+    /// Last modification, in milliseconds since the Unix epoch.
+    pub modified_ms: i64,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+}
+
+/// One name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirEntry {
+    /// The directory joined with the name.
+    pub path: PathBuf,
+    /// The name alone; names that are not UTF-8 are left out of listings.
+    pub name: String,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+}
+
+/// An open file.
+pub trait File: Send + Sync {
+    /// Writes all of `buf` at `position`. On an error any prefix of it may have been written.
+    fn write_all_at(&self, buf: &[u8], position: u64) -> io::Result<()>;
+
+    /// Fills `buf` from `position`; `UnexpectedEof` when the file ends before.
+    fn read_exact_at(&self, buf: &mut [u8], position: u64) -> io::Result<()>;
+
+    /// Reads up to `buf.len()` bytes from `position`; 0 at the end of the file.
+    fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize>;
+
+    /// The file's length in bytes.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether the file has no bytes.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts or extends (with zeros) the file.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+
+    /// Makes contents and length durable (`fdatasync`).
+    fn sync_data(&self) -> io::Result<()>;
+
+    /// The descriptor, for `sendfile` and maps; it lives as long as the file.
+    fn as_fd(&self) -> BorrowedFd<'_>;
+}
+
+/// Holds an exclusive lock until dropped.
+pub trait LockGuard: Send + Sync + std::fmt::Debug {}
+
+/// Names and directories.
+pub trait FileSystem: Send + Sync {
+    /// Opens a file.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Moves `from` to `to`, replacing it atomically.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Unlinks a file.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+    /// Makes one directory; its parent must exist.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes a directory and its parents; fine when it exists.
+    fn create_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Removes a directory and everything in it.
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Lists a directory, in no order.
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>>;
+    /// Length, time and kind of a path.
+    fn metadata(&self, path: &Path) -> io::Result<Metadata>;
+    /// A whole file.
+    fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Takes the exclusive lock of `path` (created when missing). `WouldBlock` when another holds it, be it in this
+    /// process, in another, or Apache Kafka.
+    fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
+    /// Maps the first `len` bytes for reading. The file must never be shortened while the map lives.
+    fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map>;
+
+    /// Whether the path exists.
+    fn exists(&self, path: &Path) -> bool {
+        self.metadata(path).is_ok()
+    }
+
+    /// Length of the file at `path`.
+    fn metadata_len(&self, path: &Path) -> io::Result<u64> {
+        Ok(self.metadata(path)?.len)
+    }
+}

@@ -1,0 +1,64 @@
+use std::net::TcpListener;
+
+use super::*;
+
+fn connection() -> Connection {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let client = ClientInfo {
+        connection_id: 1,
+        listener: "PLAINTEXT".into(),
+        host: "/127.0.0.1".into(),
+        software_name: String::new(),
+        software_version: String::new(),
+    };
+    let reference = ConnectionRef { key: 0, id: 1 };
+    Connection::new(
+        reference,
+        TcpStream::from_std(socket),
+        [127, 0, 0, 1].into(),
+        client.into(),
+        Instant::now(),
+    )
+}
+
+fn answer(bytes: &[u8]) -> Outbox {
+    let mut outbox = Outbox::default();
+    outbox.tail().extend_from_slice(bytes);
+    outbox
+}
+
+// spec: R0.4: answers leave in the order of their requests
+#[test]
+fn later_answers_wait_behind_a_parked_one() {
+    let mut connection = connection();
+    connection.wait_for(1, false);
+    connection.answer_box().tail().push(b'b');
+    connection.wait_for(2, false);
+    connection.answer_box().tail().push(b'd');
+    connection.fill(2, answer(b"c"));
+    assert!(connection.outbox.is_empty());
+    connection.fill(1, answer(b"a"));
+    assert_eq!(connection.outbox.tail(), b"abcd");
+    assert!(!connection.has_gap());
+}
+
+#[test]
+fn a_muting_operation_mutes_until_it_is_answered() {
+    let mut connection = connection();
+    connection.wait_for(5, true);
+    assert!(connection.is_muted());
+    connection.fill(5, answer(b"x"));
+    assert!(!connection.is_muted());
+    assert!(!connection.has_gap());
+}
+
+#[test]
+fn parked_operations_are_known_when_the_connection_goes() {
+    let mut connection = connection();
+    connection.wait_for(3, false);
+    connection.answer_box().tail().push(0);
+    connection.wait_for(4, true);
+    assert_eq!(connection.waiting(), [3, 4]);
+}

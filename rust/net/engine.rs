@@ -1,0 +1,144 @@
+//! [`Engine`]: the data plane as the control plane holds it: the broker's state and, once it listens, the network.
+//!
+//! Every method is one call of `broker` or `server`; nothing is decided here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::RwLock;
+
+use super::operations::ParkedAppend;
+use super::server::{ListenerConfig, Server};
+use crate::broker::{AppendDone, Awaited, Broker, Event};
+use crate::error::{Error, ErrorCode, Result};
+use crate::record::Origin;
+use crate::storage::AppendError;
+
+/// See the module.
+pub struct Engine {
+    broker: Arc<Broker>,
+    server: RwLock<Option<Server>>,
+}
+
+impl Engine {
+    /// An engine that does not listen yet.
+    pub fn new(broker: Arc<Broker>) -> Self {
+        Self {
+            broker,
+            server: RwLock::new(None),
+        }
+    }
+
+    /// The data plane's state.
+    pub fn broker(&self) -> &Arc<Broker> {
+        &self.broker
+    }
+
+    /// Opens the listeners and starts the network threads; returns the bound ports.
+    pub fn listen(&self, listeners: &[ListenerConfig]) -> Result<Vec<u16>, String> {
+        let server = Server::start(Arc::clone(&self.broker), listeners)?;
+        let ports = server.ports().to_vec();
+        *self.server.write() = Some(server);
+        Ok(ports)
+    }
+
+    /// Answers what is in flight, at most for `timeout`, and ends the network threads.
+    pub fn close_network(&self, timeout: Duration) {
+        let server = self.server.write().take();
+        if let Some(server) = server {
+            server.stop(timeout);
+        }
+    }
+
+    /// Answers requests of the control plane; `None` closes the connection.
+    pub fn respond(&self, answers: Vec<(u64, Option<Vec<u8>>)>) {
+        if let Some(server) = &*self.server.read() {
+            for (token, body) in answers {
+                server.answer(token, body);
+            }
+        }
+    }
+
+    /// Hands a Metadata request back to be answered from the image.
+    pub fn serve_here(&self, token: u64) {
+        if let Some(server) = &*self.server.read() {
+            server.serve_here(token);
+        }
+    }
+
+    /// Closes one connection.
+    pub fn disconnect(&self, connection_id: u64) {
+        if let Some(server) = &*self.server.read() {
+            server.disconnect(connection_id);
+        }
+    }
+
+    /// The control plane's own append, on everyone's path (spec: R3.1). `AppendDone` with `token` follows as an event.
+    pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
+        let now_ms = self.broker.context.clock.now_ms();
+        match self.try_append(topic, index, batch, acks, now_ms) {
+            Ok((partition, done, awaited)) => {
+                let done = AppendDone { token, ..done };
+                if !awaited.is_nothing() {
+                    if let Some(server) = &*self.server.read() {
+                        let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
+                        return server.park_append(Box::new(ParkedAppend {
+                            operation,
+                            partition,
+                            awaited,
+                            deadline,
+                            done,
+                        }));
+                    }
+                }
+                self.broker.events.push(Event::AppendDone(done));
+            }
+            Err(error) => self.broker.events.push(Event::AppendDone(AppendDone {
+                token,
+                code: error.code(),
+                base_offset: -1,
+                last_offset: -1,
+                log_append_time_ms: -1,
+                message: Some(error.to_string()),
+            })),
+        }
+    }
+
+    fn try_append(
+        &self,
+        topic: &str,
+        index: i32,
+        batch: &mut [u8],
+        acks: i16,
+        now_ms: i64,
+    ) -> Result<(Arc<crate::broker::Partition>, AppendDone, Awaited)> {
+        let partition = self.broker.partition(topic, index)?;
+        let (appended, awaited) = partition
+            .append(batch, acks, Origin::Coordinator, now_ms)
+            .map_err(|e| match e {
+                AppendError::Rejected(r) => Error::rejected(r.code, r.message),
+                AppendError::Storage(e) => {
+                    self.broker.storage_failed(&partition, &e);
+                    e
+                }
+            })?;
+        if awaited.wants_flush {
+            self.broker.flusher.enqueue(&partition);
+        }
+        let done = AppendDone {
+            token: 0,
+            code: ErrorCode::NONE,
+            base_offset: appended.first_offset,
+            last_offset: appended.last_offset,
+            log_append_time_ms: appended.log_append_time_ms,
+            message: None,
+        };
+        Ok((partition, done, awaited))
+    }
+
+    /// Paths of `log.dirs` that failed so far.
+    pub fn failed_log_dirs(&self) -> Vec<PathBuf> {
+        self.broker.failed_log_dirs()
+    }
+}

@@ -1,0 +1,113 @@
+//! The receiving side of a connection: bytes into frames, `size:i32 frame`.
+//!
+//! Whole frames are served out of the loop's shared buffer where they arrived; only what is left over is kept here. A
+//! frame larger than that is received straight into its own buffer, which grows with what arrives and never by what the
+//! size claims. It never looks into a frame.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+
+/// The least that a frame's buffer grows by.
+const GROW_BYTES: usize = 64 << 10;
+/// A buffer larger than this is given back when it is empty.
+const KEEP_BYTES: usize = 64 << 10;
+/// Bytes of the size prefix.
+pub const SIZE_BYTES: usize = 4;
+
+/// What stands at the front of some bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Front {
+    /// A whole frame of so many bytes after its size prefix.
+    Frame(usize),
+    /// Not yet; so many bytes in all are needed, as far as is known.
+    Partial(usize),
+    /// A size that no request can have; the connection is closed.
+    Bad(i32),
+}
+
+/// Looks at the front of `bytes`.
+pub fn front(bytes: &[u8], max_bytes: usize) -> Front {
+    let Some(prefix) = bytes.first_chunk::<SIZE_BYTES>() else {
+        return Front::Partial(SIZE_BYTES);
+    };
+    let size = i32::from_be_bytes(*prefix);
+    match usize::try_from(size) {
+        Ok(len) if len > 0 && len <= max_bytes => {
+            if bytes.len() >= SIZE_BYTES + len {
+                Front::Frame(len)
+            } else {
+                Front::Partial(SIZE_BYTES + len)
+            }
+        }
+        _ => Front::Bad(size),
+    }
+}
+
+/// Bytes received and not yet served.
+#[derive(Default)]
+pub struct Input {
+    kept: Vec<u8>,
+}
+
+impl Input {
+    /// Whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// What is kept, out of here; put back with [`Input::keep`].
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// Keeps the bytes of `buffer` from `from` on, reusing it.
+    pub fn keep(&mut self, mut buffer: Vec<u8>, from: usize) {
+        if from >= buffer.len() {
+            if buffer.capacity() <= KEEP_BYTES {
+                buffer.clear();
+                self.kept = buffer;
+            }
+        } else {
+            buffer.drain(..from);
+            self.kept = buffer;
+        }
+    }
+
+    /// Keeps a copy of bytes that arrived in the shared buffer; `needed` is the whole frame's size, as far as known.
+    pub fn keep_copy(&mut self, bytes: &[u8], needed: usize) {
+        self.kept
+            .reserve_exact(needed.min(bytes.len() + GROW_BYTES).max(bytes.len()));
+        self.kept.extend_from_slice(bytes);
+    }
+
+    /// Receives until a frame of `needed` bytes in all is whole or the socket is empty. Returns the bytes received.
+    /// `Ok(0)` is the end of the stream.
+    pub fn receive(&mut self, socket: impl AsFd, needed: usize) -> io::Result<usize> {
+        let missing = needed.saturating_sub(self.kept.len());
+        let room = missing.min(GROW_BYTES.max(self.kept.len()));
+        self.kept.reserve(room);
+        loop {
+            // The spare room may be larger than what is missing: then the next frame's first bytes come along.
+            match rustix::io::read(&socket, spare_capacity(&mut self.kept)) {
+                Err(Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+}
+
+/// Receives into the shared buffer. `Ok(0)` is the end of the stream.
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match rustix::io::read(&socket, &mut *buffer) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! A loop's parked operations and their timers (spec: R0.8).
+//!
+//! Every operation is answered exactly once: by an event, by its deadline, or never, when its connection is gone. Timers
+//! of operations that completed early stay in the heap until they are due, and then find nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::mailbox::ConnectionRef;
+use crate::broker::{AppendDone, Awaited, ParkedFetch, ParkedLookup, ParkedProduce, Partition};
+use crate::error::ErrorCode;
+
+/// How an answer is framed.
+#[derive(Debug, Clone, Copy)]
+pub struct Framing {
+    /// The client's correlation id.
+    pub correlation_id: i32,
+    /// Whether the response header has tagged fields.
+    pub is_flexible: bool,
+}
+
+/// A control-plane append that waits (spec: R3.1).
+pub struct ParkedAppend {
+    /// Its number, chosen by the caller's side for this loop.
+    pub operation: u64,
+    /// Where it went.
+    pub partition: Arc<Partition>,
+    /// What it waits for.
+    pub awaited: Awaited,
+    /// When it is answered whatever happens.
+    pub deadline: Instant,
+    /// The answer if all goes well.
+    pub done: AppendDone,
+}
+
+impl ParkedAppend {
+    /// What to report, if it is time.
+    pub fn outcome(&self, is_due: bool) -> Option<AppendDone> {
+        let failed = |code, message| AppendDone {
+            code,
+            message: Some(message),
+            base_offset: -1,
+            last_offset: -1,
+            ..self.done.clone()
+        };
+        match self.partition.is_satisfied(self.awaited) {
+            Ok(true) => Some(self.done.clone()),
+            Ok(false) if is_due => {
+                let message = "the append was not replicated in time".to_owned();
+                Some(failed(ErrorCode::REQUEST_TIMED_OUT, message))
+            }
+            Ok(false) => None,
+            Err(error) => Some(failed(error.code(), error.to_string())),
+        }
+    }
+}
+
+/// What is parked.
+pub enum Parked {
+    /// A delayed fetch.
+    Fetch(Box<ParkedFetch>),
+    /// A delayed produce.
+    Produce(Box<ParkedProduce>),
+    /// A lookup by timestamp on the disk threads.
+    Lookup(Arc<ParkedLookup>),
+    /// A request that the control plane serves; the body is kept where it may be handed back.
+    Control {
+        /// API key.
+        api_key: i16,
+        /// API version.
+        api_version: i16,
+        /// The body, for APIs that may be handed back.
+        body: Option<Vec<u8>>,
+    },
+}
+
+/// A parked request of a connection.
+pub struct Operation {
+    /// Whose.
+    pub connection: ConnectionRef,
+    /// How to answer.
+    pub framing: Framing,
+    /// What.
+    pub parked: Parked,
+}
+
+/// All of one loop.
+pub struct Operations {
+    next: u64,
+    step: u64,
+    requests: HashMap<u64, Operation>,
+    appends: HashMap<u64, Box<ParkedAppend>>,
+    timers: BinaryHeap<Reverse<(Instant, u64)>>,
+}
+
+impl Operations {
+    /// Operations of loop `index` of `loops`: their numbers tell the loop (`number % loops`).
+    pub fn new(index: usize, loops: usize) -> Self {
+        Self {
+            next: index as u64 + loops as u64,
+            step: loops as u64,
+            requests: HashMap::new(),
+            appends: HashMap::new(),
+            timers: BinaryHeap::new(),
+        }
+    }
+
+    /// A fresh number.
+    pub fn number(&mut self) -> u64 {
+        self.next += self.step;
+        self.next
+    }
+
+    /// Parks a request; `deadline` sets its timer.
+    pub fn park(&mut self, number: u64, operation: Operation, deadline: Option<Instant>) {
+        self.requests.insert(number, operation);
+        if let Some(deadline) = deadline {
+            self.timers.push(Reverse((deadline, number)));
+        }
+    }
+
+    /// Parks an append.
+    pub fn park_append(&mut self, append: Box<ParkedAppend>) {
+        self.timers.push(Reverse((append.deadline, append.operation)));
+        self.appends.insert(append.operation, append);
+    }
+
+    /// A parked request.
+    pub fn request(&mut self, number: u64) -> Option<&mut Operation> {
+        self.requests.get_mut(&number)
+    }
+
+    /// Takes a request out: it is being answered, or its connection is gone.
+    pub fn take(&mut self, number: u64) -> Option<Operation> {
+        self.requests.remove(&number)
+    }
+
+    /// A parked append.
+    pub fn append(&self, number: u64) -> Option<&ParkedAppend> {
+        self.appends.get(&number).map(Box::as_ref)
+    }
+
+    /// Takes an append out.
+    pub fn take_append(&mut self, number: u64) -> Option<Box<ParkedAppend>> {
+        self.appends.remove(&number)
+    }
+
+    /// The next deadline.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.timers.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// The number of an operation that is due, if any; its timer is spent.
+    pub fn pop_due(&mut self, now: Instant) -> Option<u64> {
+        if self.next_deadline()? > now {
+            return None;
+        }
+        self.timers.pop().map(|Reverse((_, number))| number)
+    }
+
+    /// Numbers of all parked requests and appends, for the end.
+    pub fn numbers(&self) -> Vec<u64> {
+        self.requests.keys().chain(self.appends.keys()).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+use std::time::Duration;
+
+use super::*;
+
+fn control() -> Operation {
+    Operation {
+        connection: ConnectionRef { key: 0, id: 1 },
+        framing: Framing {
+            correlation_id: 7,
+            is_flexible: false,
+        },
+        parked: Parked::Control {
+            api_key: 3,
+            api_version: 1,
+            body: None,
+        },
+    }
+}
+
+// spec: R0.8
+#[test]
+fn operations_come_due_in_the_order_of_their_deadlines() {
+    let now = Instant::now();
+    let mut operations = Operations::new(0, 2);
+    let (a, b) = (operations.number(), operations.number());
+    operations.park(a, control(), Some(now + Duration::from_millis(20)));
+    operations.park(b, control(), Some(now + Duration::from_millis(10)));
+    assert_eq!(operations.pop_due(now), None);
+    let later = now + Duration::from_millis(20);
+    assert_eq!(
+        (
+            operations.pop_due(later),
+            operations.pop_due(later),
+            operations.pop_due(later)
+        ),
+        (Some(b), Some(a), None)
+    );
+}
+
+#[test]
+fn an_operation_is_taken_once() {
+    let mut operations = Operations::new(0, 1);
+    let number = operations.number();
+    operations.park(number, control(), None);
+    assert!(operations.take(number).is_some());
+    assert!(operations.take(number).is_none());
+}
+
+#[test]
+fn a_number_tells_its_loop() {
+    for index in 0..3 {
+        let mut operations = Operations::new(index, 3);
+        assert!((0..10).all(|_| operations.number() % 3 == index as u64));
+    }
+}

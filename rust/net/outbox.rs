@@ -1,0 +1,228 @@
+//! The sending side of a connection: bytes and file ranges in order, as much of them as the socket takes.
+//!
+//! Small answers gather in one buffer and leave in one `send`. File ranges leave by `sendfile`, behind a header sent with
+//! `MSG_MORE`. A range whose pages are not in memory is never sent from a network loop, which would stall every other
+//! connection on the disk: [`Sent::Cold`] says what must be read ahead first (KAFKA-7504).
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::SendFlags;
+
+use crate::io::File;
+
+/// Bytes of one range that are sent between two looks at whether its pages are in memory.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Distance between the pages looked at within a chunk; the kernel reads ahead at least so much.
+const PROBE_STEP_BYTES: u64 = 128 << 10;
+/// A sent buffer larger than this is given back rather than kept for the next answers.
+const KEEP_BYTES: usize = 256 << 10;
+
+/// A range of a file on its way out.
+#[derive(Clone)]
+pub struct FileRange {
+    /// The file.
+    pub file: Arc<dyn File>,
+    /// Where it starts.
+    pub position: u64,
+    /// How long it is.
+    pub len: usize,
+}
+
+enum Piece {
+    Bytes(Vec<u8>),
+    File(FileRange),
+}
+
+/// How far a flush came.
+pub enum Sent {
+    /// Everything is with the kernel.
+    All,
+    /// The socket takes no more for now.
+    Blocked,
+    /// These pages must be read into memory first.
+    Cold(FileRange),
+}
+
+/// What waits to be sent on one connection.
+#[derive(Default)]
+pub struct Outbox {
+    pieces: VecDeque<Piece>,
+    sent_of_first: usize,
+    spare: Vec<u8>,
+    warmed_until: u64,
+}
+
+impl Outbox {
+    /// The buffer to append an answer's bytes to.
+    pub fn tail(&mut self) -> &mut Vec<u8> {
+        if !matches!(self.pieces.back(), Some(Piece::Bytes(_))) {
+            let buffer = std::mem::take(&mut self.spare);
+            self.pieces.push_back(Piece::Bytes(buffer));
+        }
+        match self.pieces.back_mut() {
+            Some(Piece::Bytes(buffer)) => buffer,
+            _ => &mut self.spare,
+        }
+    }
+
+    /// Adds a file range behind what is there.
+    pub fn push_file(&mut self, range: FileRange) {
+        self.pieces.push_back(Piece::File(range));
+    }
+
+    /// Moves everything of `other` behind what is here.
+    pub fn append(&mut self, other: &mut Self) {
+        for piece in other.pieces.drain(..) {
+            match piece {
+                Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => {
+                    self.tail().extend_from_slice(&bytes)
+                }
+                piece => self.pieces.push_back(piece),
+            }
+        }
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.iter().all(|p| matches!(p, Piece::Bytes(b) if b.is_empty()))
+    }
+
+    /// Whether file ranges wait.
+    pub fn has_files(&self) -> bool {
+        self.pieces.iter().any(|p| matches!(p, Piece::File(_)))
+    }
+
+    /// Bytes that wait in memory (file ranges not counted).
+    pub fn buffered_bytes(&self) -> usize {
+        self.pieces
+            .iter()
+            .map(|p| if let Piece::Bytes(b) = p { b.len() } else { 0 })
+            .sum()
+    }
+
+    /// Says that the range asked for by [`Sent::Cold`] is in memory now.
+    pub fn warmed(&mut self) {
+        if let Some(Piece::File(range)) = self.pieces.front() {
+            self.warmed_until = range.position + range.len.min(CHUNK_BYTES) as u64;
+        }
+    }
+
+    /// Sends what the socket takes.
+    pub fn flush(&mut self, socket: impl AsFd) -> io::Result<Sent> {
+        let socket = socket.as_fd();
+        loop {
+            let more = self.pieces.len() > 1;
+            let sent = match self.pieces.front_mut() {
+                None => return Ok(Sent::All),
+                Some(Piece::Bytes(bytes)) => {
+                    let rest = &bytes[self.sent_of_first..];
+                    let done = if rest.is_empty() { 0 } else { send(socket, rest, more)? };
+                    self.sent_of_first += done;
+                    if self.sent_of_first < bytes.len() {
+                        return Ok(Sent::Blocked);
+                    }
+                    true
+                }
+                Some(Piece::File(range)) => match send_file(socket, range, &mut self.warmed_until)? {
+                    Sent::All => true,
+                    other => return Ok(other),
+                },
+            };
+            if sent {
+                self.drop_first();
+            }
+        }
+    }
+
+    fn drop_first(&mut self) {
+        self.sent_of_first = 0;
+        self.warmed_until = 0;
+        if let Some(Piece::Bytes(mut bytes)) = self.pieces.pop_front() {
+            if bytes.capacity() <= KEEP_BYTES && bytes.capacity() > self.spare.capacity() {
+                bytes.clear();
+                self.spare = bytes;
+            }
+        }
+    }
+}
+
+/// Sends all of `bytes` that the socket takes; fewer than given means that it is full.
+fn send(socket: impl AsFd, bytes: &[u8], more: bool) -> io::Result<usize> {
+    let flags = if more {
+        SendFlags::NOSIGNAL | SendFlags::MORE
+    } else {
+        SendFlags::NOSIGNAL
+    };
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match rustix::net::send(&socket, &bytes[sent..], flags) {
+            Ok(n) => sent += n,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => break,
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(sent)
+}
+
+fn send_file(socket: impl AsFd, range: &mut FileRange, warmed_until: &mut u64) -> io::Result<Sent> {
+    while range.len > 0 {
+        let chunk = range.len.min(CHUNK_BYTES);
+        if range.position >= *warmed_until {
+            if !is_in_memory(range, chunk) {
+                return Ok(Sent::Cold(FileRange {
+                    len: chunk,
+                    ..range.clone()
+                }));
+            }
+            *warmed_until = range.position + chunk as u64;
+        }
+        let count = usize::try_from(*warmed_until - range.position)
+            .unwrap_or(chunk)
+            .min(chunk);
+        let mut position = range.position;
+        match rustix::fs::sendfile(&socket, range.file.as_fd(), Some(&mut position), count) {
+            Ok(0) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "a segment file is shorter than its log says",
+                ));
+            }
+            Ok(n) => {
+                range.position += n as u64;
+                range.len -= n;
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(Sent::Blocked),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(Sent::All)
+}
+
+/// Looks at one page in every [`PROBE_STEP_BYTES`], without waiting for the disk. A file system that cannot say counts as
+/// in memory: then sending may wait, as it does in Kafka.
+fn is_in_memory(range: &FileRange, len: usize) -> bool {
+    let last = range.position + len as u64 - 1;
+    let mut at = range.position;
+    loop {
+        let mut byte = [0u8; 1];
+        let probe = rustix::io::preadv2(
+            range.file.as_fd(),
+            &mut [rustix::io::IoSliceMut::new(&mut byte)],
+            at,
+            ReadWriteFlags::NOWAIT,
+        );
+        if matches!(probe, Err(Errno::AGAIN)) {
+            return false;
+        }
+        if at == last {
+            return true;
+        }
+        at = (at + PROBE_STEP_BYTES).min(last);
+    }
+}

@@ -1,0 +1,302 @@
+//! The network's start and stop: listeners, one loop a core, and how others reach the loops.
+//!
+//! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts nothing more, lets what is in flight
+//! be answered, and joins the threads.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use mio::{Interest, Poll, Token, Waker};
+
+use super::limits::ConnectionLimits;
+use super::mailbox::{Mailbox, Message};
+use super::operations::ParkedAppend;
+use super::reactor::{FIRST_CONNECTION, FIRST_LISTENER, Reactor, WAKER};
+use crate::broker::Broker;
+
+/// How long accepting pauses when the process has no file descriptor left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; at it the system's own sizing, which is
+/// never worse, is left alone.
+const DEFAULT_SOCKET_BUFFER_BYTES: i64 = 102_400;
+
+/// A listener to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenerConfig {
+    /// Kafka's listener name, as in `PLAINTEXT`.
+    pub name: String,
+    /// Host to bind; empty for all interfaces.
+    pub host: String,
+    /// Port; 0 picks one.
+    pub port: u16,
+}
+
+/// What all loops share.
+pub struct Shared {
+    /// The data plane's state.
+    pub broker: Arc<Broker>,
+    /// `socket.request.max.bytes`.
+    pub max_frame_bytes: usize,
+    /// `connections.max.idle.ms`.
+    pub max_idle: Duration,
+    /// The next connection's id.
+    pub next_connection_id: AtomicU64,
+    limits: ConnectionLimits,
+    listeners: Vec<Arc<str>>,
+    mailboxes: Vec<Arc<Mailbox>>,
+    next_loop: AtomicUsize,
+}
+
+impl Shared {
+    /// A listener's name.
+    pub fn listener_name(&self, index: usize) -> Arc<str> {
+        self.listeners.get(index).map_or_else(|| Arc::from(""), Arc::clone)
+    }
+
+    /// A connection has gone.
+    pub fn release(&self, ip: IpAddr) {
+        self.limits.release(ip);
+        self.broker
+            .metrics
+            .connections
+            .store(self.limits.open() as u64, Ordering::Relaxed);
+    }
+
+    fn hand_over(&self, socket: std::net::TcpStream, listener: usize) {
+        let at = self.next_loop.fetch_add(1, Ordering::Relaxed) % self.mailboxes.len();
+        self.mailboxes[at].post(Message::Accepted { socket, listener });
+    }
+}
+
+/// The accepting side, owned by the first loop.
+pub struct Acceptor {
+    listeners: Vec<mio::net::TcpListener>,
+    paused: Option<Instant>,
+    send_buffer: Option<usize>,
+    receive_buffer: Option<usize>,
+}
+
+impl Acceptor {
+    /// When accepting is to be tried again.
+    pub fn retry_at(&self) -> Option<Instant> {
+        self.paused
+    }
+
+    /// Tries again after a pause.
+    pub fn retry(&mut self, now: Instant, shared: &Shared) {
+        if self.paused.is_some_and(|at| at <= now) {
+            self.paused = None;
+            for listener in 0..self.listeners.len() {
+                self.accept(listener, shared);
+            }
+        }
+    }
+
+    /// Accepts all that wait on a listener.
+    pub fn accept(&mut self, listener: usize, shared: &Shared) {
+        while let Some(from) = self.listeners.get(listener) {
+            match from.accept() {
+                Ok((socket, peer)) => {
+                    if shared.limits.admit(peer.ip().to_canonical()) {
+                        shared
+                            .broker
+                            .metrics
+                            .connections
+                            .store(shared.limits.open() as u64, Ordering::Relaxed);
+                        self.prepare(&socket);
+                        shared.hand_over(socket.into(), listener);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted || e.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(e) => {
+                    shared
+                        .broker
+                        .log(&format!("accepting pauses for {} ms: {e}", ACCEPT_PAUSE.as_millis()));
+                    self.paused = Some(Instant::now() + ACCEPT_PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Options of a socket; one that cannot be set leaves a slower socket, not a broken one.
+    fn prepare(&self, socket: &mio::net::TcpStream) {
+        let _ = socket.set_nodelay(true);
+        if let Some(bytes) = self.send_buffer {
+            let _ = rustix::net::sockopt::set_socket_send_buffer_size(socket, bytes);
+        }
+        if let Some(bytes) = self.receive_buffer {
+            let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, bytes);
+        }
+    }
+}
+
+/// A running network.
+pub struct Server {
+    shared: Arc<Shared>,
+    ports: Vec<u16>,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+    next_append: AtomicU64,
+}
+
+impl Server {
+    /// Binds every listener, then starts the loops. An error names the listener.
+    pub fn start(broker: Arc<Broker>, listeners: &[ListenerConfig]) -> Result<Self, String> {
+        let options = broker.options();
+        let mut sockets = Vec::new();
+        let mut ports = Vec::new();
+        for listener in listeners {
+            let socket = bind(listener, options.socket_listen_backlog_size)?;
+            ports.push(socket.local_addr().map_err(|e| refused(listener, &e))?.port());
+            sockets.push(socket);
+        }
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let loops = options.network_threads.clamp(1, cores);
+        let started = |e: io::Error| format!("the network threads could not be started: {e}");
+        let polls = (0..loops)
+            .map(|_| Poll::new())
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(started)?;
+        let mailboxes = polls
+            .iter()
+            .enumerate()
+            .map(|(i, poll)| Ok(Mailbox::new(i, Waker::new(poll.registry(), WAKER)?)))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(started)?;
+        let shared = Arc::new(Shared {
+            max_frame_bytes: options.socket_request_max_bytes,
+            max_idle: options.connections_max_idle,
+            next_connection_id: AtomicU64::new(1),
+            limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
+            listeners: listeners.iter().map(|l| l.name.as_str().into()).collect(),
+            mailboxes,
+            next_loop: AtomicUsize::new(0),
+            broker,
+        });
+        let buffer = |bytes: i64| {
+            (bytes != DEFAULT_SOCKET_BUFFER_BYTES)
+                .then(|| usize::try_from(bytes).ok())
+                .flatten()
+        };
+        let mut acceptor = Acceptor {
+            listeners: Vec::new(),
+            paused: None,
+            send_buffer: buffer(options.socket_send_buffer_bytes),
+            receive_buffer: buffer(options.socket_receive_buffer_bytes),
+        };
+        for (i, socket) in sockets.into_iter().enumerate() {
+            let mut socket = mio::net::TcpListener::from_std(socket);
+            polls[0]
+                .registry()
+                .register(&mut socket, Token(FIRST_LISTENER + i), Interest::READABLE)
+                .map_err(started)?;
+            acceptor.listeners.push(socket);
+        }
+        let threads = spawn(&shared, polls, acceptor).map_err(started)?;
+        Ok(Self {
+            shared,
+            ports,
+            threads,
+            next_append: AtomicU64::new(0),
+        })
+    }
+
+    /// The bound ports, in the order of the listeners.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    fn mailbox_of(&self, number: u64) -> &Arc<Mailbox> {
+        let loops = self.shared.mailboxes.len() as u64;
+        &self.shared.mailboxes[(number % loops) as usize]
+    }
+
+    /// Answers a request of the control plane.
+    pub fn answer(&self, token: u64, body: Option<Vec<u8>>) {
+        self.mailbox_of(token).post(Message::Answer(token, body));
+    }
+
+    /// Hands a Metadata request back.
+    pub fn serve_here(&self, token: u64) {
+        self.mailbox_of(token).post(Message::ServeHere(token));
+    }
+
+    /// Closes one connection.
+    pub fn disconnect(&self, connection_id: u64) {
+        for mailbox in &self.shared.mailboxes {
+            mailbox.post(Message::Disconnect(connection_id));
+        }
+    }
+
+    /// Parks a control-plane append on the first loop; `AppendDone` comes as an event.
+    pub fn park_append(&self, append: Box<ParkedAppend>) {
+        self.shared.mailboxes[0].post(Message::ParkAppend(append));
+    }
+
+    /// A number for an append, apart from the loops' own numbers.
+    pub fn append_number(&self) -> u64 {
+        u64::MAX / 2 + self.next_append.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// See the module. `timeout` bounds the wait for answers.
+    pub fn stop(self, timeout: Duration) {
+        let until = Instant::now() + timeout;
+        for mailbox in &self.shared.mailboxes {
+            mailbox.post(Message::Drain(until));
+        }
+        for thread in self.threads {
+            if let Ok(Err(e)) = thread.join() {
+                self.shared
+                    .broker
+                    .log(&format!("a network thread ended with an error: {e}"));
+            }
+        }
+    }
+}
+
+fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Result<Vec<JoinHandle<io::Result<()>>>> {
+    let loops = polls.len();
+    let mut acceptor = Some(acceptor);
+    let start = |(i, poll): (usize, Poll)| {
+        let mailbox = Arc::clone(&shared.mailboxes[i]);
+        let reactor = Reactor::new(Arc::clone(shared), mailbox, poll, acceptor.take(), loops);
+        thread::Builder::new()
+            .name(format!("network-{i}"))
+            .spawn(move || reactor.run())
+    };
+    polls.into_iter().enumerate().map(start).collect()
+}
+
+fn refused(listener: &ListenerConfig, e: &io::Error) -> String {
+    let ListenerConfig { name, host, port } = listener;
+    let why = match e.kind() {
+        io::ErrorKind::AddrInUse => "the port is in use; stop what listens there or choose another port".to_owned(),
+        io::ErrorKind::PermissionDenied => "ports below 1024 need more rights; choose another port".to_owned(),
+        _ => e.to_string(),
+    };
+    format!("listeners: {name}://{host}:{port} cannot be opened: {why}")
+}
+
+fn bind(listener: &ListenerConfig, backlog: i32) -> Result<TcpListener, String> {
+    debug_assert!(FIRST_LISTENER < FIRST_CONNECTION);
+    let fail = |e: io::Error| refused(listener, &e);
+    let socket = if listener.host.is_empty() {
+        TcpListener::bind(SocketAddr::from(([0u16; 8], listener.port)))
+            .or_else(|_| TcpListener::bind(SocketAddr::from(([0u8; 4], listener.port))))
+            .map_err(fail)?
+    } else {
+        let addresses: Vec<_> = (listener.host.as_str(), listener.port)
+            .to_socket_addrs()
+            .map_err(fail)?
+            .collect();
+        TcpListener::bind(&addresses[..]).map_err(fail)?
+    };
+    rustix::net::listen(&socket, backlog).map_err(|e| fail(e.into()))?;
+    socket.set_nonblocking(true).map_err(fail)?;
+    Ok(socket)
+}

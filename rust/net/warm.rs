@@ -1,0 +1,20 @@
+//! Reading cold pages into memory, so that a network loop never waits for the disk (KAFKA-7504).
+
+use super::outbox::FileRange;
+
+/// Bytes read at a time.
+const READ_BYTES: usize = 128 << 10;
+
+/// Reads a range and forgets it: the pages stay in the page cache. An error shows again when the range is sent.
+pub fn read_ahead(range: &FileRange) {
+    let mut buffer = vec![0u8; READ_BYTES.min(range.len)];
+    let end = range.position + range.len as u64;
+    let mut at = range.position;
+    while at < end {
+        let wanted = usize::try_from(end - at).unwrap_or(READ_BYTES).min(buffer.len());
+        match range.file.read_at(&mut buffer[..wanted], at) {
+            Ok(n) if n > 0 => at += n as u64,
+            _ => return,
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! `Engine`: one broker's data plane as a Python object. Methods may be called from any thread.
+
+use std::collections::HashMap;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
+use super::errors::start_error;
+use super::events::to_python;
+use crate::broker::{Broker, BrokerRow, Options, PartitionRow, TopicRow};
+use crate::error::ErrorCode;
+use crate::net::{Engine, ListenerConfig};
+use crate::storage::LogContext;
+use crate::storage::log_dir::Checkpoint;
+use crate::storage::log_loader::LoadProgress;
+use crate::wire::{ApiRange, ApiTable};
+
+/// (partition, leader or -1, leader epoch, replicas, in-sync replicas).
+type PartitionTuple = (i32, i32, i32, Vec<i32>, Vec<i32>);
+/// (name, topic id, is internal, partitions).
+type TopicTuple = (String, Vec<u8>, bool, Vec<PartitionTuple>);
+/// (node id, rack, [(listener, host, port)]).
+type BrokerTuple = (i32, Option<String>, Vec<(String, String, u16)>);
+/// (offset, timestamp, key, value, is control).
+type RecordTuple = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, bool);
+/// (log dir, error code, total bytes, usable bytes, [(topic, partition, size, lag, is future)]).
+type LogDirTuple = (String, i16, i64, i64, Vec<(String, i32, u64, i64, bool)>);
+
+/// One broker's data plane.
+#[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
+pub struct PyEngine {
+    engine: Engine,
+    log_dirs: Vec<PathBuf>,
+    progress: Arc<LoadProgress>,
+    next_token: AtomicU64,
+}
+
+impl PyEngine {
+    fn broker(&self) -> &Arc<Broker> {
+        self.engine.broker()
+    }
+}
+
+#[pymethods]
+impl PyEngine {
+    #[new]
+    fn new(node_id: i32, cluster_id: String, log_dirs: Vec<PathBuf>, options: ConfigMap) -> PyResult<Self> {
+        let options = Options::from_pairs(&options).map_err(|e| start_error(e.to_string()))?;
+        let mut context = LogContext::system();
+        context.producers.producer_id_expiration_ms = options.producer_id_expiration_ms;
+        let broker = Broker::start(node_id, cluster_id, options, Arc::new(context))
+            .map_err(|e| start_error(format!("the engine's threads could not be started: {e}")))?;
+        let engine = Engine::new(broker);
+        Ok(Self {
+            engine,
+            log_dirs,
+            progress: Arc::default(),
+            next_token: AtomicU64::new(1),
+        })
+    }
+
+    // ---- start and stop
+
+    fn open_log_dirs(
+        &self,
+        py: Python<'_>,
+        topic_configs: HashMap<String, ConfigMap>,
+    ) -> PyResult<Vec<(String, Option<String>)>> {
+        let configs = topic_configs
+            .iter()
+            .map(|(topic, pairs)| Ok((topic.clone(), log_config(pairs)?)));
+        let configs = configs.collect::<crate::error::Result<HashMap<_, _>>>()?;
+        let opened = py.detach(|| self.broker().open_log_dirs(&self.log_dirs, &configs, &self.progress));
+        let opened = opened.map_err(|e| start_error(e.to_string()))?;
+        Ok(opened.into_iter().map(|(dir, failure)| (path(dir), failure)).collect())
+    }
+
+    fn recovery_progress(&self) -> (u64, u64, u64, u64) {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (load, recovery) = (&self.progress, &self.progress.recovery);
+        (
+            get(&load.logs_loaded),
+            get(&load.logs),
+            get(&recovery.segments_checked),
+            get(&recovery.segments_to_check),
+        )
+    }
+
+    fn cluster_id(&self) -> String {
+        self.broker().cluster_id()
+    }
+
+    fn logs(&self, py: Python<'_>) -> Vec<(String, i32, Option<Py<PyBytes>>, String, i64, i64)> {
+        let logs = py.detach(|| self.broker().logs());
+        let id = |id: [u8; 16]| (id != [0; 16]).then(|| PyBytes::new(py, &id).unbind());
+        let row = |l: crate::broker::HostedLog| {
+            (
+                l.topic.to_string(),
+                l.index,
+                id(l.topic_id),
+                path(l.log_dir),
+                l.log_start,
+                l.log_end,
+            )
+        };
+        logs.into_iter().map(row).collect()
+    }
+
+    fn listen(&self, py: Python<'_>, listeners: Vec<(String, String, u16)>) -> PyResult<Vec<u16>> {
+        let listeners: Vec<_> = listeners
+            .into_iter()
+            .map(|(name, host, port)| ListenerConfig { name, host, port })
+            .collect();
+        py.detach(|| self.engine.listen(&listeners)).map_err(start_error)
+    }
+
+    fn close_network(&self, py: Python<'_>, timeout_ms: i64) {
+        py.detach(|| self.engine.close_network(millis(timeout_ms)));
+    }
+
+    fn close_logs(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            self.broker().stop_threads();
+            self.broker().close_logs()
+        })?;
+        Ok(())
+    }
+
+    // ---- partitions
+
+    fn create_logs(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        topic_id: &[u8],
+        config: ConfigMap,
+        partitions: Vec<(i32, PathBuf)>,
+    ) -> PyResult<Vec<Option<String>>> {
+        let (id, config) = (self::topic_id(topic_id)?, log_config(&config)?);
+        Ok(py.detach(|| self.broker().create_logs(topic, id, &config, &partitions)))
+    }
+
+    fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>) -> PyResult<()> {
+        self::topic_id(topic_id)?;
+        let leases = leases.into_iter().map(lease).collect();
+        py.detach(|| self.broker().publish_leases(topic, leases));
+        Ok(())
+    }
+
+    fn delete_logs(&self, py: Python<'_>, topic: &str, partitions: Vec<i32>) -> PyResult<()> {
+        py.detach(|| self.broker().delete_logs(topic, &partitions))?;
+        Ok(())
+    }
+
+    fn mark_stray(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<()> {
+        py.detach(|| self.broker().mark_stray(topic, partition))?;
+        Ok(())
+    }
+
+    fn set_topic_config(&self, py: Python<'_>, topic: &str, config: ConfigMap) -> PyResult<()> {
+        let config = log_config(&config)?;
+        py.detach(|| self.broker().set_topic_config(topic, &config));
+        Ok(())
+    }
+
+    fn set_broker_options(&self, options: ConfigMap) -> PyResult<()> {
+        self.broker().set_options(Options::from_pairs(&options)?);
+        Ok(())
+    }
+
+    // ---- published state
+
+    fn publish_api_versions(&self, ranges: Vec<(i16, i16, i16, i16, bool)>) {
+        let range = |(key, min, max, flexible_from, _)| ApiRange {
+            key,
+            min,
+            max,
+            flexible_from,
+        };
+        self.broker()
+            .publish_apis(ApiTable::new(ranges.into_iter().map(range).collect()));
+    }
+
+    fn publish_cluster(&self, brokers: Vec<BrokerTuple>, controller_id: i32) {
+        let row = |(node_id, rack, endpoints)| BrokerRow {
+            node_id,
+            rack,
+            endpoints,
+        };
+        self.broker()
+            .image
+            .publish_cluster(brokers.into_iter().map(row).collect(), controller_id);
+    }
+
+    fn publish_topics(&self, topics: Vec<TopicTuple>) -> PyResult<()> {
+        let partition = |(index, leader, leader_epoch, replicas, isr): PartitionTuple| PartitionRow {
+            index,
+            leader,
+            leader_epoch,
+            replicas: replicas.into_boxed_slice(),
+            in_sync_replicas: isr.into_boxed_slice(),
+        };
+        let row = |(name, id, is_internal, partitions): TopicTuple| {
+            Ok(TopicRow {
+                name: name.into(),
+                id: topic_id(&id)?,
+                is_internal,
+                partitions: partitions.into_iter().map(partition).collect(),
+            })
+        };
+        self.broker()
+            .image
+            .publish_topics(topics.into_iter().map(row).collect::<PyResult<_>>()?);
+        Ok(())
+    }
+
+    fn withdraw_topics(&self, names: Vec<String>) {
+        self.broker().image.withdraw_topics(&names);
+    }
+
+    // ---- requests and events
+
+    fn fileno(&self) -> i32 {
+        self.broker().events.signal().as_raw_fd()
+    }
+
+    fn take(&self, py: Python<'_>, limit: usize) -> PyResult<Vec<Py<PyAny>>> {
+        self.broker()
+            .events
+            .take(limit)
+            .into_iter()
+            .map(|event| to_python(py, event))
+            .collect()
+    }
+
+    fn respond(&self, answers: Vec<(u64, Option<Bound<'_, PyBytes>>)>) {
+        let body = |body: Option<Bound<'_, PyBytes>>| body.map(|b| b.as_bytes().to_vec());
+        self.engine
+            .respond(answers.into_iter().map(|(token, b)| (token, body(b))).collect());
+    }
+
+    fn serve_here(&self, token: u64) {
+        self.engine.serve_here(token);
+    }
+
+    fn disconnect(&self, connection_id: u64) {
+        self.engine.disconnect(connection_id);
+    }
+
+    // ---- records and offsets
+
+    fn append(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        partition: i32,
+        batch: &[u8],
+        required_acks: i16,
+        timeout_ms: i64,
+    ) -> u64 {
+        let token = self.next_token.fetch_add(1, Ordering::Relaxed);
+        let mut batch = batch.to_vec();
+        py.detach(|| {
+            self.engine
+                .append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms))
+        });
+        token
+    }
+
+    fn read_records(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        partition: i32,
+        offset: i64,
+        max_bytes: usize,
+    ) -> PyResult<(Vec<RecordTuple>, i64)> {
+        let (records, next) = py.detach(|| self.broker().read_records(topic, partition, offset, max_bytes))?;
+        let bytes = |b: Option<Vec<u8>>| b.map(|b| PyBytes::new(py, &b).unbind());
+        let row = |r: crate::broker::ReadRecord| (r.offset, r.timestamp, bytes(r.key), bytes(r.value), r.is_control);
+        Ok((records.into_iter().map(row).collect(), next))
+    }
+
+    fn partition_offsets(&self, topic: &str, partition: i32) -> PyResult<(i64, i64, i64, i64)> {
+        let o = self.broker().partition(topic, partition)?.offsets();
+        Ok((o.log_start, o.high_watermark, o.last_stable, o.log_end))
+    }
+
+    fn delete_records(&self, py: Python<'_>, topic: &str, partition: i32, before_offset: i64) -> PyResult<i64> {
+        Ok(py.detach(|| self.broker().partition(topic, partition)?.delete_records(before_offset))?)
+    }
+
+    fn offset_for_leader_epoch(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        partition: i32,
+        current_leader_epoch: i32,
+        leader_epoch: i32,
+    ) -> (i16, i32, i64) {
+        let find = || {
+            let partition = self.broker().partition(topic, partition)?;
+            partition.end_offset_for_epoch(current_leader_epoch, leader_epoch)
+        };
+        match py.detach(find) {
+            Ok((epoch, end_offset)) => (ErrorCode::NONE.0, epoch, end_offset),
+            Err(error) => (error.code().0, -1, -1),
+        }
+    }
+
+    fn describe_producers(
+        &self,
+        py: Python<'_>,
+        topic: &str,
+        partition: i32,
+    ) -> PyResult<Vec<(i64, i32, i32, i64, i32, i64)>> {
+        Ok(py.detach(|| self.broker().partition(topic, partition)?.describe_producers())?)
+    }
+
+    fn describe_log_dirs(&self, py: Python<'_>) -> Vec<LogDirTuple> {
+        let row = |d: crate::broker::LogDirDescription| {
+            let replicas = d
+                .replicas
+                .into_iter()
+                .map(|(t, p, size, lag, future)| (t.to_string(), p, size, lag, future));
+            (
+                path(d.log_dir),
+                d.error.0,
+                d.total_bytes,
+                d.usable_bytes,
+                replicas.collect(),
+            )
+        };
+        py.detach(|| self.broker().describe_log_dirs())
+            .into_iter()
+            .map(row)
+            .collect()
+    }
+
+    // ---- housekeeping
+
+    fn run_retention(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.broker().run_retention())
+    }
+
+    fn flush_due(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.broker().flush_due())
+    }
+
+    fn write_checkpoints(
+        &self,
+        py: Python<'_>,
+        recovery_points: bool,
+        high_watermarks: bool,
+        log_starts: bool,
+    ) -> PyResult<()> {
+        let all = [
+            (recovery_points, Checkpoint::RecoveryPoint),
+            (high_watermarks, Checkpoint::Replication),
+            (log_starts, Checkpoint::LogStart),
+        ];
+        let wanted: Vec<_> = all.into_iter().filter(|(w, _)| *w).map(|(_, c)| c).collect();
+        py.detach(|| self.broker().write_checkpoints(&wanted))?;
+        Ok(())
+    }
+
+    fn expire_producers(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.broker().expire_producers())
+    }
+
+    fn metrics(&self) -> HashMap<&'static str, u64> {
+        self.broker().metrics.snapshot().into_iter().collect()
+    }
+}

@@ -1,0 +1,90 @@
+//! What `Engine.take` gives: requests and events as frozen Python objects.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::broker;
+
+/// A request for the control plane.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct Request {
+    token: u64,
+    api_key: i16,
+    api_version: i16,
+    correlation_id: i32,
+    client_id: Option<String>,
+    client_host: String,
+    listener: String,
+    connection_id: u64,
+    software_name: String,
+    software_version: String,
+    body: Py<PyBytes>,
+}
+
+/// An append of the control plane that was answered.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct AppendDone {
+    token: u64,
+    error_code: i16,
+    base_offset: i64,
+    last_offset: i64,
+    log_append_time_ms: i64,
+    message: Option<String>,
+}
+
+/// A log directory went offline.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct LogDirFailed {
+    log_dir: String,
+    reason: String,
+}
+
+/// A line for the log.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct LogLine {
+    message: String,
+}
+
+/// Converts one event.
+pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
+    Ok(match event {
+        broker::Event::Request(r) => Py::new(
+            py,
+            Request {
+                token: r.token,
+                api_key: r.api_key,
+                api_version: r.api_version,
+                correlation_id: r.correlation_id,
+                client_id: r.client_id,
+                client_host: r.client.host.clone(),
+                listener: r.client.listener.to_string(),
+                connection_id: r.client.connection_id,
+                software_name: r.client.software_name.clone(),
+                software_version: r.client.software_version.clone(),
+                body: PyBytes::new(py, &r.body).unbind(),
+            },
+        )?
+        .into_any(),
+        broker::Event::AppendDone(d) => Py::new(
+            py,
+            AppendDone {
+                token: d.token,
+                error_code: d.code.0,
+                base_offset: d.base_offset,
+                last_offset: d.last_offset,
+                log_append_time_ms: d.log_append_time_ms,
+                message: d.message,
+            },
+        )?
+        .into_any(),
+        broker::Event::LogDirFailed { log_dir, reason } => Py::new(
+            py,
+            LogDirFailed {
+                log_dir: log_dir.to_string_lossy().into_owned(),
+                reason,
+            },
+        )?
+        .into_any(),
+        broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
+    })
+}

@@ -1,0 +1,78 @@
+//! Module functions: batches for coordinators, and the check of request bodies before `kio` decodes them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use parking_lot::RwLock;
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::record::{BatchBuilder, Codec};
+use crate::wire::Shape;
+
+/// Checked shapes by (API key, version); Python registers each once, at its first use.
+static SHAPES: LazyLock<RwLock<HashMap<(i16, i16), Arc<Shape>>>> = LazyLock::new(RwLock::default);
+
+/// A v2 record batch of (key, value) pairs with base offset 0.
+#[pyfunction]
+#[pyo3(signature = (records, timestamp_ms, compression="none"))]
+pub fn build_batch<'py>(
+    py: Python<'py>,
+    records: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
+    timestamp_ms: i64,
+    compression: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let codec = match compression {
+        "none" => Codec::None,
+        "gzip" => Codec::Gzip,
+        "snappy" => Codec::Snappy,
+        "lz4" => Codec::Lz4,
+        "zstd" => Codec::Zstd,
+        other => {
+            return Err(PyValueError::new_err(format!(
+                "compression {other} is none of none, gzip, snappy, lz4, zstd"
+            )));
+        }
+    };
+    let mut builder = BatchBuilder::new(codec);
+    for (key, value) in &records {
+        builder.append(timestamp_ms, key.as_deref(), value.as_deref(), &[]);
+    }
+    Ok(PyBytes::new(py, &builder.build(0, -1)))
+}
+
+/// Registers the program that describes one request version.
+#[pyfunction]
+pub fn register_shape(api_key: i16, api_version: i16, program: &[u8]) -> PyResult<()> {
+    let shape = Shape::parse(program).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    SHAPES.write().insert((api_key, api_version), Arc::new(shape));
+    Ok(())
+}
+
+/// The body, checked and without unknown tagged fields.
+#[pyfunction]
+pub fn sanitize<'py>(
+    py: Python<'py>,
+    api_key: i16,
+    api_version: i16,
+    body: Bound<'py, PyBytes>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let shape = SHAPES.read().get(&(api_key, api_version)).cloned();
+    let Some(shape) = shape else {
+        return Err(PyKeyError::new_err(format!(
+            "no shape is registered for api key {api_key} version {api_version}"
+        )));
+    };
+    match shape.sanitize(body.as_bytes()) {
+        Ok(std::borrow::Cow::Borrowed(_)) => Ok(body),
+        Ok(std::borrow::Cow::Owned(cleaned)) => Ok(PyBytes::new(py, &cleaned)),
+        Err(e) => Err(PyValueError::new_err(e.to_string())),
+    }
+}
+
+/// The crate's version.
+#[pyfunction]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

@@ -1,0 +1,140 @@
+//! A view of one whole batch, and the walk over several that stand one after another.
+//!
+//! A [`Batch`] always holds exactly its bytes and a header that parsed; its CRC is only checked when asked.
+
+use super::header::{ATTRIBUTES_AT, LENGTH_AT, MAGIC_AT, check_length_and_magic};
+use super::{
+    BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, LOG_OVERHEAD, RecordIter, crc32c, decompress,
+};
+
+/// Exactly one whole batch.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'a> {
+    header: BatchHeader,
+    bytes: &'a [u8],
+}
+
+impl<'a> Batch<'a> {
+    /// Takes the first whole batch off `bytes`; `None` when fewer bytes than a whole batch are there.
+    #[inline]
+    pub fn split_first(bytes: &'a [u8]) -> Result<Option<(Self, &'a [u8])>, BatchError> {
+        let Some(size) = whole_batch_size(bytes)? else {
+            return Ok(None);
+        };
+        let Some((bytes, rest)) = bytes.split_at_checked(size) else {
+            return Ok(None);
+        };
+        Ok(Some((
+            Self {
+                header: BatchHeader::parse(bytes)?,
+                bytes,
+            },
+            rest,
+        )))
+    }
+
+    /// The decoded header.
+    #[inline]
+    pub const fn header(&self) -> &BatchHeader {
+        &self.header
+    }
+
+    /// The whole batch.
+    #[inline]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// What follows the header: the records, compressed when the header names a codec.
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[BATCH_HEADER..]
+    }
+
+    /// Compares the stored CRC-32C with that of the bytes.
+    #[inline]
+    pub fn verify_crc(&self) -> Result<(), BatchError> {
+        let computed = crc32c(&self.bytes[ATTRIBUTES_AT..]);
+        if computed == self.header.crc {
+            return Ok(());
+        }
+        Err(BatchError::Crc {
+            stored: self.header.crc,
+            computed,
+        })
+    }
+
+    /// Iterates the records. A compressed payload is inflated into `scratch` first, to at most `limit` bytes.
+    pub fn records<'s>(&self, scratch: &'s mut Vec<u8>, limit: usize) -> Result<RecordIter<'s>, BatchError>
+    where
+        'a: 's,
+    {
+        let codec = self.header.codec()?;
+        if codec == Codec::None {
+            return Ok(RecordIter::new(&self.header, self.payload()));
+        }
+        scratch.clear();
+        decompress(codec, self.payload(), limit, scratch)?;
+        Ok(RecordIter::new(&self.header, scratch))
+    }
+}
+
+/// The size of the batch at the front; `None` when not even its length and magic are there.
+#[inline]
+fn whole_batch_size(bytes: &[u8]) -> Result<Option<usize>, BatchError> {
+    let Some(head) = bytes.first_chunk::<HEADER_TO_MAGIC>() else {
+        return Ok(None);
+    };
+    let length = i32::from_be_bytes([
+        head[LENGTH_AT],
+        head[LENGTH_AT + 1],
+        head[LENGTH_AT + 2],
+        head[LENGTH_AT + 3],
+    ]);
+    check_length_and_magic(length, head[MAGIC_AT] as i8)?;
+    Ok(Some(LOG_OVERHEAD + length as usize))
+}
+
+/// The whole batches of a slice, in order. Ends at the first batch that is cut short, or after an error.
+#[derive(Debug, Clone)]
+pub struct Batches<'a> {
+    rest: &'a [u8],
+    has_failed: bool,
+}
+
+impl<'a> Batches<'a> {
+    /// Walks `bytes` from its start.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            has_failed: false,
+        }
+    }
+
+    /// The bytes not yet walked: after the end, those of a batch that is cut short; after an error, the bad batch and what follows.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Batches<'a> {
+    type Item = Result<Batch<'a>, BatchError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        match Batch::split_first(self.rest) {
+            Ok(Some((batch, rest))) => {
+                self.rest = rest;
+                Some(Ok(batch))
+            }
+            Ok(None) => None,
+            Err(error) => {
+                self.has_failed = true;
+                Some(Err(error))
+            }
+        }
+    }
+}

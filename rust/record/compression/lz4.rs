@@ -1,0 +1,140 @@
+//! LZ4 frames, written the one way that Kafka's Java reader takes: independent blocks of 64 KB, no checksums, no content size.
+//!
+//! ```text
+//! frame := magic u32 0x184D2204, flags u8, block_maximum u8, [content_size u64], header_checksum u8,
+//!          { size u32 (top bit: stored), bytes, [checksum u32] }*, end u32 0, [content_checksum u32]
+//! flags := version 01, independent blocks 1, block checksums, content size, content checksum, 0, dictionary 0
+//! ```
+//! All integers are little-endian. Like Kafka's, the reader takes one frame of independent blocks and ignores what follows it. It does
+//! not compare the checksums: the batch's CRC covers the same bytes.
+
+use std::cell::RefCell;
+
+use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
+
+use super::Stop;
+
+const MAGIC: [u8; 4] = 0x184D_2204u32.to_le_bytes();
+/// Version 1, independent blocks.
+const FLAGS: u8 = 0x60;
+/// Blocks of at most 64 KB.
+const BLOCK_MAXIMUM: u8 = 0x40;
+/// The second byte of the xxHash32 of the two bytes above; a constant, since they are.
+const HEADER_CHECKSUM: u8 = 0x82;
+/// Inflated bytes of a block that we write.
+const BLOCK: usize = 64 * 1024;
+/// In a block's size: its bytes are stored as they are.
+const STORED: u32 = 1 << 31;
+
+/// What a block is first taken to inflate to, in times its bytes.
+const LIKELY_RATIO: usize = 6;
+
+thread_local! {
+    static TABLE: RefCell<CompressTable> = RefCell::new(CompressTable::default());
+}
+
+/// What a frame's header says of its blocks.
+struct Frame {
+    block_maximum: usize,
+    has_block_checksums: bool,
+    has_content_checksum: bool,
+}
+
+pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
+    const CUT: Stop = Stop::Corrupt("the lz4 frame is cut short");
+    let before = out.len();
+    let (frame, mut rest) = read_header(src)?;
+    loop {
+        let (size, after) = rest.split_first_chunk::<4>().ok_or(CUT)?;
+        let size = u32::from_le_bytes(*size);
+        if size & !STORED == 0 {
+            let has_end = !frame.has_content_checksum || after.len() >= 4;
+            return if has_end { Ok(()) } else { Err(CUT) };
+        }
+        let (block, after) = after.split_at_checked((size & !STORED) as usize).ok_or(CUT)?;
+        if block.len() > frame.block_maximum {
+            return Err(Stop::Corrupt("an lz4 block is larger than the frame allows"));
+        }
+        let room = limit - (out.len() - before);
+        if size & STORED == 0 {
+            inflate_block(block, frame.block_maximum, room, out)?;
+        } else if block.len() <= room {
+            out.extend_from_slice(block);
+        } else {
+            return Err(Stop::Limit);
+        }
+        rest = if frame.has_block_checksums {
+            after.get(4..).ok_or(CUT)?
+        } else {
+            after
+        };
+    }
+}
+
+fn read_header(src: &[u8]) -> Result<(Frame, &[u8]), Stop> {
+    let Some((&[m0, m1, m2, m3, flags, maximum], rest)) = src.split_first_chunk::<6>() else {
+        return Err(Stop::Corrupt("the lz4 frame is cut short"));
+    };
+    if [m0, m1, m2, m3] != MAGIC {
+        return Err(Stop::Corrupt("it is no lz4 frame"));
+    }
+    if flags & 0xe3 != FLAGS || maximum & 0x8f != 0 || maximum < BLOCK_MAXIMUM {
+        return Err(Stop::Corrupt("the lz4 frame is of an unsupported kind"));
+    }
+    let has_content_size = flags & 0x08 != 0;
+    let rest = rest
+        .get(if has_content_size { 9 } else { 1 }..)
+        .ok_or(Stop::Corrupt("the lz4 frame is cut short"))?;
+    let frame = Frame {
+        // 4, 5, 6, 7: 64 KB, 256 KB, 1 MB, 4 MB
+        block_maximum: 1 << (8 + 2 * (maximum >> 4)),
+        has_block_checksums: flags & 0x10 != 0,
+        has_content_checksum: flags & 0x04 != 0,
+    };
+    Ok((frame, rest))
+}
+
+/// Inflates one block straight into `out`, which grows by no more than a block can give.
+fn inflate_block(block: &[u8], block_maximum: usize, room: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
+    let start = out.len();
+    // A byte of LZ4 gives 255 at most.
+    let most = block_maximum.min(block.len().saturating_mul(255));
+    let allowed = most.min(room);
+    // Records seldom shrink more than this; clearing all that a small block might give would cost more than inflating it.
+    let likely = allowed.min(block.len().saturating_mul(LIKELY_RATIO));
+    for size in [likely, allowed] {
+        out.resize(start + size, 0);
+        if let Ok(inflated) = decompress_into(block, &mut out[start..]) {
+            out.truncate(start + inflated);
+            return Ok(());
+        }
+    }
+    out.truncate(start);
+    Err(if allowed < most {
+        Stop::Limit
+    } else {
+        Stop::Corrupt("an lz4 block is damaged")
+    })
+}
+
+pub(super) fn compress(src: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&[FLAGS, BLOCK_MAXIMUM, HEADER_CHECKSUM]);
+    for block in src.chunks(BLOCK) {
+        let size_at = out.len();
+        out.resize(size_at + 4 + get_maximum_output_size(block.len()), 0);
+        let size = TABLE
+            .with_borrow_mut(|table| compress_into_with_table(block, &mut out[size_at + 4..], table))
+            .ok()?;
+        let mut head = size as u32;
+        out.truncate(size_at + 4 + size);
+        if size >= block.len() {
+            head = block.len() as u32 | STORED;
+            out.truncate(size_at + 4);
+            out.extend_from_slice(block);
+        }
+        out[size_at..size_at + 4].copy_from_slice(&head.to_le_bytes());
+    }
+    out.extend_from_slice(&[0; 4]);
+    Some(())
+}

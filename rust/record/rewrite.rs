@@ -1,0 +1,64 @@
+//! Patches to a batch's header in the caller's buffer, right before the write. Nothing moves and nothing is allocated.
+//!
+//! Base offset and leader epoch stand outside the CRC; a changed timestamp type or maximum costs a new CRC.
+//! A buffer shorter than a header is a bug of the caller: debug builds panic, release builds leave it alone.
+
+use super::header::{ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, field};
+use super::{BATCH_HEADER, TimestampType, crc32c};
+
+/// Gives the batch its place in the log.
+#[inline]
+pub fn set_offset_and_epoch(batch: &mut [u8], base_offset: i64, leader_epoch: i32) {
+    let Some(head) = header_of(batch) else { return };
+    head[..8].copy_from_slice(&base_offset.to_be_bytes());
+    head[LEADER_EPOCH_AT..LEADER_EPOCH_AT + 4].copy_from_slice(&leader_epoch.to_be_bytes());
+}
+
+/// Makes the broker's time every record's timestamp: the attribute bit, the maximum and the CRC.
+pub fn set_log_append_time(batch: &mut [u8], now_ms: i64) {
+    set_max_timestamp(batch, TimestampType::LogAppendTime, now_ms);
+}
+
+/// Sets timestamp type and maximum. When both already stand so, nothing is touched and no CRC is computed.
+#[inline]
+pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_timestamp: i64) {
+    let Some(head) = header_of(batch) else { return };
+    let attributes = i16::from_be_bytes(field(head, ATTRIBUTES_AT));
+    let wanted = match timestamp_type {
+        TimestampType::CreateTime => attributes & !LOG_APPEND_TIME_BIT,
+        TimestampType::LogAppendTime => attributes | LOG_APPEND_TIME_BIT,
+    };
+    if wanted == attributes && i64::from_be_bytes(field(head, MAX_TIMESTAMP_AT)) == max_timestamp {
+        return;
+    }
+    head[ATTRIBUTES_AT..ATTRIBUTES_AT + 2].copy_from_slice(&wanted.to_be_bytes());
+    head[MAX_TIMESTAMP_AT..MAX_TIMESTAMP_AT + 8].copy_from_slice(&max_timestamp.to_be_bytes());
+    seal(batch);
+}
+
+/// Everything that an append as leader does to a batch that [`super::validate`] passed: offset, epoch, and the timestamps as Kafka
+/// leaves them. `max_timestamp` is that of [`super::Validated`]: under `LogAppendTime` the time of the append.
+#[inline]
+pub fn assign(
+    batch: &mut [u8],
+    base_offset: i64,
+    leader_epoch: i32,
+    timestamp_type: TimestampType,
+    max_timestamp: i64,
+) {
+    set_offset_and_epoch(batch, base_offset, leader_epoch);
+    set_max_timestamp(batch, timestamp_type, max_timestamp);
+}
+
+/// Computes the CRC of a whole batch and stores it.
+pub(super) fn seal(batch: &mut [u8]) {
+    let crc = crc32c(&batch[ATTRIBUTES_AT..]);
+    batch[CRC_AT..ATTRIBUTES_AT].copy_from_slice(&crc.to_be_bytes());
+}
+
+#[inline]
+fn header_of(batch: &mut [u8]) -> Option<&mut [u8; BATCH_HEADER]> {
+    let head = batch.first_chunk_mut();
+    debug_assert!(head.is_some(), "a batch has a header");
+    head
+}

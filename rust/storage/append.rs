@@ -1,0 +1,306 @@
+//! Appending batches: one write of the caller's bytes, then notes in memory.
+//!
+//! The order of a leader's append, as Kafka's: validate, look for a duplicate, place (offset, epoch, timestamps, patched
+//! in the caller's buffer), roll if needed, write, index, epochs, producers. Everything before the write changes
+//! nothing, so a refused batch leaves no trace; a failed write is cut off the file, or poisons the log when that fails.
+//!
+//! Durability: none on return (Kafka's default); [`Appended::needs_flush`] says when `flush.messages` asks for a flush.
+
+use super::log::Log;
+use super::producer_state::{Candidate, Check, CompletedTxn, VerificationGuard};
+use super::segment::RollCheck;
+use crate::error::{Error, ErrorCode, Result};
+use crate::index::AbortedTxn;
+use crate::record::{
+    self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, TimestampType, Validated, set_offset_and_epoch,
+};
+
+/// How a batch is appended.
+#[derive(Debug, Clone, Copy)]
+pub struct AppendOptions {
+    /// The leader's epoch, written into the batch.
+    pub leader_epoch: i32,
+    /// Who hands it in.
+    pub origin: Origin,
+    /// The clock.
+    pub now_ms: i64,
+    /// The guard of a verified transaction, or the sentinel.
+    pub guard: VerificationGuard,
+    /// What a marker was written for; 0 for data.
+    pub transaction_version: i16,
+}
+
+/// Where a batch is in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// Of its first record.
+    pub first_offset: i64,
+    /// Of its last record.
+    pub last_offset: i64,
+    /// -1 under `CreateTime`.
+    pub log_append_time_ms: i64,
+    /// At the time of the append.
+    pub log_start_offset: i64,
+    /// It was there already; nothing was written.
+    pub is_duplicate: bool,
+    /// `flush.messages` is reached.
+    pub needs_flush: bool,
+}
+
+/// Why a batch was not appended.
+#[derive(Debug)]
+pub enum AppendError {
+    /// The batch is to blame; nothing was written.
+    Rejected(Rejection),
+    /// The disk is.
+    Storage(Error),
+}
+
+impl From<Rejection> for AppendError {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl From<Error> for AppendError {
+    fn from(error: Error) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl AppendError {
+    /// What the client gets.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Rejected(rejection) => rejection.code,
+            Self::Storage(error) => error.code(),
+        }
+    }
+}
+
+impl Log {
+    /// Appends the one batch that fills `batch`, as the partition's leader. The bytes are patched in place.
+    pub fn append_as_leader(
+        &mut self,
+        batch: &mut [u8],
+        leader_epoch: i32,
+        origin: Origin,
+        now_ms: i64,
+    ) -> Result<Appended, AppendError> {
+        let guard = VerificationGuard::SENTINEL;
+        self.append_with(
+            batch,
+            AppendOptions {
+                leader_epoch,
+                origin,
+                now_ms,
+                guard,
+                transaction_version: 0,
+            },
+        )
+    }
+
+    /// [`append_as_leader`](Self::append_as_leader) with everything that a transaction may need.
+    pub fn append_with(&mut self, batch: &mut [u8], options: AppendOptions) -> Result<Appended, AppendError> {
+        self.check_writable()?;
+        match record::validate(batch, &self.rules, options.origin, options.now_ms)? {
+            Validated::InPlace {
+                header, max_timestamp, ..
+            } => self.place(batch, header, max_timestamp, options),
+            Validated::Rewritten {
+                mut bytes,
+                header,
+                max_timestamp,
+                ..
+            } => self.place(&mut bytes, header, max_timestamp, options),
+        }
+    }
+
+    /// Gives a validated batch its offsets and writes it, unless it is a duplicate.
+    fn place(
+        &mut self,
+        batch: &mut [u8],
+        mut header: BatchHeader,
+        max_timestamp: i64,
+        options: AppendOptions,
+    ) -> Result<Appended, AppendError> {
+        self.check_size(batch.len())?;
+        let timestamp_type = self.rules.timestamp_type;
+        header.base_offset = self.log_end_offset;
+        header.partition_leader_epoch = options.leader_epoch;
+        header.max_timestamp = max_timestamp;
+        let control = control_of(batch, &header)?;
+        let candidate = Candidate {
+            header: &header,
+            origin: options.origin,
+            partition: &self.topic_partition,
+            control,
+            transaction_version: options.transaction_version,
+            guard: options.guard,
+        };
+        let append_time = |time| {
+            if timestamp_type == TimestampType::LogAppendTime {
+                time
+            } else {
+                -1
+            }
+        };
+        if let Check::Duplicate {
+            base_offset,
+            last_offset,
+            timestamp,
+        } = self.producers.check(&candidate)?
+        {
+            return Ok(self.appended((base_offset, last_offset), append_time(timestamp), true));
+        }
+        if timestamp_type == TimestampType::CreateTime && header.timestamp_type() == TimestampType::CreateTime {
+            set_offset_and_epoch(batch, header.base_offset, header.partition_leader_epoch);
+            record::set_max_timestamp(batch, timestamp_type, max_timestamp);
+        } else {
+            record::assign(
+                batch,
+                header.base_offset,
+                options.leader_epoch,
+                timestamp_type,
+                max_timestamp,
+            );
+        }
+        self.write(batch, &header, control, options.now_ms)?;
+        Ok(self.appended(
+            (header.base_offset, header.last_offset()),
+            append_time(max_timestamp),
+            false,
+        ))
+    }
+
+    fn appended(
+        &self,
+        (first_offset, last_offset): (i64, i64),
+        log_append_time_ms: i64,
+        is_duplicate: bool,
+    ) -> Appended {
+        let needs_flush = self.log_end_offset - self.recovery_point >= self.config.flush_messages;
+        let log_start_offset = self.log_start_offset;
+        Appended {
+            first_offset,
+            last_offset,
+            log_append_time_ms,
+            log_start_offset,
+            is_duplicate,
+            needs_flush,
+        }
+    }
+
+    fn check_size(&self, bytes: usize) -> Result<(), Rejection> {
+        if bytes <= self.config.segment_bytes as usize {
+            return Ok(());
+        }
+        let (partition, most) = (&self.topic_partition, self.config.segment_bytes);
+        let message = format!(
+            "Message batch size is {bytes} bytes in append to partition {partition}, which exceeds the maximum configured segment size of {most}."
+        );
+        Err(Rejection::new(ErrorCode::RECORD_LIST_TOO_LARGE, message))
+    }
+
+    /// Appends what the leader sent, offsets and epochs as they are. The bytes may end within a batch; that one is left
+    /// out. Batches that the log has already are refused, gaps (of compaction) are not. Gives the last offset, if any.
+    pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
+        self.check_writable()?;
+        let mut expected = self.log_end_offset;
+        for batch in Batches::new(batches) {
+            let batch = batch.map_err(Rejection::from)?;
+            batch.verify_crc().map_err(Rejection::from)?;
+            check_follows(batch.header(), expected)?;
+            expected = batch.header().next_offset();
+        }
+        let now_ms = self.context.clock.now_ms();
+        let mut last_offset = None;
+        for batch in Batches::new(batches) {
+            let batch = batch.map_err(Rejection::from)?;
+            let control = control_of(batch.bytes(), batch.header())?;
+            self.write(batch.bytes(), batch.header(), control, now_ms)?;
+            last_offset = Some(batch.header().last_offset());
+        }
+        Ok(last_offset)
+    }
+
+    /// Writes a batch whose header says what its bytes say, and notes it everywhere.
+    fn write(&mut self, bytes: &[u8], header: &BatchHeader, control: Option<ControlRecord>, now_ms: i64) -> Result<()> {
+        let (last_offset, next_offset) = (header.last_offset(), header.next_offset());
+        let check = RollCheck {
+            config: &self.config,
+            jitter_ms: self.roll_jitter_ms,
+            now_ms,
+            bytes: bytes.len() as u64,
+            last_offset,
+            max_timestamp: header.max_timestamp,
+        };
+        if self.active().should_roll(&check) {
+            // An empty segment is too far below only when offsets jump; it makes way for one that begins there.
+            self.roll_to(self.log_end_offset.max(last_offset - i64::from(i32::MAX)), now_ms)?;
+        }
+        let fs = &*self.context.fs;
+        let Some(active) = self.segments.last_mut() else {
+            return Err(Error::Closed { path: self.dir.clone() });
+        };
+        active.write_index_batch(fs)?;
+        let position = match active.append(bytes) {
+            Ok(position) => position,
+            Err((error, is_ruined)) => {
+                self.is_poisoned |= is_ruined;
+                return Err(error);
+            }
+        };
+        active.note(header, position, self.config.index_interval_bytes);
+        self.recent.push(header, position);
+        self.log_end_offset = next_offset;
+        if Some(header.partition_leader_epoch) != self.epochs.latest_epoch() {
+            self.epochs.assign(header.partition_leader_epoch, header.base_offset);
+        }
+        if let Some(completed) = self.producers.update(header, control) {
+            self.note_completed(&completed);
+        }
+        Ok(())
+    }
+
+    pub(super) fn note_completed(&mut self, completed: &CompletedTxn) {
+        if completed.is_aborted {
+            self.active_mut().txn_index.append(&aborted(completed));
+        }
+    }
+}
+
+pub(super) fn aborted(completed: &CompletedTxn) -> AbortedTxn {
+    AbortedTxn {
+        producer_id: completed.producer_id,
+        first_offset: completed.first_offset,
+        last_offset: completed.last_offset,
+        last_stable_offset: completed.last_stable_offset,
+    }
+}
+
+fn check_follows(header: &BatchHeader, expected: i64) -> Result<(), Rejection> {
+    if header.base_offset >= expected && header.last_offset_delta >= 0 {
+        return Ok(());
+    }
+    let message = format!(
+        "The batch at offset {} with {} offsets does not follow the log's end {expected}",
+        header.base_offset,
+        i64::from(header.last_offset_delta) + 1
+    );
+    Err(Rejection::new(ErrorCode::CORRUPT_MESSAGE, message))
+}
+
+/// What a control batch says; `None` for data.
+pub(super) fn control_of(bytes: &[u8], header: &BatchHeader) -> Result<Option<ControlRecord>, Rejection> {
+    if !header.is_control() {
+        return Ok(None);
+    }
+    match Batch::split_first(bytes)? {
+        Some((batch, _)) => Ok(ControlRecord::of_batch(&batch)?),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests;

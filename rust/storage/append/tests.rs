@@ -1,0 +1,204 @@
+//! Appends: offsets, bytes, refusals, duplicates, and what a failing disk leaves.
+
+use std::sync::Arc;
+
+use super::AppendError;
+use crate::error::{Error, ErrorCode};
+use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::record::{Batch, Batches, Origin, TimestampType};
+use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
+
+fn bytes_of(bench: &Bench) -> Vec<u8> {
+    std::fs::read(bench.file(0, ".log")).unwrap()
+}
+
+// spec: R4.1
+#[test]
+fn batches_get_the_next_offsets_and_the_leaders_epoch() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    let first = log
+        .append_as_leader(&mut batch(START_MS, 3, 10), 7, Origin::Client, START_MS)
+        .unwrap();
+    let second = log
+        .append_as_leader(&mut batch(START_MS, 2, 10), 8, Origin::Client, START_MS)
+        .unwrap();
+    assert_eq!(
+        (first.first_offset, first.last_offset, first.log_append_time_ms),
+        (0, 2, -1)
+    );
+    assert_eq!(
+        (second.first_offset, second.last_offset, second.is_duplicate),
+        (3, 4, false)
+    );
+    assert_eq!(log.log_end_offset(), 5);
+    let bytes = bytes_of(&bench);
+    let headers: Vec<_> = Batches::new(&bytes).map(|it| *it.unwrap().header()).collect();
+    assert_eq!(
+        headers
+            .iter()
+            .map(|it| (it.base_offset, it.partition_leader_epoch))
+            .collect::<Vec<_>>(),
+        [(0, 7), (3, 8)]
+    );
+    let epochs: Vec<_> = log
+        .epochs()
+        .entries()
+        .iter()
+        .map(|it| (it.epoch, it.start_offset))
+        .collect();
+    assert_eq!(epochs, [(7, 0), (8, 3)]);
+    assert_eq!(log.size_bytes(), bytes.len() as u64);
+}
+
+#[test]
+fn log_append_time_stamps_the_batch_and_keeps_its_crc_right() {
+    let bench = Bench::new(&[("message.timestamp.type", "LogAppendTime")]);
+    let mut log = bench.create();
+    let now = START_MS + 5000;
+    let appended = log
+        .append_as_leader(&mut batch(START_MS, 2, 10), 0, Origin::Client, now)
+        .unwrap();
+    assert_eq!(appended.log_append_time_ms, now);
+    let bytes = bytes_of(&bench);
+    let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
+    batch.verify_crc().unwrap();
+    assert_eq!(
+        (batch.header().timestamp_type(), batch.header().max_timestamp),
+        (TimestampType::LogAppendTime, now)
+    );
+}
+
+#[test]
+fn a_refused_batch_leaves_no_trace() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    let mut bad = batch(START_MS, 1, 10);
+    bad[70] ^= 1;
+    let error = log.append_as_leader(&mut bad, 0, Origin::Client, START_MS).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::CORRUPT_MESSAGE);
+    assert_eq!((log.log_end_offset(), bytes_of(&bench).len()), (0, 0));
+}
+
+#[test]
+fn a_batch_larger_than_a_segment_is_refused() {
+    let bench = Bench::new(&[("segment.bytes", "500")]);
+    let mut log = bench.create();
+    let error = log
+        .append_as_leader(&mut batch(START_MS, 1, 1000), 0, Origin::Client, START_MS)
+        .unwrap_err();
+    assert_eq!(error.code(), ErrorCode::RECORD_LIST_TOO_LARGE);
+}
+
+#[test]
+fn a_retried_batch_is_answered_with_its_first_offsets_and_not_written_again() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    let first = log
+        .append_as_leader(&mut producer_batch(START_MS, 9, 0, false), 0, Origin::Client, START_MS)
+        .unwrap();
+    log.append_as_leader(&mut producer_batch(START_MS, 9, 1, false), 0, Origin::Client, START_MS)
+        .unwrap();
+    let again = log
+        .append_as_leader(&mut producer_batch(START_MS, 9, 0, false), 0, Origin::Client, START_MS)
+        .unwrap();
+    assert_eq!((again.first_offset, again.is_duplicate), (first.first_offset, true));
+    assert_eq!(log.log_end_offset(), 2);
+    let gap = log
+        .append_as_leader(&mut producer_batch(START_MS, 9, 5, false), 0, Origin::Client, START_MS)
+        .unwrap_err();
+    assert_eq!(gap.code(), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
+}
+
+#[test]
+fn an_aborted_transaction_is_found_by_readers_of_its_range_across_segments() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    log.append_as_leader(&mut producer_batch(START_MS, 9, 0, true), 0, Origin::Client, START_MS)
+        .unwrap();
+    assert_eq!(log.last_stable_offset(2), 1, "the transaction is open");
+    log.roll(START_MS).unwrap();
+    marker(&mut log, 9, false, START_MS);
+    bench.append(&mut log, 1, 10);
+    assert_eq!(log.last_stable_offset(4), 4);
+    let aborted = log.aborted_transactions(0, 4).unwrap();
+    assert_eq!(
+        aborted
+            .iter()
+            .map(|it| (it.producer_id, it.first_offset))
+            .collect::<Vec<_>>(),
+        [(9, 1)]
+    );
+    assert!(log.aborted_transactions(3, 4).unwrap().is_empty());
+    drop(log);
+    let log = bench.reopen(0).unwrap();
+    assert_eq!(log.aborted_transactions(0, 4).unwrap(), aborted, "rebuilt by recovery");
+}
+
+#[test]
+fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
+    let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
+    let mut log = leader.create();
+    for epoch in [3, 3, 5] {
+        log.append_as_leader(&mut batch(START_MS, 2, 10), epoch, Origin::Client, START_MS)
+            .unwrap();
+    }
+    let bytes = bytes_of(&leader);
+    let mut copy = follower.create();
+    let last = copy.append_as_follower(&bytes[..bytes.len() - 1]).unwrap();
+    assert_eq!((last, copy.log_end_offset()), (Some(3), 4));
+    let rest = &bytes[bytes.len() / 3 * 2..];
+    assert_eq!(copy.append_as_follower(rest).unwrap(), Some(5));
+    assert_eq!(bytes_of(&follower), bytes);
+    assert_eq!(copy.epochs().entries(), log.epochs().entries());
+    let again = copy.append_as_follower(rest).unwrap_err();
+    assert_eq!(again.code(), ErrorCode::CORRUPT_MESSAGE, "it has these already");
+}
+
+#[test]
+fn a_failed_write_is_cut_off_and_the_next_one_succeeds() {
+    for fault in [Fault::ShortWrite, Fault::NoSpace, Fault::InputOutput] {
+        let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+        let bench = Bench::on(Arc::new(disk.clone()), &[]);
+        let mut log = bench.create();
+        bench.append(&mut log, 1, 10);
+        disk.arm("write:.log", 1, fault);
+        let error = log
+            .append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+            .unwrap_err();
+        assert!(matches!(error, AppendError::Storage(Error::Io { .. })), "{error:?}");
+        assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR);
+        assert!(!log.is_poisoned());
+        bench.append(&mut log, 1, 10);
+        assert_eq!(read_all(&log, 0, 2, 1000), [(0, 1), (1, 2)]);
+    }
+}
+
+#[test]
+fn a_failed_write_that_cannot_be_cut_off_poisons_the_log() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    disk.arm("write:.log", 1, Fault::Crash);
+    log.append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+        .unwrap_err();
+    assert!(log.is_poisoned());
+    let error = log
+        .append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+        .unwrap_err();
+    assert!(
+        matches!(error, AppendError::Storage(Error::Poisoned { .. })),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn flush_messages_asks_for_a_flush() {
+    let bench = Bench::new(&[("flush.messages", "3")]);
+    let mut log = bench.create();
+    assert!(!bench.append(&mut log, 2, 10).needs_flush);
+    assert!(bench.append(&mut log, 1, 10).needs_flush);
+    log.flush().unwrap();
+    assert!(!bench.append(&mut log, 2, 10).needs_flush);
+}

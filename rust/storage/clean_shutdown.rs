@@ -1,0 +1,66 @@
+//! `.kafka_cleanshutdown`: there only between a clean stop and the next start, so that the start need not recover.
+//!
+//! ```text
+//! file := "{\"version\":0,\"brokerEpoch\":" epoch "}"
+//! ```
+//! Its presence is what counts; the epoch (KIP-966) may be missing, as in files that older brokers wrote. Order: every
+//! log is synced before the marker is written, and the marker is durably gone before anything is read or written.
+//! spec: R4.2
+
+use std::path::Path;
+
+use super::format::CLEAN_SHUTDOWN;
+use super::state_file::{self, Durability};
+use crate::error::{Error, Result};
+use crate::io::FileSystem;
+
+/// How the last run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shutdown {
+    /// The marker was there.
+    pub is_clean: bool,
+    /// The broker epoch in it.
+    pub broker_epoch: Option<i64>,
+}
+
+/// Reads the marker of a log directory and takes it away; durable when it returns.
+pub fn take(fs: &dyn FileSystem, log_dir: &Path) -> Result<Shutdown> {
+    let path = log_dir.join(CLEAN_SHUTDOWN);
+    let Some(bytes) = state_file::read(fs, &path)? else {
+        return Ok(Shutdown::default());
+    };
+    state_file::remove(fs, &path)?;
+    fs.sync_dir(log_dir)
+        .map_err(|error| Error::io("fsync", log_dir, error))?;
+    Ok(Shutdown {
+        is_clean: true,
+        broker_epoch: decode(&bytes),
+    })
+}
+
+/// Writes the marker; durable when it returns. Only after every log of the directory is closed and synced.
+pub fn write(fs: &dyn FileSystem, log_dir: &Path, broker_epoch: i64) -> Result<()> {
+    state_file::replace(
+        fs,
+        &log_dir.join(CLEAN_SHUTDOWN),
+        encode(broker_epoch).as_bytes(),
+        Durability::Synced,
+    )
+}
+
+/// The marker's text.
+pub fn encode(broker_epoch: i64) -> String {
+    format!("{{\"version\":0,\"brokerEpoch\":{broker_epoch}}}")
+}
+
+/// The broker epoch in a marker's text, if one can be read.
+pub fn decode(bytes: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let (_, after) = text.split_once("\"brokerEpoch\"")?;
+    let after = after.trim_start().strip_prefix(':')?.trim_start();
+    let end = after.find([',', '}'])?;
+    after.get(..end)?.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Making the log durable, without holding its lock while the disk works.
+//!
+//! [`Log::begin_flush`] notes what is unflushed, [`FlushJob::run`] syncs it, [`Log::complete_flush`] moves the recovery
+//! point. Appends go on meanwhile and one job covers all of them that came before it, which is group commit.
+//!
+//! Durability: when `complete_flush` has returned `Ok`, every record below the new recovery point survives a power
+//! loss, with the index files of sealed segments and the leader epochs. A failed sync is never repeated: the page cache
+//! may have dropped what it could not write, so the log is poisoned.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
+use super::leader_epochs::EpochFlush;
+use super::log::Log;
+use super::segment::SegmentFile;
+use crate::error::{Error, Result};
+use crate::io::{FileSystem, OpenMode};
+
+/// What must be synced; see the module.
+pub struct FlushJob {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+    logs: Vec<Arc<SegmentFile>>,
+    /// Base offsets of the segments whose index files belong to it.
+    indexes: Vec<i64>,
+    epochs: Option<EpochFlush>,
+    needs_dir: bool,
+    flushed: Flushed,
+}
+
+/// What a job has made durable.
+#[derive(Debug)]
+pub struct Flushed {
+    offset: i64,
+    truncations: u64,
+    names: u64,
+    epochs: Option<EpochFlush>,
+}
+
+impl Flushed {
+    /// Everything below is durable.
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+}
+
+impl Log {
+    /// Notes what is unflushed. Cheap.
+    pub fn begin_flush(&self) -> FlushJob {
+        let from = self.segment_at(self.recovery_point);
+        let is_clean = self.recovery_point >= self.log_end_offset;
+        let unflushed = if is_clean {
+            &[]
+        } else {
+            self.segments.get(from..).unwrap_or_default()
+        };
+        let sealed = unflushed.split_last().map_or(&[][..], |(_, sealed)| sealed);
+        FlushJob {
+            fs: self.fs(),
+            dir: self.dir.clone(),
+            logs: unflushed
+                .iter()
+                .filter(|segment| segment.size() > 0)
+                .map(|it| Arc::clone(it.log()))
+                .collect(),
+            indexes: sealed.iter().map(super::segment::Segment::base_offset).collect(),
+            epochs: self.epochs.begin_flush(),
+            needs_dir: self.names != self.synced_names,
+            flushed: Flushed {
+                offset: self.log_end_offset,
+                truncations: self.truncations,
+                names: self.names,
+                epochs: None,
+            },
+        }
+    }
+
+    /// Notes that a job has ended. An error poisons the log and comes back. A job that a truncation overtook moves
+    /// nothing.
+    pub fn complete_flush(&mut self, flushed: Result<Flushed>) -> Result<()> {
+        match flushed {
+            Ok(flushed) => {
+                if let Some(epochs) = &flushed.epochs {
+                    self.epochs.complete_flush(epochs);
+                }
+                self.synced_names = self.synced_names.max(flushed.names);
+                if flushed.truncations == self.truncations {
+                    self.recovery_point = self.recovery_point.max(flushed.offset).min(self.log_end_offset);
+                }
+                Ok(())
+            }
+            Err(error) => {
+                self.is_poisoned = true;
+                Err(error)
+            }
+        }
+    }
+
+    /// All three steps, for callers that may wait under the lock.
+    pub fn flush(&mut self) -> Result<()> {
+        self.check_writable()?;
+        let flushed = self.begin_flush().run();
+        self.complete_flush(flushed)
+    }
+}
+
+impl FlushJob {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.logs.is_empty() && self.epochs.is_none()
+    }
+
+    /// Everything below will be durable.
+    pub fn offset(&self) -> i64 {
+        self.flushed.offset
+    }
+
+    /// The active segment's indexes too: they are complete now, for the log closes.
+    pub(super) fn with_active_indexes(mut self, log: &Log) -> Self {
+        self.indexes.push(log.active().base_offset());
+        self
+    }
+
+    /// Syncs. Call it without the log's lock; jobs of one log one after the other.
+    pub fn run(self) -> Result<Flushed> {
+        for log in &self.logs {
+            log.file
+                .sync_data()
+                .map_err(|error| Error::io("fsync", &log.path, error))?;
+        }
+        for base_offset in &self.indexes {
+            for suffix in [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX] {
+                sync_if_there(&*self.fs, &file_path(&self.dir, *base_offset, suffix))?;
+            }
+        }
+        if let Some(epochs) = &self.epochs {
+            epochs.run(&*self.fs, &self.dir)?;
+        } else if self.needs_dir && !self.logs.is_empty() {
+            self.fs
+                .sync_dir(&self.dir)
+                .map_err(|error| Error::io("fsync", &self.dir, error))?;
+        }
+        if let (true, Some(parent)) = (self.needs_dir, self.dir.parent()) {
+            self.fs
+                .sync_dir(parent)
+                .map_err(|error| Error::io("fsync", parent, error))?;
+        }
+        Ok(Flushed {
+            epochs: self.epochs,
+            ..self.flushed
+        })
+    }
+}
+
+/// A file that retention has taken meanwhile needs no sync.
+fn sync_if_there(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    match fs.open(path, OpenMode::ReadWrite).and_then(|file| file.sync_data()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other.map_err(|error| Error::io("fsync", path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The recovery point, and what a failed sync does.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::storage::testing::{Bench, read_all};
+
+#[test]
+fn a_flush_moves_the_recovery_point_to_where_it_began() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 2, 10);
+    let job = log.begin_flush();
+    bench.append(&mut log, 1, 10);
+    assert_eq!(log.recovery_point(), 0);
+    let flushed = job.run();
+    log.complete_flush(flushed).unwrap();
+    assert_eq!((log.recovery_point(), log.log_end_offset()), (2, 3));
+}
+
+#[test]
+fn a_flush_that_a_truncation_overtook_moves_nothing() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    bench.append(&mut log, 1, 10);
+    let job = log.begin_flush();
+    log.truncate_to(1).unwrap();
+    bench.append(&mut log, 1, 10);
+    let flushed = job.run();
+    log.complete_flush(flushed).unwrap();
+    assert_eq!(log.recovery_point(), 0);
+}
+
+#[test]
+fn what_was_flushed_survives_a_power_loss() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let mut bench = Bench::on(Arc::new(disk.clone()), &[("segment.bytes", "500")]);
+    let mut log = bench.create();
+    for _ in 0..10 {
+        bench.append(&mut log, 1, 100);
+    }
+    log.flush().unwrap();
+    let point = log.recovery_point();
+    for _ in 0..3 {
+        bench.append(&mut log, 1, 100);
+    }
+    drop(log);
+    disk.lose_unsynced().unwrap();
+    bench.fs = Arc::new(OsFileSystem);
+    let log = bench.reopen(point).unwrap();
+    assert_eq!(point, 10);
+    assert_eq!(read_all(&log, 0, 10, 1000).len(), 10);
+}
+
+// style 20: nothing retries a failed fsync and nothing is accepted after it
+#[test]
+fn a_failed_sync_poisons_the_log() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    disk.arm("sync:.log", 1, Fault::InputOutput);
+    assert!(matches!(log.flush(), Err(Error::Io { op: "fsync", .. })));
+    assert!(log.is_poisoned());
+    assert!(matches!(log.flush(), Err(Error::Poisoned { .. })));
+    assert!(matches!(log.close(), Err(Error::Poisoned { .. })));
+    assert_eq!(log.recovery_point(), 0);
+    assert_eq!(read_all(&log, 0, 1, 1000).len(), 1, "reads go on");
+}
+
+#[test]
+fn one_flush_of_the_active_segment_is_one_sync() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    log.flush().unwrap();
+    disk.arm("none", 0, Fault::Crash);
+    bench.append(&mut log, 1, 10);
+    log.flush().unwrap();
+    log.flush().unwrap();
+    let syncs: Vec<_> = disk
+        .counts()
+        .into_iter()
+        .filter(|(label, _)| label.starts_with("sync"))
+        .collect();
+    assert_eq!(syncs, [("sync:.log".to_owned(), 1)]);
+}

@@ -1,0 +1,95 @@
+//! Walks the batch headers of a segment with few reads: one window serves every header that lies in it.
+//!
+//! Payloads are skipped, so a scan costs at most one read of 4 KB a batch. It checks what a header can show (length,
+//! magic), not the CRC. Never reads at or beyond `end`, which the caller knows to be written completely.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::index::OffsetPosition;
+use crate::io::File;
+use crate::record::{BATCH_HEADER, BatchHeader};
+
+const WINDOW: usize = 4096;
+
+/// See the module.
+pub struct HeaderScan<'a> {
+    file: &'a dyn File,
+    path: &'a Path,
+    position: u64,
+    end: u64,
+    window: [u8; WINDOW],
+    window_at: u64,
+    window_len: usize,
+}
+
+/// The position that an index entry names, if a batch that ends with the entry's offset begins there; else 0. A damaged
+/// index then costs a longer scan and never a wrong answer.
+pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: u64) -> Result<u64> {
+    if entry.position == 0 {
+        return Ok(0);
+    }
+    match HeaderScan::new(file, path, u64::from(entry.position), end).next_header() {
+        Ok(Some((position, header))) if header.last_offset() == entry.offset => Ok(position),
+        Err(error @ Error::Io { .. }) => Err(error),
+        _ => Ok(0),
+    }
+}
+
+impl<'a> HeaderScan<'a> {
+    /// Begins at `position`, where a batch begins, and ends before `end`.
+    pub fn new(file: &'a dyn File, path: &'a Path, position: u64, end: u64) -> Self {
+        Self {
+            file,
+            path,
+            position,
+            end,
+            window: [0; WINDOW],
+            window_at: 0,
+            window_len: 0,
+        }
+    }
+
+    /// The next batch: where it begins and its header. `None` at the end, and at a batch that is cut short there.
+    pub fn next_header(&mut self) -> Result<Option<(u64, BatchHeader)>> {
+        if self.end.saturating_sub(self.position) < BATCH_HEADER as u64 {
+            return Ok(None);
+        }
+        let at = self.fill()?;
+        let header = BatchHeader::parse(self.window.get(at..self.window_len).unwrap_or_default())
+            .map_err(|error| self.corrupt(error.to_string()))?;
+        let position = self.position;
+        let next = position + header.size_bytes() as u64;
+        if next > self.end {
+            return Ok(None);
+        }
+        self.position = next;
+        Ok(Some((position, header)))
+    }
+
+    /// Where the next batch begins, or the cut-short one.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Makes the window hold the header at `position`; gives its place in the window.
+    fn fill(&mut self) -> Result<usize> {
+        let window_end = self.window_at + self.window_len as u64;
+        if self.position < self.window_at || self.position + BATCH_HEADER as u64 > window_end {
+            let len = (self.end - self.position).min(WINDOW as u64) as usize;
+            self.file
+                .read_exact_at(&mut self.window[..len], self.position)
+                .map_err(|error| Error::io("read", self.path, error))?;
+            (self.window_at, self.window_len) = (self.position, len);
+        }
+        Ok((self.position - self.window_at) as usize)
+    }
+
+    fn corrupt(&self, reason: String) -> Error {
+        Error::CorruptFile {
+            path: self.path.to_path_buf(),
+            position: self.position,
+            reason,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The leader epochs of one partition: which epoch starts at which offset.
+//!
+//! Followers and consumers ask it where an epoch ends ([`EpochCache::end_offset_for`]) to find where their log and
+//! the leader's part (KIP-101, KIP-279, KIP-320). Kept in memory, ascending in both epoch and start offset.
+//!
+//! File `leader-epoch-checkpoint`: the frame of [`super::checkpoint`] with lines `epoch " " start_offset "\n"`.
+//!
+//! Durability: changes are in memory until [`EpochCache::flush`] (or an [`EpochFlush`] taken from
+//! [`EpochCache::begin_flush`]) returns. The log flushes it before its recovery point moves, so whatever a crash
+//! loses is told again by the batches above the recovery point, which recovery assigns anew. Flushes of one partition
+//! may not overlap. Never decides about leadership. spec: R4.2
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::checkpoint::{decode_lines, encode_lines};
+use super::format::LEADER_EPOCH_CHECKPOINT;
+use super::state_file::{self, Durability};
+use crate::error::{Error, Result};
+use crate::io::FileSystem;
+
+/// An epoch and the offset of its first batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EpochEntry {
+    /// Leader epoch, from 0.
+    pub epoch: i32,
+    /// Offset of the first batch that its leader wrote.
+    pub start_offset: i64,
+}
+
+/// The epochs of one partition. Empty, it owns no memory.
+#[derive(Debug, Default)]
+pub struct EpochCache {
+    entries: Vec<EpochEntry>,
+    /// Counts changes; what is on disk is `saved_revision`.
+    revision: u64,
+    saved_revision: u64,
+    must_rebuild: bool,
+}
+
+/// The state of a cache at one moment, to be written without holding the log's lock.
+#[derive(Debug)]
+pub struct EpochFlush {
+    text: String,
+    revision: u64,
+}
+
+impl EpochFlush {
+    /// Replaces the file in `dir`; durable when it returns.
+    pub fn run(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        state_file::replace(
+            fs,
+            &dir.join(LEADER_EPOCH_CHECKPOINT),
+            self.text.as_bytes(),
+            Durability::Synced,
+        )
+    }
+}
+
+impl EpochCache {
+    /// Reads the file of a partition directory; none is an empty cache. A file that cannot be understood also gives
+    /// an empty cache, and [`must_rebuild`](Self::must_rebuild) is set: the caller assigns the epochs of every batch.
+    pub fn open(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
+        let mut cache = Self::default();
+        match state_file::read_text(fs, &dir.join(LEADER_EPOCH_CHECKPOINT)) {
+            Ok(None) => {}
+            Ok(Some(text)) => match decode_epochs(&text) {
+                Ok(entries) => {
+                    for entry in entries {
+                        cache.assign(entry.epoch, entry.start_offset);
+                    }
+                    cache.saved_revision = cache.revision;
+                }
+                Err(_) => cache.must_rebuild = true,
+            },
+            Err(Error::BadFormat { .. }) => cache.must_rebuild = true,
+            Err(error) => return Err(error),
+        }
+        Ok(cache)
+    }
+
+    /// The file was there but unreadable; see [`open`](Self::open).
+    pub const fn must_rebuild(&self) -> bool {
+        self.must_rebuild
+    }
+
+    /// Notes that `epoch` starts at `start_offset`, and says whether that changed anything. A known latest epoch
+    /// keeps its start unless the new one is lower; entries that contradict the new one (same or later epoch, same or
+    /// later start) are dropped. Negative epochs and offsets (batches from before epochs) are ignored.
+    pub fn assign(&mut self, epoch: i32, start_offset: i64) -> bool {
+        if epoch < 0 || start_offset < 0 {
+            return false;
+        }
+        if let Some(last) = self.entries.last() {
+            if last.epoch == epoch && last.start_offset <= start_offset {
+                return false;
+            }
+            let keep = |entry: &EpochEntry| entry.epoch < epoch && entry.start_offset < start_offset;
+            let kept = self.entries.iter().rposition(keep).map_or(0, |at| at + 1);
+            self.entries.truncate(kept);
+        }
+        self.entries.reserve_exact(1);
+        self.entries.push(EpochEntry { epoch, start_offset });
+        self.revision += 1;
+        true
+    }
+
+    /// The epoch that is written now.
+    pub fn latest_epoch(&self) -> Option<i32> {
+        self.entries.last().map(|entry| entry.epoch)
+    }
+
+    /// The epoch before the latest.
+    pub fn previous_epoch(&self) -> Option<i32> {
+        self.entries
+            .len()
+            .checked_sub(2)
+            .and_then(|at| self.entries.get(at))
+            .map(|entry| entry.epoch)
+    }
+
+    /// The earliest entry: epoch and start of the first batch in the log.
+    pub fn earliest(&self) -> Option<EpochEntry> {
+        self.entries.first().copied()
+    }
+
+    /// Where an epoch ends: the greatest known epoch ≤ `epoch`, and the first offset after it.
+    ///
+    /// - (a) the latest epoch: the log's end;
+    /// - (b) later than all known, or negative, or nothing known: `None` (Kafka answers −1, −1);
+    /// - (c) earlier than all known: the asked epoch itself and the start of the earliest, for that much is gone;
+    /// - (d) else the floor epoch and the start of the next one.
+    pub fn end_offset_for(&self, epoch: i32, log_end_offset: i64) -> Option<(i32, i64)> {
+        let latest = self.latest_epoch()?;
+        if epoch == latest {
+            return Some((epoch, log_end_offset)); // (a)
+        }
+        if epoch < 0 || epoch > latest {
+            return None; // (b)
+        }
+        let after = self.entries.partition_point(|entry| entry.epoch <= epoch);
+        let next = self.entries.get(after)?;
+        let floor = after.checked_sub(1).and_then(|at| self.entries.get(at));
+        Some((floor.map_or(epoch, |entry| entry.epoch), next.start_offset)) // (c), (d)
+    }
+
+    /// The epoch of the batch at `offset`; `None` before the first known epoch.
+    pub fn epoch_for_offset(&self, offset: i64) -> Option<i32> {
+        let after = self.entries.partition_point(|entry| entry.start_offset <= offset);
+        after
+            .checked_sub(1)
+            .and_then(|at| self.entries.get(at))
+            .map(|entry| entry.epoch)
+    }
+
+    /// Drops the epochs that start at or after `end_offset`, and says whether there were any.
+    pub fn truncate_from_end(&mut self, end_offset: i64) -> bool {
+        let kept = self.entries.partition_point(|entry| entry.start_offset < end_offset);
+        if end_offset < 0 || kept == self.entries.len() {
+            return false;
+        }
+        self.entries.truncate(kept);
+        self.revision += 1;
+        true
+    }
+
+    /// Drops the epochs that end at or before `start_offset` and lets the one that holds it start there; says whether
+    /// anything changed.
+    pub fn truncate_from_start(&mut self, start_offset: i64) -> bool {
+        let before = self.entries.partition_point(|entry| entry.start_offset <= start_offset);
+        let Some(at) = before.checked_sub(1) else { return false };
+        let is_same = at == 0
+            && self
+                .entries
+                .first()
+                .is_some_and(|entry| entry.start_offset == start_offset);
+        if is_same {
+            return false;
+        }
+        self.entries.drain(..at);
+        if let Some(first) = self.entries.first_mut() {
+            first.start_offset = start_offset;
+        }
+        self.revision += 1;
+        true
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.entries = Vec::new();
+        self.revision += 1;
+    }
+
+    /// All entries, ascending.
+    pub fn entries(&self) -> &[EpochEntry] {
+        &self.entries
+    }
+
+    /// Whether the file is behind.
+    pub const fn is_dirty(&self) -> bool {
+        self.revision != self.saved_revision || self.must_rebuild
+    }
+
+    /// What must be written, if anything; run it without the lock, then call [`complete_flush`](Self::complete_flush).
+    pub fn begin_flush(&self) -> Option<EpochFlush> {
+        self.is_dirty().then(|| EpochFlush {
+            text: encode_epochs(&self.entries),
+            revision: self.revision,
+        })
+    }
+
+    /// Notes that `flush` is on disk.
+    pub fn complete_flush(&mut self, flush: &EpochFlush) {
+        self.saved_revision = self.saved_revision.max(flush.revision);
+        self.must_rebuild = false;
+    }
+
+    /// Writes the file when it is behind; durable when it returns.
+    pub fn flush(&mut self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        if let Some(flush) = self.begin_flush() {
+            flush.run(fs, dir)?;
+            self.complete_flush(&flush);
+        }
+        Ok(())
+    }
+}
+
+/// The text of an epoch checkpoint.
+pub fn encode_epochs(entries: &[EpochEntry]) -> String {
+    encode_lines(entries.len(), |text| {
+        for entry in entries {
+            let _ = writeln!(text, "{} {}", entry.epoch, entry.start_offset);
+        }
+    })
+}
+
+/// Reads the text of an epoch checkpoint; the error says what is wrong and where.
+pub fn decode_epochs(text: &str) -> Result<Vec<EpochEntry>, String> {
+    decode_lines(text, |line| {
+        let mut words = line.split_ascii_whitespace();
+        let entry = EpochEntry {
+            epoch: words.next()?.parse().ok()?,
+            start_offset: words.next()?.parse().ok()?,
+        };
+        (words.next().is_none() && entry.epoch >= 0 && entry.start_offset >= 0).then_some(entry)
+    })
+}
+
+#[cfg(test)]
+mod tests;

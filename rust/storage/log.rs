@@ -1,0 +1,340 @@
+//! One partition's log: an ordered list of segments, the last of which is written, and the state derived from them.
+//!
+//! One writer: the caller holds a lock around every `&mut self` call and around the cheap `&self` calls. What takes
+//! time is handed out as a job that needs no lock: [`super::read::ReadPlan`], [`super::flush::FlushJob`],
+//! [`super::lookup::TimestampPlan`], [`super::retention::Deletion`].
+//!
+//! Invariants: there is always a segment; base offsets ascend; log start offset ≤ recovery point's segment's end ≤ log
+//! end offset; offsets below the log end offset are in the file completely. Once *poisoned* (an fsync failed, or a
+//! failed write could not be cut off) nothing is written again.
+//!
+//! The verbs stand in files of their own: `append`, `read`, `lookup`, `roll`, `flush`, `truncate`, `retention`,
+//! `recovery` (opening). Never knows leases, high watermarks but as arguments, or other partitions.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::config::LogConfig;
+use super::leader_epochs::EpochCache;
+use super::producer_state::{ProducerState, ProducerStateConfig};
+use super::read::RecentBatches;
+use super::recovery::RecoveryReport;
+use super::segment::Segment;
+use super::state_file::Durability;
+use super::topic_partition::{DirKind, TopicPartition};
+use super::uuid::Uuid;
+use crate::error::{Error, Result};
+use crate::index::AbortedTxn;
+use crate::io::{Clock, FileSystem, OsFileSystem, SystemClock};
+use crate::record::Rules;
+
+/// What all logs of a broker share.
+#[derive(Clone)]
+pub struct LogContext {
+    /// The disk.
+    pub fs: Arc<dyn FileSystem>,
+    /// The wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Producer expiry and transaction verification.
+    pub producers: ProducerStateConfig,
+}
+
+impl LogContext {
+    /// The machine's files and clock, Kafka's defaults.
+    pub fn system() -> Self {
+        Self {
+            fs: Arc::new(OsFileSystem),
+            clock: Arc::new(SystemClock),
+            producers: ProducerStateConfig::default(),
+        }
+    }
+}
+
+/// See the module.
+#[expect(
+    clippy::struct_field_names,
+    reason = "Kafka's names: log start offset, log end offset"
+)]
+pub struct Log {
+    pub(super) context: LogContext,
+    pub(super) dir: PathBuf,
+    pub(super) topic_partition: TopicPartition,
+    pub(super) config: Arc<LogConfig>,
+    pub(super) rules: Rules,
+    /// Never empty; the last one is active.
+    pub(super) segments: Vec<Segment>,
+    pub(super) log_start_offset: i64,
+    pub(super) log_end_offset: i64,
+    pub(super) recovery_point: i64,
+    pub(super) epochs: EpochCache,
+    pub(super) producers: ProducerState,
+    /// Where the last batches of the active segment are.
+    pub(super) recent: RecentBatches,
+    /// Taken off `segment.ms` for the active segment.
+    pub(super) roll_jitter_ms: i64,
+    /// Counts truncations: a flush that began before one says nothing about what is written after.
+    pub(super) truncations: u64,
+    /// Counts files made; the directory is synced up to `synced_names`.
+    pub(super) names: u64,
+    pub(super) synced_names: u64,
+    pub(super) is_poisoned: bool,
+    pub(super) is_closed: bool,
+    pub(super) report: RecoveryReport,
+}
+
+impl Log {
+    /// Makes a new, empty log that starts at offset 0: the directory and one file, two system calls. Nothing is synced;
+    /// the first flush does that.
+    pub fn create(
+        context: &LogContext,
+        dir: &Path,
+        topic_partition: TopicPartition,
+        config: Arc<LogConfig>,
+    ) -> Result<Self> {
+        let fs = &*context.fs;
+        fs.create_dir(dir).map_err(|error| Error::io("create", dir, error))?;
+        let segment = Segment::create(fs, dir, 0, context.clock.now_ms())?;
+        Ok(Self::assemble(
+            context,
+            dir,
+            topic_partition,
+            config,
+            vec![segment],
+            EpochCache::default(),
+        ))
+    }
+
+    pub(super) fn assemble(
+        context: &LogContext,
+        dir: &Path,
+        topic_partition: TopicPartition,
+        config: Arc<LogConfig>,
+        segments: Vec<Segment>,
+        epochs: EpochCache,
+    ) -> Self {
+        let mut log = Self {
+            context: context.clone(),
+            dir: dir.to_path_buf(),
+            topic_partition,
+            rules: rules_of(&config),
+            config,
+            segments,
+            log_start_offset: 0,
+            log_end_offset: 0,
+            recovery_point: 0,
+            epochs,
+            producers: ProducerState::new(context.producers),
+            recent: RecentBatches::default(),
+            roll_jitter_ms: 0,
+            truncations: 0,
+            names: 1,
+            synced_names: 0,
+            is_poisoned: false,
+            is_closed: false,
+            report: RecoveryReport::default(),
+        };
+        log.choose_jitter();
+        log
+    }
+
+    pub(super) fn fs(&self) -> Arc<dyn FileSystem> {
+        Arc::clone(&self.context.fs)
+    }
+
+    /// The segment that is written.
+    #[expect(
+        clippy::expect_used,
+        reason = "a log always has a segment; see the module's invariants"
+    )]
+    pub(super) fn active(&self) -> &Segment {
+        self.segments.last().expect("a log has a segment")
+    }
+
+    /// The segment that is written.
+    #[expect(
+        clippy::expect_used,
+        reason = "a log always has a segment; see the module's invariants"
+    )]
+    pub(super) fn active_mut(&mut self) -> &mut Segment {
+        self.segments.last_mut().expect("a log has a segment")
+    }
+
+    /// The place of the last segment whose base offset is at most `offset`, or 0.
+    pub(super) fn segment_at(&self, offset: i64) -> usize {
+        if offset >= self.active().base_offset() {
+            return self.segments.len() - 1;
+        }
+        self.segments
+            .partition_point(|segment| segment.base_offset() <= offset)
+            .saturating_sub(1)
+    }
+
+    pub(super) fn check_writable(&self) -> Result<()> {
+        if self.is_poisoned {
+            return Err(Error::Poisoned { path: self.dir.clone() });
+        }
+        if self.is_closed {
+            return Err(Error::Closed { path: self.dir.clone() });
+        }
+        Ok(())
+    }
+
+    /// The partition.
+    pub fn topic_partition(&self) -> &TopicPartition {
+        &self.topic_partition
+    }
+
+    /// Its directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The offset that the next record gets.
+    pub fn log_end_offset(&self) -> i64 {
+        self.log_end_offset
+    }
+
+    /// The first offset that may be read.
+    pub fn log_start_offset(&self) -> i64 {
+        self.log_start_offset
+    }
+
+    /// Everything below is on disk; it belongs into the `recovery-point-offset-checkpoint`.
+    pub fn recovery_point(&self) -> i64 {
+        self.recovery_point
+    }
+
+    /// Bytes of record batches in all segments.
+    pub fn size_bytes(&self) -> u64 {
+        self.segments.iter().map(Segment::size).sum()
+    }
+
+    /// How many segments there are.
+    pub fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Base offsets and `.log` paths of the segments, oldest first, with their sizes.
+    pub fn segments(&self) -> impl Iterator<Item = (i64, &Path, u64)> {
+        self.segments
+            .iter()
+            .map(|segment| (segment.base_offset(), segment.log().path.as_path(), segment.size()))
+    }
+
+    /// The leader epochs.
+    pub fn epochs(&self) -> &EpochCache {
+        &self.epochs
+    }
+
+    /// Notes the start of a leader's term at the log's end, before its first append.
+    pub fn begin_epoch(&mut self, leader_epoch: i32) {
+        self.epochs.assign(leader_epoch, self.log_end_offset);
+    }
+
+    /// The producers.
+    pub fn producers(&self) -> &ProducerState {
+        &self.producers
+    }
+
+    /// The producers, to expire or verify them.
+    pub fn producers_mut(&mut self) -> &mut ProducerState {
+        &mut self.producers
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Arc<LogConfig> {
+        &self.config
+    }
+
+    /// Replaces the configuration; it counts from the next call on.
+    pub fn set_config(&mut self, config: Arc<LogConfig>) {
+        self.rules = Rules {
+            inflate_to_validate: self.rules.inflate_to_validate,
+            ..rules_of(&config)
+        };
+        self.config = config;
+        self.choose_jitter();
+    }
+
+    /// Whether an earlier failure forbids writes.
+    pub fn is_poisoned(&self) -> bool {
+        self.is_poisoned
+    }
+
+    /// Forbids writes from now on: the log directory has failed.
+    pub fn poison(&mut self) {
+        self.is_poisoned = true;
+    }
+
+    /// What opening it had to mend.
+    pub fn report(&self) -> &RecoveryReport {
+        &self.report
+    }
+
+    /// Up to where a `read_committed` reader may read.
+    pub fn last_stable_offset(&self, high_watermark: i64) -> i64 {
+        let unstable = self.producers.first_unstable_offset(high_watermark);
+        unstable.map_or(high_watermark, |first| first.min(high_watermark))
+    }
+
+    /// The transactions whose records a `read_committed` reader of `from..to` must skip.
+    pub fn aborted_transactions(&self, from: i64, to: i64) -> Result<Vec<AbortedTxn>> {
+        let mut found = Vec::new();
+        for segment in self.segments.get(self.segment_at(from)..).unwrap_or_default() {
+            if segment.txn_index.collect(&*self.context.fs, from, to, &mut found)? {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Stops: indexes are complete, the producer state has a snapshot, everything is on disk. Nothing may follow.
+    pub fn close(&mut self) -> Result<()> {
+        if self.is_closed {
+            return Ok(());
+        }
+        self.check_writable()?;
+        let fs = self.fs();
+        self.active_mut().write_indexes(&*fs)?;
+        self.producers
+            .take_snapshot(&*fs, &self.dir, self.log_end_offset, Durability::Lazy)?;
+        if self.recovery_point < self.log_end_offset || self.epochs.is_dirty() {
+            let flushed = self.begin_flush().with_active_indexes(self).run();
+            self.complete_flush(flushed)?;
+        }
+        self.is_closed = true;
+        Ok(())
+    }
+
+    /// Renames the directory to `<topic>-<partition>.<unique>-delete` and closes the log without syncing it; the loader
+    /// or the caller removes the directory later. Gives the new path. Open files stay readable until dropped.
+    pub fn rename_to_delete(&mut self) -> Result<PathBuf> {
+        self.rename_away(DirKind::Deleted)
+    }
+
+    /// Takes the directory out of use under another role, and returns its new path. Nothing may follow.
+    pub fn rename_away(&mut self, kind: DirKind) -> Result<PathBuf> {
+        let name = self.topic_partition.dir_name(kind, Uuid::random());
+        let to = self.dir.with_file_name(name);
+        let rename = self.context.fs.rename(&self.dir, &to);
+        rename.map_err(|error| Error::io("rename", &self.dir, error))?;
+        self.dir.clone_from(&to);
+        self.is_closed = true;
+        Ok(to)
+    }
+}
+
+fn rules_of(config: &LogConfig) -> Rules {
+    Rules {
+        max_message_bytes: config.max_message_bytes,
+        timestamp_type: config.message_timestamp_type,
+        timestamp_before_max_ms: config.message_timestamp_before_max_ms,
+        timestamp_after_max_ms: config.message_timestamp_after_max_ms,
+        compacted: config.is_compacted,
+        codec: config.codec(),
+        ..Rules::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Making, closing, deleting.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorCode};
+use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::record::Origin;
+use crate::storage::testing::{Bench, START_MS, batch};
+
+#[test]
+fn a_new_log_costs_two_calls() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    disk.arm("none", 0, Fault::Crash);
+    let log = bench.create();
+    assert_eq!(disk.counts().values().sum::<u64>(), 2, "{:?}", disk.counts());
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (0, 0, 1)
+    );
+}
+
+#[test]
+fn a_log_is_not_made_over_another() {
+    let bench = Bench::new(&[]);
+    bench.create();
+    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let again = super::Log::create(&bench.context(), &bench.path(), partition, Arc::default());
+    assert!(matches!(again, Err(Error::Io { op: "create", .. })));
+}
+
+// spec: R4.2
+#[test]
+fn a_closed_log_has_what_kafka_expects_and_takes_nothing_more() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 2, 10);
+    log.close().unwrap();
+    log.close().unwrap();
+    let expected = [
+        "00000000000000000000.index",
+        "00000000000000000000.log",
+        "00000000000000000000.timeindex",
+        "00000000000000000002.snapshot",
+        "leader-epoch-checkpoint",
+    ];
+    assert_eq!(bench.names(), expected);
+    assert_eq!(log.recovery_point(), 2);
+    let error = log
+        .append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS)
+        .unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+}
+
+#[test]
+fn a_deleted_log_moves_aside_under_kafkas_name() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    let to = log.rename_to_delete().unwrap();
+    let name = to.file_name().unwrap().to_str().unwrap().to_owned();
+    assert!(name.starts_with("topic-0.") && name.ends_with("-delete"), "{name}");
+    assert!(!bench.path().exists() && to.exists());
+    assert!(
+        log.append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS)
+            .is_err()
+    );
+}
+
+#[test]
+fn a_changed_configuration_counts_at_once() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    let config = crate::storage::LogConfig::from_pairs([("max.message.bytes", "100")]).unwrap();
+    log.set_config(Arc::new(config));
+    let error = log
+        .append_as_leader(&mut batch(START_MS, 1, 500), 0, Origin::Client, START_MS)
+        .unwrap_err();
+    assert_eq!(error.code(), ErrorCode::MESSAGE_TOO_LARGE);
+}

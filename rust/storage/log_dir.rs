@@ -1,0 +1,276 @@
+//! One entry of `log.dirs`: a locked directory of partitions with its checkpoints.
+//!
+//! Opening makes the directory when missing, takes `.lock` (against a second broker, ours or Apache Kafka), and
+//! checks or writes `meta.properties`. The lock is held as long as the value lives. Of several directories, one whose
+//! disk fails is left out and the others go on; a wrong cluster, node or a running broker refuses the start.
+//! Checkpoint writes are durable when they return; those of one kind may not overlap. Never opens a log. spec: R4.2
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::checkpoint::{read_offset_checkpoint, write_offset_checkpoint};
+use super::clean_shutdown::{self, Shutdown};
+use super::format::{
+    CLEANER_OFFSET_CHECKPOINT, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, RECOVERY_POINT_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT,
+};
+use super::meta_properties::MetaProperties;
+use super::state_file::bad_format;
+use super::topic_partition::{DirKind, TopicPartition};
+use super::uuid::Uuid;
+use crate::error::{Error, Result};
+use crate::io::{FileSystem, LockGuard};
+
+/// The log of Kafka's own controllers, which a combined node keeps beside the partitions. It is not ours to serve.
+const METADATA_TOPIC: &str = "__cluster_metadata";
+
+/// Who the broker is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster; `None` takes the directory's, or a new id when it has none.
+    pub cluster_id: Option<String>,
+    /// `node.id`.
+    pub node_id: i32,
+}
+
+/// The offset checkpoints of a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checkpoint {
+    /// Up to where each log is flushed.
+    RecoveryPoint,
+    /// High watermarks.
+    Replication,
+    /// Log start offsets.
+    LogStart,
+    /// Up to where each compacted log is clean.
+    Cleaner,
+}
+
+impl Checkpoint {
+    const fn file_name(self) -> &'static str {
+        match self {
+            Self::RecoveryPoint => RECOVERY_POINT_CHECKPOINT,
+            Self::Replication => REPLICATION_OFFSET_CHECKPOINT,
+            Self::LogStart => LOG_START_OFFSET_CHECKPOINT,
+            Self::Cleaner => CLEANER_OFFSET_CHECKPOINT,
+        }
+    }
+}
+
+/// The directories in a log directory, by what their names say.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Partitions to serve.
+    pub partitions: Vec<(TopicPartition, PathBuf)>,
+    /// `-delete`: to be removed.
+    pub deleted: Vec<PathBuf>,
+    /// `-future`: partitions being moved here.
+    pub future: Vec<(TopicPartition, PathBuf)>,
+    /// `-stray`: set aside.
+    pub stray: Vec<PathBuf>,
+    /// Directories that are none of Kafka's (`lost+found`); left alone.
+    pub unknown: Vec<PathBuf>,
+}
+
+/// An open log directory.
+pub struct LogDir {
+    fs: Arc<dyn FileSystem>,
+    path: PathBuf,
+    cluster_id: String,
+    directory_id: Uuid,
+    _lock: Box<dyn LockGuard>,
+}
+
+/// What came of opening several.
+pub struct OpenedDirs {
+    /// Those that can be used, in the order given.
+    pub online: Vec<LogDir>,
+    /// Those whose disk failed.
+    pub offline: Vec<(PathBuf, Error)>,
+}
+
+impl LogDir {
+    /// Opens one directory; `now_ms` dates a new `meta.properties`.
+    pub fn open(fs: Arc<dyn FileSystem>, path: &Path, identity: &Identity, now_ms: i64) -> Result<Self> {
+        fs.create_dir_all(path)
+            .map_err(|error| Error::io("create", path, error))?;
+        let lock_path = path.join(LOCK_FILE);
+        let lock = fs.lock_exclusive(&lock_path).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => Error::InUse {
+                path: path.to_path_buf(),
+            },
+            _ => Error::io("lock", &lock_path, error),
+        })?;
+        let found = MetaProperties::read(&*fs, path)?.unwrap_or_default();
+        let meta_path = path.join(META_PROPERTIES);
+        check_identity(&found, identity).map_err(|reason| bad_format(&meta_path, reason))?;
+        let new_cluster_id = || {
+            identity
+                .cluster_id
+                .clone()
+                .unwrap_or_else(|| Uuid::random().to_string())
+        };
+        let cluster_id = found.cluster_id.clone().unwrap_or_else(new_cluster_id);
+        let directory_id = found.directory_id.unwrap_or_else(Uuid::random);
+        let complete = MetaProperties {
+            cluster_id: Some(cluster_id.clone()),
+            node_id: Some(identity.node_id),
+            directory_id: Some(directory_id),
+        };
+        if complete != found {
+            complete.write(&*fs, path, now_ms)?;
+        }
+        Ok(Self {
+            fs,
+            path: path.to_path_buf(),
+            cluster_id,
+            directory_id,
+            _lock: lock,
+        })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file system it was opened in.
+    pub fn file_system(&self) -> &Arc<dyn FileSystem> {
+        &self.fs
+    }
+
+    /// The cluster that it belongs to.
+    pub fn cluster_id(&self) -> &str {
+        &self.cluster_id
+    }
+
+    /// Its own id, which stays when it is mounted elsewhere.
+    pub const fn directory_id(&self) -> Uuid {
+        self.directory_id
+    }
+
+    /// Where a partition of it lives.
+    pub fn partition_dir(&self, partition: &TopicPartition) -> PathBuf {
+        self.path.join(partition.to_string())
+    }
+
+    /// A new path for the partition's directory under another role, as in `rename_to_delete`.
+    pub fn renamed_dir(&self, partition: &TopicPartition, kind: DirKind) -> PathBuf {
+        self.path.join(partition.dir_name(kind, Uuid::random()))
+    }
+
+    /// Its directories, each list in the order of names.
+    pub fn list(&self) -> Result<Listing> {
+        let mut entries = self
+            .fs
+            .read_dir(&self.path)
+            .map_err(|error| Error::io("list", &self.path, error))?;
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut listing = Listing::default();
+        for entry in entries.into_iter().filter(|entry| entry.is_dir) {
+            match TopicPartition::parse_dir_name(&entry.name) {
+                None => listing.unknown.push(entry.path),
+                Some((partition, _)) if &*partition.topic == METADATA_TOPIC => {}
+                Some((partition, DirKind::Current)) => listing.partitions.push((partition, entry.path)),
+                Some((partition, DirKind::Future)) => listing.future.push((partition, entry.path)),
+                Some((_, DirKind::Deleted)) => listing.deleted.push(entry.path),
+                Some((_, DirKind::Stray)) => listing.stray.push(entry.path),
+            }
+        }
+        Ok(listing)
+    }
+
+    /// A checkpoint's offsets; empty when it was never written.
+    pub fn read_checkpoint(&self, checkpoint: Checkpoint) -> Result<HashMap<TopicPartition, i64>> {
+        let offsets = read_offset_checkpoint(&*self.fs, &self.path.join(checkpoint.file_name()))?;
+        Ok(offsets.into_iter().collect())
+    }
+
+    /// Replaces a checkpoint.
+    pub fn write_checkpoint(&self, checkpoint: Checkpoint, offsets: &[(TopicPartition, i64)]) -> Result<()> {
+        write_offset_checkpoint(&*self.fs, &self.path.join(checkpoint.file_name()), offsets)
+    }
+
+    /// Reads the clean-shutdown marker and takes it away, before any log is opened.
+    pub fn take_clean_shutdown(&self) -> Result<Shutdown> {
+        clean_shutdown::take(&*self.fs, &self.path)
+    }
+
+    /// Writes the clean-shutdown marker, after every log is closed and the checkpoints are written.
+    pub fn write_clean_shutdown(&self, broker_epoch: i64) -> Result<()> {
+        clean_shutdown::write(&*self.fs, &self.path, broker_epoch)
+    }
+
+    /// Opens all of `log.dirs`. A disk that fails leaves its directory offline; anything else refuses the start, and
+    /// so does it when two directories carry the same id (one is a copy).
+    pub fn open_all(
+        fs: &Arc<dyn FileSystem>,
+        paths: &[PathBuf],
+        identity: &Identity,
+        now_ms: i64,
+    ) -> Result<OpenedDirs> {
+        let mut opened = OpenedDirs {
+            online: Vec::new(),
+            offline: Vec::new(),
+        };
+        let mut identity = identity.clone();
+        if identity.cluster_id.is_none() {
+            // A new directory joins the cluster of an older one, wherever it stands in the list.
+            let mut known = paths
+                .iter()
+                .filter_map(|path| MetaProperties::read(&**fs, path).ok().flatten());
+            identity.cluster_id = known.find_map(|meta| meta.cluster_id);
+        }
+        for path in paths {
+            match Self::open(Arc::clone(fs), path, &identity, now_ms) {
+                Ok(dir) => {
+                    if let Some(twin) = opened
+                        .online
+                        .iter()
+                        .find(|other| other.directory_id == dir.directory_id)
+                    {
+                        return Err(duplicate_id(twin, &dir));
+                    }
+                    identity.cluster_id = Some(dir.cluster_id.clone());
+                    opened.online.push(dir);
+                }
+                Err(error @ Error::Io { .. }) => opened.offline.push((path.clone(), error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(opened)
+    }
+}
+
+fn duplicate_id(one: &LogDir, other: &LogDir) -> Error {
+    let reason = format!(
+        "directory.id={} is also that of {}; one is a copy of the other: name only one of them in log.dirs",
+        other.directory_id,
+        one.path.display()
+    );
+    bad_format(&other.path.join(META_PROPERTIES), reason)
+}
+
+fn check_identity(found: &MetaProperties, identity: &Identity) -> Result<(), String> {
+    if let (Some(stored), Some(ours)) = (&found.cluster_id, &identity.cluster_id)
+        && stored != ours
+    {
+        return Err(format!(
+            "cluster.id={stored} is stored here, but this broker belongs to cluster {ours}; name another log \
+             directory or the right cluster"
+        ));
+    }
+    match found.node_id {
+        Some(stored) if stored != identity.node_id => Err(format!(
+            "node.id={stored} is stored here, but this broker has node.id={}; set the right node.id or name another \
+             log directory",
+            identity.node_id
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+//! Opens every log of every log directory when the broker starts, several at a time.
+//!
+//! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the
+//! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
+//! disk takes its directory offline; corrupt data below a recovery point, or one partition in two directories, refuses
+//! the start. An unreadable checkpoint only costs time: without recovery points all is checked, without log start
+//! offsets each log begins at its first segment. [`load_logs`] opens real logs; [`load_all`] takes any function.
+//! spec: R4.2
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::clean_shutdown::Shutdown;
+use super::config::LogConfig;
+use super::log::{Log, LogContext};
+use super::log_dir::{Checkpoint, Listing, LogDir};
+use super::partition_metadata::PartitionMetadata;
+use super::recovery::{LoadArgs, RecoveryProgress};
+use super::state_file::bad_format;
+use super::topic_partition::TopicPartition;
+use super::uuid::Uuid;
+use crate::error::{Error, Result};
+use crate::io::FileSystem;
+
+/// How far the start has come; read by other threads while it runs.
+#[derive(Debug, Default)]
+pub struct LoadProgress {
+    /// Logs found.
+    pub logs: AtomicU64,
+    /// Logs opened.
+    pub logs_loaded: AtomicU64,
+    /// What recovery does meanwhile.
+    pub recovery: RecoveryProgress,
+}
+
+/// What is known of a log before it is opened.
+#[derive(Debug, Clone)]
+pub struct LoadRequest {
+    /// Position of its directory in the list of directories.
+    pub dir_index: usize,
+    /// The partition's directory.
+    pub path: PathBuf,
+    /// Its name.
+    pub partition: TopicPartition,
+    /// Its topic's id, when `partition.metadata` is there.
+    pub topic_id: Option<Uuid>,
+    /// Everything below is on disk; 0 when unknown.
+    pub recovery_point: i64,
+    /// Where the log starts at least; 0 when unknown.
+    pub log_start_offset: i64,
+    /// The high watermark of the last run, when it was written.
+    pub high_watermark: Option<i64>,
+    /// The last run closed it.
+    pub is_clean: bool,
+}
+
+/// An opened log.
+#[derive(Debug)]
+pub struct LoadedLog<L> {
+    /// What it was opened from.
+    pub request: LoadRequest,
+    /// The log.
+    pub log: L,
+}
+
+/// What a start found in one directory beside its logs.
+#[derive(Debug, Default)]
+pub struct DirReport {
+    /// How the last run ended.
+    pub shutdown: Shutdown,
+    /// One sentence each: what was unreadable and what is done about it.
+    pub warnings: Vec<String>,
+    /// Partitions being moved here; not opened.
+    pub future: Vec<(TopicPartition, PathBuf)>,
+    /// Directories set aside; not opened.
+    pub stray: Vec<PathBuf>,
+    /// Directories to remove; see [`remove_deleted`].
+    pub deleted: Vec<PathBuf>,
+    /// Why the directory is offline; its logs are not among the loaded ones.
+    pub failure: Option<Error>,
+}
+
+/// All that a start found.
+#[derive(Debug)]
+pub struct Loaded<L> {
+    /// Opened logs, by directory and name.
+    pub logs: Vec<LoadedLog<L>>,
+    /// One for each directory, in the order given.
+    pub dirs: Vec<DirReport>,
+}
+
+/// Opens one log; called from several threads.
+pub type OpenLog<'a, L> = dyn Fn(&LoadRequest) -> Result<L> + Sync + 'a;
+
+/// Opens the logs of all directories, each with the configuration of its topic; see the module.
+pub fn load_logs(
+    dirs: &[LogDir],
+    threads_per_dir: usize,
+    context: &LogContext,
+    config_for: &(dyn Fn(&str) -> Arc<LogConfig> + Sync),
+    progress: &LoadProgress,
+) -> Result<Loaded<Log>> {
+    let open = |request: &LoadRequest| {
+        let args = LoadArgs {
+            recovery_point: request.recovery_point,
+            log_start_offset: request.log_start_offset,
+            clean_shutdown: request.is_clean,
+            progress: &progress.recovery,
+        };
+        let config = config_for(&request.partition.topic);
+        Log::open(context, &request.path, request.partition.clone(), config, args)
+    };
+    load_all(dirs, threads_per_dir, &open, progress)
+}
+
+/// Opens all logs with `open`; see the module.
+pub fn load_all<L: Send>(
+    dirs: &[LogDir],
+    threads_per_dir: usize,
+    open: &OpenLog<'_, L>,
+    progress: &LoadProgress,
+) -> Result<Loaded<L>> {
+    let mut reports: Vec<DirReport> = dirs.iter().map(|_| DirReport::default()).collect();
+    let mut listings = Vec::with_capacity(dirs.len());
+    for (dir, report) in dirs.iter().zip(&mut reports) {
+        listings.push(or_offline(dir.list(), report)?);
+    }
+    refuse_duplicates(&listings)?;
+    let mut work = Vec::with_capacity(dirs.len());
+    for (dir_index, ((dir, report), listing)) in dirs.iter().zip(&mut reports).zip(listings).enumerate() {
+        let prepared = listing.map_or_else(|| Ok(Vec::new()), |listing| prepare(dir, dir_index, listing, report));
+        work.push(DirWork::new(or_offline(prepared, report)?.unwrap_or_default()));
+    }
+    let total: usize = work.iter().map(|work| work.requests.len()).sum();
+    progress.logs.store(total as u64, Ordering::Relaxed);
+    run(&work, dirs, threads_per_dir.max(1), open, progress);
+    collect(work, reports)
+}
+
+/// A failing disk takes only its directory offline; every other error refuses the start.
+fn or_offline<T>(result: Result<T>, report: &mut DirReport) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error @ (Error::Io { .. } | Error::Poisoned { .. })) => {
+            report.failure.get_or_insert(error);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The logs of one directory and what has come of them.
+struct DirWork<L> {
+    requests: Vec<LoadRequest>,
+    next: AtomicUsize,
+    has_failed: AtomicBool,
+    done: Mutex<Vec<(usize, LoadedLog<L>)>>,
+    failed: Mutex<Vec<(usize, Error)>>,
+}
+
+impl<L> DirWork<L> {
+    fn new(requests: Vec<LoadRequest>) -> Self {
+        Self {
+            requests,
+            next: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
+            done: Mutex::default(),
+            failed: Mutex::default(),
+        }
+    }
+
+    /// Opens logs until none is left or one has failed.
+    fn work(&self, fs: &dyn FileSystem, open: &OpenLog<'_, L>, progress: &LoadProgress) {
+        while !self.has_failed.load(Ordering::Relaxed) {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(request) = self.requests.get(at) else { return };
+            let mut request = request.clone();
+            let opened = PartitionMetadata::read(fs, &request.path).and_then(|metadata| {
+                request.topic_id = metadata.map(|metadata| metadata.topic_id);
+                open(&request)
+            });
+            match opened {
+                Ok(log) => {
+                    self.done.lock().push((at, LoadedLog { request, log }));
+                    progress.logs_loaded.fetch_add(1, Ordering::Relaxed);
+                }
+                Err(error) => {
+                    self.failed.lock().push((at, error));
+                    self.has_failed.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+fn run<L: Send>(
+    work: &[DirWork<L>],
+    dirs: &[LogDir],
+    threads_per_dir: usize,
+    open: &OpenLog<'_, L>,
+    progress: &LoadProgress,
+) {
+    thread::scope(|scope| {
+        for (work, dir) in work.iter().zip(dirs) {
+            for _ in 0..threads_per_dir.min(work.requests.len()) {
+                scope.spawn(|| work.work(&**dir.file_system(), open, progress));
+            }
+        }
+    });
+}
+
+fn collect<L>(work: Vec<DirWork<L>>, mut reports: Vec<DirReport>) -> Result<Loaded<L>> {
+    let mut logs = Vec::new();
+    for (work, report) in work.into_iter().zip(&mut reports) {
+        let mut failed = work.failed.into_inner();
+        failed.sort_unstable_by_key(|(at, _)| *at);
+        for (_, error) in failed {
+            or_offline(Err::<(), _>(error), report)?;
+        }
+        if report.failure.is_some() {
+            continue;
+        }
+        let mut done = work.done.into_inner();
+        done.sort_unstable_by_key(|(at, _)| *at);
+        logs.extend(done.into_iter().map(|(_, loaded)| loaded));
+    }
+    Ok(Loaded { logs, dirs: reports })
+}
+
+fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirReport) -> Result<Vec<LoadRequest>> {
+    report.shutdown = dir.take_clean_shutdown()?;
+    let is_clean = report.shutdown.is_clean;
+    let recovery_points = readable(dir, Checkpoint::RecoveryPoint, report, "every log is checked whole")?;
+    let log_starts = readable(
+        dir,
+        Checkpoint::LogStart,
+        report,
+        "each log starts at its first segment",
+    )?;
+    let high_watermarks = readable(dir, Checkpoint::Replication, report, "high watermarks start anew")?;
+    let Listing {
+        partitions,
+        deleted,
+        future,
+        stray,
+        unknown,
+    } = listing;
+    (report.deleted, report.future, report.stray) = (deleted, future, stray);
+    let ignored = unknown
+        .iter()
+        .map(|path| format!("{} is not a partition's directory; left alone", path.display()));
+    report.warnings.extend(ignored);
+    let request = |(partition, path)| LoadRequest {
+        dir_index,
+        path,
+        topic_id: None,
+        recovery_point: recovery_points.get(&partition).copied().unwrap_or(0),
+        log_start_offset: log_starts.get(&partition).copied().unwrap_or(0),
+        high_watermark: high_watermarks.get(&partition).copied(),
+        is_clean,
+        partition,
+    };
+    Ok(partitions.into_iter().map(request).collect())
+}
+
+/// A checkpoint's offsets; one that cannot be understood counts as empty, with a warning.
+fn readable(
+    dir: &LogDir,
+    checkpoint: Checkpoint,
+    report: &mut DirReport,
+    consequence: &str,
+) -> Result<HashMap<TopicPartition, i64>> {
+    match dir.read_checkpoint(checkpoint) {
+        Err(error @ Error::BadFormat { .. }) => {
+            report.warnings.push(format!("{error}; {consequence}"));
+            Ok(HashMap::new())
+        }
+        other => other,
+    }
+}
+
+fn refuse_duplicates(listings: &[Option<Listing>]) -> Result<()> {
+    let mut seen = HashMap::new();
+    for (partition, path) in listings.iter().flatten().flat_map(|listing| &listing.partitions) {
+        if let Some(other) = seen.insert(partition, path) {
+            let reason = format!("{partition} is in {} too; remove the older of the two", other.display());
+            return Err(bad_format(path, reason));
+        }
+    }
+    Ok(())
+}
+
+/// Removes the directories that a start found marked for deletion, and returns those that could not be. Slow: for a
+/// background thread.
+pub fn remove_deleted(fs: &dyn FileSystem, paths: &[PathBuf]) -> Vec<(PathBuf, Error)> {
+    let remove = |path: &PathBuf| {
+        let failed = fs.remove_dir_all(path).err()?;
+        let is_gone = failed.kind() == std::io::ErrorKind::NotFound;
+        (!is_gone).then(|| (path.clone(), Error::io("remove", path, failed)))
+    };
+    paths.iter().filter_map(remove).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,46 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::io::OsFileSystem;
+use crate::storage::test_fixtures::{fixture, fixture_path, fixture_text};
+
+// spec: R4.2
+#[test]
+fn the_file_is_byte_for_byte_kafkas() {
+    let metadata = PartitionMetadata::read(&OsFileSystem, &fixture_path(""))
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        metadata.encode(),
+        fixture_text("partition.metadata").trim_end_matches('\n')
+    );
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(PartitionMetadata::read(&OsFileSystem, dir.path()).unwrap(), None);
+    metadata.write(&OsFileSystem, dir.path(), Durability::Synced).unwrap();
+    assert_eq!(
+        std::fs::read(dir.path().join(PARTITION_METADATA)).unwrap(),
+        fixture("partition.metadata")
+    );
+}
+
+#[test]
+fn bad_files_say_what_is_wrong() {
+    for (text, expected) in [
+        ("", "line 1"),
+        ("version: 1\ntopic_id: jCg8rb5_Sryb1ZZ6r1V9Eg", "version 1"),
+        ("version: 0\n", "line 2"),
+        ("version: 0\ntopic_id: x", "line 2"),
+        ("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA", "line 2"),
+    ] {
+        let error = PartitionMetadata::decode(text).unwrap_err();
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_text_never_panics(text: String) {
+        let _ = PartitionMetadata::decode(&text);
+        let _ = PartitionMetadata::decode(&format!("version: 0\ntopic_id: {text}"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Producer state of one partition: who wrote what last, which transactions are open, what a retry looks like.
+//!
+//! The map: [`entry`] is one producer, `state` all of them; `check` judges a batch before it is written, `update` notes
+//! it after; `transactions` keeps what is undecided, `verification` what waits for the transaction coordinator;
+//! [`snapshot`] is the bytes of a `.snapshot` file and `snapshots` the files of a partition.
+//!
+//! Invariants: the state is a function of the log's batches up to [`ProducerState::map_end_offset`] (less what
+//! expired), so a lost snapshot costs time, never correctness. The caller holds the partition's lock. An empty state
+//! owns no memory. Never reads the log. spec: R4.2, R4.4
+
+mod check;
+pub mod entry;
+pub mod snapshot;
+mod snapshots;
+mod state;
+mod transactions;
+mod update;
+mod verification;
+
+pub use check::{Candidate, Check};
+pub use entry::{BATCHES_TO_RETAIN, BatchMetadata, ProducerEntry};
+pub use state::{ProducerState, ProducerStateConfig};
+pub use update::CompletedTxn;
+pub use verification::VerificationGuard;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! The `.snapshot` files of one partition.
+//!
+//! Taken when a segment is sealed and when the log closes; the newest sound one at or below an offset spares reading
+//! the log before it. A snapshot carries a checksum and its loss costs only time, so a roll may write it without
+//! fsync ([`Durability::Lazy`]). Corrupt files are unlinked and the next older one is used. Nothing here may overlap
+//! with another call for the same partition.
+
+use std::path::{Path, PathBuf};
+
+use super::snapshot;
+use super::state::{ProducerState, is_expired};
+use crate::error::{Error, Result};
+use crate::io::FileSystem;
+use crate::storage::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_file_name, with_suffix};
+use crate::storage::state_file::{self, Durability};
+
+impl ProducerState {
+    /// Learns which snapshots there are from a listing of the directory's names.
+    pub fn set_snapshots<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        let offset = |name| parse_file_name(name).filter(|(_, suffix)| *suffix == SNAPSHOT_SUFFIX);
+        self.snapshots = names.filter_map(offset).map(|(offset, _)| offset).collect();
+        self.snapshots.sort_unstable();
+    }
+
+    /// Learns which snapshots there are from the directory itself.
+    pub fn scan_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        let entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
+        self.set_snapshots(entries.iter().map(|entry| entry.name.as_str()));
+        Ok(())
+    }
+
+    /// Offsets of the known snapshots, ascending.
+    pub fn snapshot_offsets(&self) -> &[i64] {
+        &self.snapshots
+    }
+
+    /// Offset of the newest snapshot.
+    pub fn latest_snapshot_offset(&self) -> Option<i64> {
+        self.snapshots.last().copied()
+    }
+
+    /// Offset of the oldest snapshot.
+    pub fn oldest_snapshot_offset(&self) -> Option<i64> {
+        self.snapshots.first().copied()
+    }
+
+    /// The bytes of a snapshot of the present state, producers in ascending order.
+    pub fn encode_snapshot(&self) -> Vec<u8> {
+        let mut producers: Vec<_> = self.active_producers().collect();
+        producers.sort_unstable_by_key(|(producer_id, _)| *producer_id);
+        snapshot::encode(producers.into_iter())
+    }
+
+    /// Writes a snapshot at `offset`, which becomes the map's end, unless there is one; says whether it wrote.
+    pub fn take_snapshot(
+        &mut self,
+        fs: &dyn FileSystem,
+        dir: &Path,
+        offset: i64,
+        durability: Durability,
+    ) -> Result<bool> {
+        self.map_end_offset = offset;
+        if offset <= self.last_snapshot_offset {
+            return Ok(false);
+        }
+        state_file::replace(
+            fs,
+            &file_path(dir, offset, SNAPSHOT_SUFFIX),
+            &self.encode_snapshot(),
+            durability,
+        )?;
+        self.last_snapshot_offset = offset;
+        if let Err(at) = self.snapshots.binary_search(&offset) {
+            self.snapshots.insert(at, offset);
+        }
+        Ok(true)
+    }
+
+    /// Brings the state to what the newest sound snapshot in (`log_start_offset`, `log_end_offset`] says, and unlinks
+    /// those outside. Afterwards the caller feeds every batch from [`map_end_offset`](Self::map_end_offset) to the
+    /// log's end to [`update`](Self::update). Nothing is read when the state already ends at `log_end_offset`.
+    pub fn truncate_and_reload(
+        &mut self,
+        fs: &dyn FileSystem,
+        dir: &Path,
+        log_start_offset: i64,
+        log_end_offset: i64,
+        now_ms: i64,
+    ) -> Result<()> {
+        self.delete_snapshots(fs, dir, |offset| offset > log_end_offset || offset <= log_start_offset)?;
+        if self.map_end_offset == log_end_offset {
+            self.on_log_start_offset_incremented(log_start_offset);
+            return Ok(());
+        }
+        self.clear();
+        self.load_latest(fs, dir, log_start_offset, now_ms)
+    }
+
+    fn load_latest(&mut self, fs: &dyn FileSystem, dir: &Path, log_start_offset: i64, now_ms: i64) -> Result<()> {
+        self.last_snapshot_offset = log_start_offset;
+        self.map_end_offset = log_start_offset;
+        while let Some(offset) = self.latest_snapshot_offset() {
+            let path = file_path(dir, offset, SNAPSHOT_SUFFIX);
+            let bytes = state_file::read(fs, &path)?.unwrap_or_default();
+            let Ok(producers) = snapshot::decode(&bytes) else {
+                self.snapshots.pop();
+                state_file::remove(fs, &path)?;
+                continue;
+            };
+            for (producer_id, entry) in producers {
+                if is_expired(&entry, now_ms, self.config.producer_id_expiration_ms) {
+                    continue;
+                }
+                if let Some(first_offset) = entry.current_txn_first_offset {
+                    self.transactions.start(first_offset, producer_id);
+                }
+                self.producers.insert(producer_id, entry);
+            }
+            self.last_snapshot_offset = offset;
+            self.map_end_offset = offset;
+            break;
+        }
+        Ok(())
+    }
+
+    /// Empties the state, unlinks every snapshot, and starts at `offset`.
+    pub fn truncate_fully_and_start_at(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<()> {
+        self.clear();
+        self.map_end_offset = offset;
+        self.last_snapshot_offset = 0;
+        self.delete_snapshots(fs, dir, |_| true)
+    }
+
+    /// Unlinks the snapshots below `offset`.
+    pub fn delete_snapshots_before(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<()> {
+        self.delete_snapshots(fs, dir, |snapshot| snapshot < offset)
+    }
+
+    /// Unlinks the snapshots at or above `offset`.
+    pub fn delete_snapshots_from(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<()> {
+        self.delete_snapshots(fs, dir, |snapshot| snapshot >= offset)
+    }
+
+    /// After a start: unlinks the snapshots that belong to no segment, but keeps the newest of them when it lies above
+    /// every segment's base, for that is the one that a clean stop wrote.
+    pub fn remove_stray_snapshots(
+        &mut self,
+        fs: &dyn FileSystem,
+        dir: &Path,
+        segment_base_offsets: &[i64],
+    ) -> Result<()> {
+        let is_stray = |offset: &i64| !segment_base_offsets.contains(offset);
+        let newest_base = segment_base_offsets.iter().copied().max();
+        let latest = self.snapshots.iter().copied().rfind(is_stray);
+        let kept = latest.filter(|latest| newest_base.is_none_or(|base| *latest >= base));
+        self.delete_snapshots(fs, dir, |offset| is_stray(&offset) && Some(offset) != kept)
+    }
+
+    /// Takes the snapshot at `offset` out of use and renames its file to `.deleted`, for a later unlink together with
+    /// its segment. `None` when there is no such snapshot.
+    pub fn mark_snapshot_deleted(&mut self, fs: &dyn FileSystem, dir: &Path, offset: i64) -> Result<Option<PathBuf>> {
+        let Ok(at) = self.snapshots.binary_search(&offset) else {
+            return Ok(None);
+        };
+        self.snapshots.remove(at);
+        let path = file_path(dir, offset, SNAPSHOT_SUFFIX);
+        let renamed = with_suffix(&path, DELETED_SUFFIX);
+        match fs.rename(&path, &renamed) {
+            Ok(()) => Ok(Some(renamed)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("rename", &path, error)),
+        }
+    }
+
+    fn delete_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path, is_doomed: impl Fn(i64) -> bool) -> Result<()> {
+        for offset in self.snapshots.extract_if(.., |offset| is_doomed(*offset)) {
+            state_file::remove(fs, &file_path(dir, offset, SNAPSHOT_SUFFIX))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! The transactions of one partition that keep the last stable offset back.
+//!
+//! `ongoing` are undecided; `unreplicated` are decided, but their marker may not be on all in-sync replicas yet. Both
+//! are keyed by the transaction's first offset.
+
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default)]
+pub(super) struct Transactions {
+    /// First offset → producer id.
+    ongoing: BTreeMap<i64, i64>,
+    /// First offset → offset of the marker.
+    unreplicated: BTreeMap<i64, i64>,
+}
+
+impl Transactions {
+    pub(super) fn start(&mut self, first_offset: i64, producer_id: i64) {
+        self.ongoing.insert(first_offset, producer_id);
+    }
+
+    /// Moves a transaction to the decided ones.
+    pub(super) fn complete(&mut self, first_offset: i64, marker_offset: i64) {
+        self.ongoing.remove(&first_offset);
+        self.unreplicated.insert(first_offset, marker_offset);
+    }
+
+    /// What the last stable offset will be once `producer_id`'s transaction with a marker at `marker_offset` is
+    /// replicated: where the first other open transaction starts, else right after the marker.
+    pub(super) fn last_stable_offset(&self, producer_id: i64, marker_offset: i64) -> i64 {
+        let other = self.ongoing.iter().find(|(_, owner)| **owner != producer_id);
+        other.map_or(marker_offset.saturating_add(1), |(first_offset, _)| *first_offset)
+    }
+
+    pub(super) fn first_undecided_offset(&self) -> Option<i64> {
+        self.ongoing.first_key_value().map(|(first_offset, _)| *first_offset)
+    }
+
+    pub(super) fn first_unstable_offset(&self, high_watermark: i64) -> Option<i64> {
+        let mut unreplicated = self
+            .unreplicated
+            .iter()
+            .filter(|(_, marker)| **marker >= high_watermark);
+        let unreplicated = unreplicated.next().map(|(first_offset, _)| *first_offset);
+        match (self.first_undecided_offset(), unreplicated) {
+            (Some(undecided), Some(unreplicated)) => Some(undecided.min(unreplicated)),
+            (undecided, unreplicated) => undecided.or(unreplicated),
+        }
+    }
+
+    /// Producer id of the oldest open transaction.
+    pub(super) fn oldest_ongoing(&self) -> Option<i64> {
+        self.ongoing.first_key_value().map(|(_, producer_id)| *producer_id)
+    }
+
+    pub(super) fn replicated_to(&mut self, offset: i64) {
+        if !self.unreplicated.is_empty() {
+            self.unreplicated.retain(|_, marker| *marker >= offset);
+        }
+    }
+
+    pub(super) fn is_replicated(&self) -> bool {
+        self.unreplicated.is_empty()
+    }
+}

@@ -1,0 +1,81 @@
+//! Notes an appended batch: after the write, in recovery, and for every replicated batch.
+
+use super::entry::{BatchMetadata, ProducerEntry};
+use super::state::ProducerState;
+use crate::record::{BatchHeader, ControlRecord, ControlType};
+
+/// A transaction that a marker has ended; an aborted one belongs into the transaction index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompletedTxn {
+    /// Whose.
+    pub producer_id: i64,
+    /// Its first record on this partition.
+    pub first_offset: i64,
+    /// The marker.
+    pub last_offset: i64,
+    /// Aborted, not committed.
+    pub is_aborted: bool,
+    /// The last stable offset once the marker is replicated.
+    pub last_stable_offset: i64,
+}
+
+impl ProducerState {
+    /// Takes a batch that is in the log now, with its real offsets, and moves the map's end behind it. `control` is
+    /// what the first record of a control batch says; an empty control batch (left by compaction) has none. Returns
+    /// the transaction that a marker ended, if it had records here.
+    pub fn update(&mut self, header: &BatchHeader, control: Option<ControlRecord>) -> Option<CompletedTxn> {
+        self.map_end_offset = header.next_offset();
+        if !header.is_idempotent() {
+            return None;
+        }
+        if header.is_transactional() {
+            self.verifications.remove(header.producer_id);
+        }
+        match control {
+            Some(control) if header.is_control() => self.end_transaction(header, control),
+            None if header.is_control() => None,
+            _ => {
+                self.add_data(header);
+                None
+            }
+        }
+    }
+
+    fn add_data(&mut self, header: &BatchHeader) {
+        let entry = self.producers.entry(header.producer_id).or_insert(ProducerEntry::EMPTY);
+        let batch = BatchMetadata {
+            last_sequence: header.last_sequence(),
+            last_offset: header.last_offset(),
+            offset_delta: header.last_offset_delta,
+            timestamp: header.max_timestamp,
+        };
+        entry.add_batch(header.producer_epoch, batch);
+        if header.is_transactional() && entry.current_txn_first_offset.is_none() {
+            entry.current_txn_first_offset = Some(header.base_offset);
+            self.transactions.start(header.base_offset, header.producer_id);
+        }
+    }
+
+    fn end_transaction(&mut self, header: &BatchHeader, control: ControlRecord) -> Option<CompletedTxn> {
+        let is_aborted = match control.control_type {
+            ControlType::Abort => true,
+            ControlType::Commit => false,
+            ControlType::Other(_) => return None,
+        };
+        let producer_id = header.producer_id;
+        let entry = self.producers.entry(producer_id).or_insert(ProducerEntry::EMPTY);
+        // A marker stands alone in its batch, so the batch's timestamp and base offset are the record's.
+        let ended = entry.end_transaction(header.producer_epoch, control.coordinator_epoch, header.max_timestamp);
+        let first_offset = ended?;
+        let last_offset = header.base_offset;
+        let last_stable_offset = self.transactions.last_stable_offset(producer_id, last_offset);
+        self.transactions.complete(first_offset, last_offset);
+        Some(CompletedTxn {
+            producer_id,
+            first_offset,
+            last_offset,
+            is_aborted,
+            last_stable_offset,
+        })
+    }
+}

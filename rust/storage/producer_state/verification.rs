@@ -1,0 +1,108 @@
+//! Transactions that wait for the coordinator's word before their first batch is written (KIP-890).
+//!
+//! The broker asks for a [`VerificationGuard`], asks the coordinator whether the partition is in the transaction, and
+//! appends with the guard. A marker or a first batch in between takes the guard away, so that a late answer cannot
+//! open a transaction that nobody will end. Kept in memory only.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::state::ProducerState;
+use crate::error::ErrorCode;
+use crate::record::{BatchHeader, Rejection};
+
+/// Proof that a verification was begun; no two are alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VerificationGuard(u64);
+
+static NEXT_GUARD: AtomicU64 = AtomicU64::new(1);
+
+impl VerificationGuard {
+    /// No verification: the transaction is open already, or none is asked for.
+    pub const SENTINEL: Self = Self(0);
+
+    fn next() -> Self {
+        Self(NEXT_GUARD.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// One producer's pending verification.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Verification {
+    began_ms: i64,
+    guard: VerificationGuard,
+    pub(super) lowest_sequence: i32,
+    epoch: i16,
+    /// The client speaks transactions of version 2.
+    pub(super) supports_epoch_bump: bool,
+}
+
+/// Pending verifications by producer id.
+#[derive(Debug, Default)]
+pub(super) struct Verifications(HashMap<i64, Verification>);
+
+impl Verifications {
+    pub(super) fn get(&self, producer_id: i64) -> Option<&Verification> {
+        self.0.get(&producer_id)
+    }
+
+    /// Whether `guard` is the one that the producer was given last.
+    pub(super) fn is_verified(&self, producer_id: i64, guard: VerificationGuard) -> bool {
+        guard != VerificationGuard::SENTINEL && self.get(producer_id).is_some_and(|pending| pending.guard == guard)
+    }
+
+    pub(super) fn remove(&mut self, producer_id: i64) {
+        if !self.0.is_empty() {
+            self.0.remove(&producer_id);
+        }
+    }
+
+    pub(super) fn remove_expired(&mut self, now_ms: i64, expiration_ms: i64) {
+        self.0
+            .retain(|_, pending| now_ms.saturating_sub(pending.began_ms) < expiration_ms);
+    }
+}
+
+impl ProducerState {
+    /// Begins to verify the transaction that `header` belongs to, before the coordinator is asked. Returns the
+    /// sentinel when the transaction is open here already: nothing to ask then. `INVALID_PRODUCER_EPOCH` for a fenced
+    /// producer.
+    pub fn begin_verification(
+        &mut self,
+        header: &BatchHeader,
+        supports_epoch_bump: bool,
+        now_ms: i64,
+    ) -> Result<VerificationGuard, Rejection> {
+        let (producer_id, epoch) = (header.producer_id, header.producer_epoch);
+        if let Some(entry) = self.entry(producer_id) {
+            if epoch < entry.producer_epoch {
+                return Err(stale_epoch(producer_id, epoch, entry.producer_epoch));
+            }
+            if entry.producer_epoch == epoch && entry.current_txn_first_offset.is_some() {
+                return Ok(VerificationGuard::SENTINEL);
+            }
+        }
+        let sequence = header.base_sequence;
+        let pending = self.verifications.0.entry(producer_id).or_insert_with(|| Verification {
+            began_ms: now_ms,
+            guard: VerificationGuard::next(),
+            lowest_sequence: sequence,
+            epoch,
+            supports_epoch_bump,
+        });
+        // The lowest sequence seen is kept, so that a later batch cannot overtake one that must be sent again.
+        if epoch == pending.epoch {
+            pending.lowest_sequence = pending.lowest_sequence.min(sequence);
+        } else if epoch > pending.epoch {
+            (pending.epoch, pending.lowest_sequence) = (epoch, sequence);
+        }
+        Ok(pending.guard)
+    }
+}
+
+/// Kafka's words for a producer that was fenced before its batch was looked at.
+pub(super) fn stale_epoch(producer_id: i64, epoch: i16, last_seen: i16) -> Rejection {
+    let message =
+        format!("Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen epoch {last_seen}");
+    Rejection::new(ErrorCode::INVALID_PRODUCER_EPOCH, message)
+}

@@ -1,0 +1,283 @@
+//! Reading: from an offset to a range of one segment's file. spec: R4.3
+//!
+//! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only: it finds the segment and where its
+//! index says to start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that
+//! holds the offset; usually that is one read of 4 KB, and none at all for the last few batches of the log, whose
+//! places are remembered, nor for where the log ends.
+//!
+//! An index entry is believed only when the batch that it names ends with the offset that it names; else the scan
+//! starts at the segment's beginning, so that a damaged index costs time and not truth.
+
+use std::sync::Arc;
+
+use super::header_scan::{HeaderScan, believed};
+use super::log::Log;
+use super::segment::{Segment, SegmentFile};
+use crate::error::{Error, ErrorCode, Result};
+use crate::index::OffsetPosition;
+use crate::io::File;
+use crate::record::BatchHeader;
+
+const RECENT: usize = 8;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct RecentBatch {
+    base_offset: i64,
+    next_offset: i64,
+    position: u64,
+    size: u64,
+}
+
+/// The last batches of the active segment.
+#[derive(Debug, Default)]
+pub struct RecentBatches {
+    batches: [RecentBatch; RECENT],
+    pushed: usize,
+}
+
+impl RecentBatches {
+    #[inline]
+    pub(super) fn push(&mut self, header: &BatchHeader, position: u64) {
+        self.batches[self.pushed % RECENT] = RecentBatch {
+            base_offset: header.base_offset,
+            next_offset: header.next_offset(),
+            position,
+            size: header.size_bytes() as u64,
+        };
+        self.pushed += 1;
+    }
+
+    fn find(&self, offset: i64) -> Option<RecentBatch> {
+        let used = self.batches.get(..self.pushed.min(RECENT)).unwrap_or_default();
+        used.iter()
+            .find(|batch| (batch.base_offset..batch.next_offset).contains(&offset))
+            .copied()
+    }
+}
+
+/// A range of a segment's file that holds batches; the last one may be cut short by the limit.
+#[derive(Clone)]
+pub struct FileSlice {
+    /// The segment's file.
+    pub file: Arc<dyn File>,
+    /// Where the first batch begins.
+    pub position: u64,
+    /// Bytes; 0 when there is nothing to read, or when not even the first batch fits.
+    pub len: usize,
+    /// First offset of the first batch, which may lie below the one asked for; that itself when `len` is 0.
+    pub base_offset: i64,
+}
+
+/// Where the readable part of a segment ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// At a known position.
+    At(u64),
+    /// Before the first batch at or above an offset; an index entry to start looking from, and the segment's size.
+    Before {
+        offset: i64,
+        from: OffsetPosition,
+        size: u64,
+    },
+}
+
+/// Where in a segment the wanted batch is.
+#[derive(Debug, Clone, Copy)]
+enum Start {
+    /// Exactly there.
+    Batch(RecentBatch),
+    /// At or after what this index entry names.
+    Index(OffsetPosition),
+}
+
+struct Part {
+    log: Arc<SegmentFile>,
+    start: Start,
+    end: End,
+}
+
+/// What a read needs to know of the log; see the module.
+pub struct ReadPlan {
+    offset: i64,
+    part: Part,
+    /// The next segment that has batches: for an offset after the last batch of the first one.
+    next: Option<Part>,
+}
+
+impl Log {
+    /// Plans a read from `offset` to `upper_bound` (exclusive: a high watermark, last stable offset or the log's end).
+    /// `OFFSET_OUT_OF_RANGE` outside of log start offset..=log end offset.
+    pub fn plan_read(&self, offset: i64, upper_bound: i64) -> Result<ReadPlan> {
+        if offset < self.log_start_offset || offset > self.log_end_offset {
+            return Err(self.out_of_range(offset));
+        }
+        let upper_bound = upper_bound.min(self.log_end_offset);
+        if offset >= upper_bound {
+            let active = self.active();
+            let start = Start::Index(OffsetPosition {
+                offset: active.base_offset(),
+                position: 0,
+            });
+            let part = Part {
+                log: Arc::clone(active.log()),
+                start,
+                end: End::At(0),
+            };
+            return Ok(ReadPlan {
+                offset,
+                part,
+                next: None,
+            });
+        }
+        let at = self.segment_at(offset);
+        let segment = self.segments.get(at).unwrap_or(self.active());
+        let is_active = at + 1 == self.segments.len();
+        let start = match self.recent.find(offset) {
+            Some(batch) if is_active => Start::Batch(batch),
+            _ => Start::Index(segment.offset_index.lookup(&*self.context.fs, offset)?),
+        };
+        let part = self.part(segment, start, upper_bound)?;
+        let later = self.segments.get(at + 1..).unwrap_or_default();
+        let next = later
+            .iter()
+            .find(|segment| segment.size() > 0 && segment.base_offset() < upper_bound);
+        let beginning = |segment: &Segment| {
+            Start::Index(OffsetPosition {
+                offset: segment.base_offset(),
+                position: 0,
+            })
+        };
+        let next = next
+            .map(|segment| self.part(segment, beginning(segment), upper_bound))
+            .transpose()?;
+        Ok(ReadPlan { offset, part, next })
+    }
+
+    fn part(&self, segment: &Segment, start: Start, upper_bound: i64) -> Result<Part> {
+        let size = segment.size();
+        let is_active = segment.base_offset() == self.active().base_offset();
+        let end = if upper_bound == self.log_end_offset {
+            End::At(size)
+        } else if let Some(batch) = is_active.then(|| self.recent.find(upper_bound)).flatten() {
+            // A bound within a batch (never a high watermark) shows none of it.
+            End::At(batch.position)
+        } else {
+            let from = segment
+                .offset_index
+                .lookup(&*self.context.fs, upper_bound.saturating_sub(1))?;
+            End::Before {
+                offset: upper_bound,
+                from,
+                size,
+            }
+        };
+        Ok(Part {
+            log: Arc::clone(segment.log()),
+            start,
+            end,
+        })
+    }
+
+    fn out_of_range(&self, offset: i64) -> Error {
+        let (start, end, partition) = (self.log_start_offset, self.log_end_offset, &self.topic_partition);
+        let message = format!(
+            "Received request for offset {offset} for partition {partition}, but we only have log segments from offset {start} up to {end}."
+        );
+        Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message)
+    }
+}
+
+impl ReadPlan {
+    /// Finds the range: from the batch that holds the offset (or the next one after a gap), at most `max_bytes` but with
+    /// `min_one_batch` at least that batch, up to the upper bound, within one segment.
+    pub fn resolve(self, max_bytes: usize, min_one_batch: bool) -> Result<FileSlice> {
+        for part in std::iter::once(&self.part).chain(&self.next) {
+            if let Some(slice) = part.resolve(self.offset, max_bytes, min_one_batch)? {
+                return Ok(slice);
+            }
+        }
+        Ok(FileSlice {
+            file: Arc::clone(&self.part.log.file),
+            position: 0,
+            len: 0,
+            base_offset: self.offset,
+        })
+    }
+}
+
+impl Part {
+    fn scan(&self, position: u64, end: u64) -> HeaderScan<'_> {
+        HeaderScan::new(&*self.log.file, &self.log.path, position, end)
+    }
+
+    /// `None`: no batch of this segment holds the offset or a later one.
+    fn resolve(&self, offset: i64, max_bytes: usize, min_one_batch: bool) -> Result<Option<FileSlice>> {
+        let limit = match self.end {
+            End::At(position) => position,
+            End::Before { size, .. } => size,
+        };
+        let first = match self.start {
+            Start::Batch(batch) => Some(batch),
+            Start::Index(entry) => self.find(offset, entry, limit)?,
+        };
+        let Some(first) = first else { return Ok(None) };
+        let end = self.end_of_range(first, max_bytes)?;
+        let available = end.saturating_sub(first.position);
+        let mut len = available.min(max_bytes as u64);
+        if len < first.size {
+            len = if min_one_batch { first.size.min(available) } else { 0 };
+        }
+        let (file, position) = (Arc::clone(&self.log.file), first.position);
+        Ok(Some(FileSlice {
+            file,
+            position,
+            len: len as usize,
+            base_offset: first.base_offset,
+        }))
+    }
+
+    /// The first batch that ends at or after `offset`.
+    fn find(&self, offset: i64, entry: OffsetPosition, limit: u64) -> Result<Option<RecentBatch>> {
+        let mut scan = self.scan(self.believed(entry, limit)?, limit);
+        while let Some((position, header)) = scan.next_header()? {
+            if header.last_offset() >= offset {
+                return Ok(Some(RecentBatch {
+                    base_offset: header.base_offset,
+                    next_offset: header.next_offset(),
+                    position,
+                    size: header.size_bytes() as u64,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn believed(&self, entry: OffsetPosition, limit: u64) -> Result<u64> {
+        believed(&*self.log.file, &self.log.path, entry, limit)
+    }
+
+    fn end_of_range(&self, first: RecentBatch, max_bytes: usize) -> Result<u64> {
+        let (offset, from, size) = match self.end {
+            End::At(position) => return Ok(position),
+            End::Before { offset, from, size } => (offset, from, size),
+        };
+        let wanted = first.position + (max_bytes as u64).max(first.size);
+        let known = self.believed(from, size)?.max(first.position);
+        if wanted <= known {
+            return Ok(known);
+        }
+        let mut scan = self.scan(known, size);
+        while let Some((position, header)) = scan.next_header()? {
+            if header.last_offset() >= offset {
+                return Ok(position);
+            }
+            if scan.position() >= wanted {
+                break;
+            }
+        }
+        Ok(scan.position())
+    }
+}
+
+#[cfg(test)]
+mod tests;

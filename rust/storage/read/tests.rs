@@ -1,0 +1,118 @@
+//! Reads against a naive walk of all batches, over segment borders, with bounds, limits and damaged indexes.
+
+use proptest::prelude::*;
+
+use crate::error::ErrorCode;
+use crate::storage::log::Log;
+use crate::storage::testing::{Bench, read_all};
+
+/// A log of several segments with batches of different sizes; gives the offsets at which batches begin.
+fn sample(bench: &Bench, batches: usize) -> (Log, Vec<i64>) {
+    let mut log = bench.create();
+    let mut bounds = vec![0];
+    for n in 0..batches {
+        bench.append(&mut log, 1 + n % 3, 10 + n * 37 % 400);
+        bounds.push(log.log_end_offset());
+    }
+    (log, bounds)
+}
+
+fn small() -> Bench {
+    Bench::new(&[("segment.bytes", "6000"), ("index.interval.bytes", "300")])
+}
+
+// spec: R4.3
+#[test]
+fn every_offset_is_found_in_its_batch_with_every_bound_and_limit() {
+    let bench = small();
+    let (log, bounds) = sample(&bench, 120);
+    assert!(log.segment_count() > 3);
+    let end = log.log_end_offset();
+    for offset in 0..end {
+        let base = *bounds.iter().rfind(|base| **base <= offset).unwrap();
+        for (max_bytes, upper) in [
+            (0, end),
+            (1, end),
+            (700, end),
+            (100_000, end),
+            (100_000, base + 3),
+            (400, base + 5),
+        ] {
+            let upper = *bounds.iter().rfind(|bound| **bound <= upper.min(end)).unwrap();
+            let slice = log.plan_read(offset, upper).unwrap().resolve(max_bytes, true).unwrap();
+            if offset >= upper {
+                assert_eq!(slice.len, 0);
+                continue;
+            }
+            assert_eq!(slice.base_offset, base, "offset {offset}");
+            let found = read_all(&log, offset, upper, max_bytes);
+            assert_eq!(found.first().map(|it| it.0), Some(base));
+            assert_eq!(
+                found.last().map(|it| it.1),
+                Some(upper),
+                "offset {offset} limit {max_bytes}"
+            );
+        }
+    }
+}
+
+proptest! {
+    // spec: R4.3
+    #[test]
+    fn reads_match_naive(batches in 1usize..60, from in 0i64..120, max_bytes in 0usize..5000, clean in any::<bool>()) {
+        let bench = small();
+        let (mut log, bounds) = sample(&bench, batches);
+        if clean {
+            log.close().unwrap();
+            log = bench.reopen_clean().unwrap();
+        }
+        let end = log.log_end_offset();
+        let naive: Vec<_> = bounds.windows(2).map(|it| (it[0], it[1])).filter(|it| it.1 > from).collect();
+        if from <= end {
+            prop_assert_eq!(read_all(&log, from, end, max_bytes), naive);
+        }
+    }
+}
+
+#[test]
+fn offsets_outside_the_log_are_refused_and_its_end_is_empty() {
+    let bench = small();
+    let (mut log, _) = sample(&bench, 40);
+    let end = log.log_end_offset();
+    log.advance_log_start_offset(5, end).unwrap();
+    for offset in [-1, 4, end + 1] {
+        let error = log.plan_read(offset, end).err().unwrap();
+        assert_eq!(error.code(), ErrorCode::OFFSET_OUT_OF_RANGE, "{offset}");
+    }
+    let slice = log.plan_read(end, end).unwrap().resolve(1000, true).unwrap();
+    assert_eq!((slice.len, slice.base_offset), (0, end));
+}
+
+#[test]
+fn a_limit_below_the_first_batch_gives_nothing_unless_one_is_asked_for() {
+    let bench = small();
+    let (log, _) = sample(&bench, 5);
+    assert_eq!(log.plan_read(0, 5).unwrap().resolve(10, false).unwrap().len, 0);
+    let whole = log.plan_read(0, 5).unwrap().resolve(10, true).unwrap();
+    assert!(whole.len > 61);
+}
+
+#[test]
+fn a_damaged_index_costs_time_and_not_truth() {
+    let bench = small();
+    let (mut log, bounds) = sample(&bench, 120);
+    log.close().unwrap();
+    let naive: Vec<_> = bounds.windows(2).map(|it| (it[0], it[1])).collect();
+    let path = bench.file(0, ".index");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let count = bytes.len() / 8;
+    for index in 1..count - 1 {
+        bytes[index * 8 + 7] ^= 5; // positions amid batches; both ends stay right
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let log = bench.reopen_clean().unwrap();
+    for from in 0..log.log_end_offset() {
+        let naive: Vec<_> = naive.iter().copied().filter(|it| it.1 > from).collect();
+        assert_eq!(read_all(&log, from, log.log_end_offset(), 600), naive, "{from}");
+    }
+}

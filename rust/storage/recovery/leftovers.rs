@@ -1,0 +1,131 @@
+//! What a crash may have left in a partition directory, brought to an end as Kafka does it.
+//!
+//! - (a) `.deleted` files, and state files that were not renamed into place (`.tmp`): unlinked;
+//! - (b) `.cleaned` files: a cleaning that had not ended: unlinked, with every `.swap` at or above the lowest of them;
+//! - (c) the other `.swap` files: a cleaning that had ended: the segments that they replace are unlinked, then the
+//!   swap files get their real names;
+//! - (d) index files whose `.log` is gone: unlinked.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::io::{DirEntry, FileSystem};
+use crate::storage::format::{
+    CLEANED_SUFFIX, DELETED_SUFFIX, INDEX_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX, file_path, parse_file_name,
+};
+use crate::storage::header_scan::HeaderScan;
+use crate::storage::state_file;
+
+/// What is there afterwards.
+pub struct Found {
+    /// Base offsets of the segments, ascending.
+    pub base_offsets: Vec<i64>,
+    /// Names of all files.
+    pub names: Vec<String>,
+}
+
+/// Cleans the directory up and lists it.
+pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
+    let mut entries = list(fs, dir)?;
+    let is_leftover = |entry: &DirEntry| {
+        parse_file_name(&entry.name).is_some_and(|(_, suffix)| {
+            [DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX]
+                .iter()
+                .any(|it| suffix.ends_with(it))
+        })
+    };
+    if entries.iter().any(is_leftover) {
+        settle_leftovers(fs, dir, &entries)?;
+        entries = list(fs, dir)?;
+    }
+    let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+    let with = |wanted: &'static str| {
+        names
+            .iter()
+            .filter_map(|name| parse_file_name(name))
+            .filter(move |(_, suffix)| *suffix == wanted)
+    };
+    let base_offsets: BTreeSet<i64> = with(LOG_SUFFIX).map(|(offset, _)| offset).collect();
+    for suffix in [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX] {
+        for (offset, _) in with(suffix).filter(|(offset, _)| !base_offsets.contains(offset)) {
+            state_file::remove(fs, &file_path(dir, offset, suffix))?; // (d)
+        }
+    }
+    Ok(Found {
+        base_offsets: base_offsets.into_iter().collect(),
+        names,
+    })
+}
+
+fn list(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<DirEntry>> {
+    let mut entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
+    entries.retain(|entry| !entry.is_dir);
+    Ok(entries)
+}
+
+fn settle_leftovers(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry]) -> Result<()> {
+    let mut lowest_cleaned = i64::MAX;
+    let mut swaps = Vec::new();
+    for entry in entries {
+        let Some((offset, suffix)) = parse_file_name(&entry.name) else {
+            continue;
+        };
+        if suffix.ends_with(DELETED_SUFFIX) || suffix.ends_with(TEMP_SUFFIX) {
+            state_file::remove(fs, &entry.path)?; // (a)
+        } else if suffix.ends_with(CLEANED_SUFFIX) {
+            lowest_cleaned = lowest_cleaned.min(offset);
+        } else if let Some(suffix) = suffix.strip_suffix(SWAP_SUFFIX) {
+            swaps.push((offset, suffix, entry));
+        }
+    }
+    for (offset, _, entry) in swaps.iter().filter(|(offset, ..)| *offset >= lowest_cleaned) {
+        debug_assert!(*offset >= lowest_cleaned, "filtered");
+        state_file::remove(fs, &entry.path)?; // (b)
+    }
+    for entry in entries.iter().filter(|entry| entry.name.ends_with(CLEANED_SUFFIX)) {
+        state_file::remove(fs, &entry.path)?; // (b)
+    }
+    swaps.retain(|(offset, ..)| *offset < lowest_cleaned);
+    finish_swaps(fs, dir, entries, &swaps) // (c)
+}
+
+fn finish_swaps(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry], swaps: &[(i64, &str, &DirEntry)]) -> Result<()> {
+    let mut replaced: Option<(i64, i64)> = None;
+    for (offset, suffix, entry) in swaps {
+        if *suffix == LOG_SUFFIX {
+            let end = end_offset(fs, *offset, &entry.path)?;
+            let (first, last) = replaced.unwrap_or((*offset, end));
+            replaced = Some((first.min(*offset), last.max(end)));
+        }
+    }
+    for entry in entries {
+        if let (Some((first, end)), Some((offset, suffix))) = (replaced, parse_file_name(&entry.name)) {
+            let is_segment = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX].contains(&suffix);
+            if is_segment && (first..end).contains(&offset) {
+                state_file::remove(fs, &entry.path)?;
+            }
+        }
+    }
+    for (offset, suffix, entry) in swaps {
+        let to = file_path(dir, *offset, suffix);
+        fs.rename(&entry.path, &to)
+            .map_err(|error| Error::io("rename", &entry.path, error))?;
+    }
+    Ok(())
+}
+
+/// The offset after the last whole batch of a segment file.
+fn end_offset(fs: &dyn FileSystem, base_offset: i64, path: &Path) -> Result<i64> {
+    let file = fs
+        .open(path, crate::io::OpenMode::Read)
+        .map_err(|error| Error::io("open", path, error))?;
+    let len = file.len().map_err(|error| Error::io("stat", path, error))?;
+    let mut scan = HeaderScan::new(&*file, path, 0, len);
+    let mut end = base_offset;
+    while let Some((_, header)) = scan.next_header()? {
+        end = header.next_offset();
+    }
+    Ok(end)
+}

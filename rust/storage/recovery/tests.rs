@@ -1,0 +1,314 @@
+//! Opening after a clean stop, after a crash, and over every kind of damage (reliability H22, H23, F16).
+
+use std::fs;
+
+use crate::error::Error;
+use crate::record::Origin;
+use crate::storage::log::Log;
+use crate::storage::producer_state::ProducerEntry;
+use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
+
+type Damage = fn(&mut Vec<u8>);
+
+fn bench() -> Bench {
+    Bench::new(&[("segment.bytes", "3000"), ("index.interval.bytes", "300")])
+}
+
+/// Forty batches of two records in several segments; all flushed up to `flush_at`.
+fn written(bench: &Bench, flush_at: usize) -> (Log, i64) {
+    let mut log = bench.create();
+    for n in 0..40 {
+        bench.append(&mut log, 2, 50 + n);
+        if n + 1 == flush_at {
+            log.flush().unwrap();
+        }
+    }
+    let point = log.recovery_point();
+    (log, point)
+}
+
+fn batches(log: &Log) -> Vec<(i64, i64)> {
+    read_all(log, log.log_start_offset(), log.log_end_offset(), 1000)
+}
+
+fn last_log(bench: &Bench) -> std::path::PathBuf {
+    bench.file(*bench.base_offsets().last().unwrap(), ".log")
+}
+
+// spec: R4.1
+#[test]
+fn a_clean_stop_is_trusted_without_a_scan() {
+    let bench = bench();
+    let (mut log, _) = written(&bench, 40);
+    let (end, all) = (log.log_end_offset(), batches(&log));
+    log.close().unwrap();
+    drop(log);
+    let log = bench.reopen_clean().unwrap();
+    assert_eq!((log.log_end_offset(), log.recovery_point()), (end, end));
+    assert_eq!(log.report().segments_checked, 0);
+    assert_eq!(batches(&log), all);
+}
+
+#[test]
+fn a_crash_costs_a_scan_from_the_recovery_points_segment_only() {
+    let bench = bench();
+    let (log, point) = written(&bench, 30);
+    let (count, all) = (log.segment_count(), batches(&log));
+    drop(log);
+    let log = bench.reopen(point).unwrap();
+    assert!(log.report().segments_checked < count as u64, "{:?}", log.report());
+    assert_eq!(log.report().bytes_cut, 0);
+    assert_eq!((batches(&log), log.recovery_point()), (all, point));
+}
+
+// spec: R4.1; reliability H23
+#[test]
+fn a_last_batch_cut_at_every_byte_is_dropped_and_nothing_else() {
+    let bench = bench();
+    let (log, _) = written(&bench, 10);
+    let (point, all) = (log.recovery_point(), batches(&log));
+    drop(log);
+    let path = last_log(&bench);
+    let whole = fs::read(&path).unwrap();
+    let last = batch(START_MS, 2, 50 + 39).len();
+    for len in (whole.len() - last..whole.len()).rev() {
+        fs::write(&path, &whole[..len]).unwrap();
+        let log = bench.reopen(point).unwrap();
+        assert_eq!(batches(&log), all[..39], "cut at {len}");
+        assert_eq!(fs::metadata(&path).unwrap().len() as usize, whole.len() - last);
+    }
+    let mut log = bench.reopen(point).unwrap();
+    bench.append(&mut log, 2, 10);
+    assert_eq!(batches(&log).len(), 40);
+}
+
+// reliability H22
+#[test]
+fn zeros_and_garbage_after_the_last_batch_are_cut() {
+    for tail in [vec![0; 10], vec![0; 5000], vec![0xAB; 7], vec![0xAB; 3000]] {
+        let bench = bench();
+        let (log, _) = written(&bench, 10);
+        let (point, all) = (log.recovery_point(), batches(&log));
+        drop(log);
+        let path = last_log(&bench);
+        let mut bytes = fs::read(&path).unwrap();
+        let good = bytes.len();
+        bytes.extend_from_slice(&tail);
+        fs::write(&path, bytes).unwrap();
+        let log = bench.reopen(point).unwrap();
+        assert_eq!(batches(&log), all);
+        assert_eq!(log.report().bytes_cut, tail.len() as u64);
+        assert_eq!(fs::metadata(&path).unwrap().len() as usize, good);
+    }
+}
+
+#[test]
+fn a_bad_batch_above_the_recovery_point_ends_the_log_and_later_segments_go() {
+    let bench = bench();
+    let (log, point) = written(&bench, 5);
+    let (second, all) = (log.segments().nth(1).unwrap().0, batches(&log));
+    assert!(log.segment_count() > 3);
+    drop(log);
+    let path = bench.file(second, ".log");
+    let mut bytes = fs::read(&path).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let log = bench.reopen(point).unwrap();
+    let kept = batches(&log);
+    assert_eq!(kept, all[..kept.len()]);
+    assert!(kept.last().unwrap().1 > second && kept.len() < 40);
+    assert_eq!(log.segment_count(), 2);
+    assert!(
+        log.report()
+            .cut_reason
+            .as_ref()
+            .is_some_and(|reason| reason.to_lowercase().contains("crc"))
+    );
+    assert_eq!(bench.base_offsets().len(), 2);
+}
+
+#[test]
+fn a_bad_batch_that_was_durable_is_refused_by_file_and_position() {
+    let bench = bench();
+    let (log, point) = written(&bench, 40);
+    drop(log);
+    let path = last_log(&bench);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[80] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    match bench.reopen(point) {
+        Err(Error::CorruptFile {
+            path: named, position, ..
+        }) => assert_eq!((named, position), (path.clone(), 0)),
+        other => panic!("{:?}", other.map(|log| log.log_end_offset())),
+    }
+    assert_eq!(fs::read(&path).unwrap(), bytes, "nothing was cut");
+}
+
+// reliability H22
+#[test]
+fn damaged_index_files_are_rebuilt_after_a_crash_and_after_a_clean_stop() {
+    let damages: [(&str, Damage); 4] = [
+        ("truncated", |bytes| bytes.truncate(bytes.len().saturating_sub(3))),
+        ("padded", |bytes| bytes.resize(bytes.len() / 24 * 24 + 2400, 0)),
+        ("garbage", |bytes| bytes.iter_mut().for_each(|byte| *byte = 0xEE)),
+        ("extended", |bytes| bytes.push(7)),
+    ];
+    for is_clean in [false, true] {
+        for suffix in [".index", ".timeindex"] {
+            for (name, damage) in damages {
+                let bench = bench();
+                let (mut log, point) = written(&bench, 35);
+                let all = batches(&log);
+                log.close().unwrap();
+                drop(log);
+                let names = bench.names();
+                for name in names.iter().filter(|name| name.ends_with(suffix)) {
+                    let mut bytes = fs::read(bench.path().join(name)).unwrap();
+                    damage(&mut bytes);
+                    fs::write(bench.path().join(name), bytes).unwrap();
+                }
+                let log = bench.open(point, is_clean).unwrap();
+                assert_eq!(batches(&log), all, "{name} {suffix} clean {is_clean}");
+                let found = log.lookup_timestamp(START_MS).unwrap().resolve().unwrap().unwrap();
+                assert_eq!((found.offset, found.timestamp), (0, START_MS));
+            }
+        }
+    }
+}
+
+// reliability H22
+#[test]
+fn missing_index_and_state_files_are_rebuilt() {
+    for is_clean in [false, true] {
+        for suffix in [
+            ".index",
+            ".timeindex",
+            ".txnindex",
+            ".snapshot",
+            "leader-epoch-checkpoint",
+        ] {
+            let bench = bench();
+            let (mut log, point) = written(&bench, 35);
+            let all = batches(&log);
+            log.append_as_leader(&mut producer_batch(START_MS, 5, 0, false), 0, Origin::Client, START_MS)
+                .unwrap();
+            log.close().unwrap();
+            drop(log);
+            for name in bench.names().iter().filter(|name| name.ends_with(suffix)) {
+                fs::remove_file(bench.path().join(name)).unwrap();
+            }
+            let mut log = bench.open(point, is_clean).unwrap();
+            assert_eq!(batches(&log)[..40], all, "{suffix}");
+            assert_eq!(
+                log.producers().entry(5).map(ProducerEntry::last_sequence),
+                Some(0),
+                "{suffix} clean {is_clean}"
+            );
+            log.close().unwrap();
+            let log = bench.reopen_clean().unwrap();
+            assert_eq!(log.report().indexes_rebuilt, 0, "all is whole again");
+        }
+    }
+}
+
+#[test]
+fn an_unreadable_epoch_checkpoint_is_rebuilt_from_all_batches() {
+    let bench = bench();
+    let mut log = bench.create();
+    for epoch in [1, 1, 4] {
+        log.append_as_leader(&mut batch(START_MS, 1, 2000), epoch, Origin::Client, START_MS)
+            .unwrap();
+    }
+    log.close().unwrap();
+    let entries = log.epochs().entries().to_vec();
+    fs::write(bench.path().join("leader-epoch-checkpoint"), "nonsense").unwrap();
+    assert_eq!(bench.reopen_clean().unwrap().epochs().entries(), entries);
+}
+
+#[test]
+fn producers_and_open_transactions_come_back() {
+    for is_clean in [false, true] {
+        let bench = bench();
+        let mut log = bench.create();
+        for sequence in 0..3 {
+            let mut bytes = producer_batch(START_MS, 7, sequence, true);
+            log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+        }
+        marker(&mut log, 7, true, START_MS);
+        log.append_as_leader(&mut producer_batch(START_MS, 7, 3, true), 0, Origin::Client, START_MS)
+            .unwrap();
+        if is_clean {
+            log.close().unwrap();
+        }
+        drop(log);
+        let mut log = bench.open(0, is_clean).unwrap();
+        assert_eq!((log.log_end_offset(), log.last_stable_offset(5)), (5, 4));
+        let retry = log
+            .append_as_leader(&mut producer_batch(START_MS, 7, 3, true), 0, Origin::Client, START_MS)
+            .unwrap();
+        assert_eq!((retry.is_duplicate, retry.first_offset), (true, 4));
+    }
+}
+
+#[test]
+fn leftovers_of_deletion_and_cleaning_are_settled_as_kafka_does() {
+    let bench = bench();
+    let (mut log, _) = written(&bench, 40);
+    let bases: Vec<i64> = log.segments().map(|it| it.0).collect();
+    let all = batches(&log);
+    log.close().unwrap();
+    drop(log);
+    let copy = |from: i64, to: i64, suffix: &str| {
+        fs::copy(bench.file(from, ".log"), bench.file(to, &format!(".log{suffix}"))).unwrap();
+    };
+    copy(bases[0], bases[0], ".deleted");
+    copy(bases[3], bases[3], ".cleaned");
+    copy(bases[3], bases[3], ".swap"); // at the lowest cleaned: invalid
+    copy(bases[1], bases[1], ".swap"); // replaces its segment with equal bytes
+    fs::write(bench.file(999_999, ".index"), [0; 8]).unwrap();
+    let log = bench.reopen_clean().unwrap();
+    assert_eq!(batches(&log), all);
+    let names = bench.names();
+    for suffix in [".deleted", ".cleaned", ".swap"] {
+        assert!(!names.iter().any(|name| name.ends_with(suffix)), "{names:?}");
+    }
+    assert!(!bench.file(999_999, ".index").exists());
+}
+
+#[test]
+fn a_log_start_beyond_the_end_starts_anew_there() {
+    let bench = bench();
+    let (mut log, _) = written(&bench, 40);
+    log.close().unwrap();
+    drop(log);
+    let progress = super::RecoveryProgress::default();
+    let args = super::LoadArgs {
+        recovery_point: 0,
+        log_start_offset: 500,
+        clean_shutdown: true,
+        progress: &progress,
+    };
+    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let log = Log::open(
+        &bench.context(),
+        &bench.path(),
+        partition,
+        bench.config.clone().into(),
+        args,
+    )
+    .unwrap();
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (500, 500, 1)
+    );
+}
+
+#[test]
+fn an_empty_directory_is_an_empty_log() {
+    let bench = bench();
+    fs::create_dir(bench.path()).unwrap();
+    assert_eq!(bench.reopen(0).unwrap().log_end_offset(), 0);
+    assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), 0);
+}

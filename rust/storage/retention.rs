@@ -1,0 +1,176 @@
+//! Deleting old segments: by time, by size, and below the log start offset. spec: R4.5
+//!
+//! Whole segments only, the oldest first, never one that reaches above the high watermark. Files are renamed to
+//! `.deleted` at once and unlinked later by a [`Deletion`], so that readers finish; a start removes what was left.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::format::{DELETED_SUFFIX, with_suffix};
+use super::log::Log;
+use super::segment::Segment;
+use super::state_file;
+use crate::error::{Error, ErrorCode, Result};
+use crate::io::FileSystem;
+
+/// Files that are out of use and can be unlinked from `due_ms` on.
+#[must_use = "the files stay on disk until they are unlinked"]
+pub struct Deletion {
+    fs: Arc<dyn FileSystem>,
+    paths: Vec<PathBuf>,
+    segments: usize,
+    due_ms: i64,
+}
+
+impl Deletion {
+    /// How many segments were deleted.
+    pub fn segments(&self) -> usize {
+        self.segments
+    }
+
+    /// When `file.delete.delay.ms` is over.
+    pub fn due_ms(&self) -> i64 {
+        self.due_ms
+    }
+
+    /// Unlinks the files.
+    pub fn run(self) -> Result<()> {
+        self.paths
+            .iter()
+            .try_for_each(|path| state_file::remove(&*self.fs, path))
+    }
+}
+
+impl Log {
+    /// Moves the log start offset up (`DeleteRecords`, or a leader's word to its follower); says whether it moved.
+    /// `OFFSET_OUT_OF_RANGE` above the high watermark. Segments go with the next [`Self::delete_old_segments`].
+    pub fn advance_log_start_offset(&mut self, offset: i64, high_watermark: i64) -> Result<bool> {
+        self.check_writable()?;
+        if offset > high_watermark {
+            let partition = &self.topic_partition;
+            let message = format!(
+                "Cannot increment the log start offset to {offset} of partition {partition} since it is larger than the high watermark {high_watermark}"
+            );
+            return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
+        }
+        if offset <= self.log_start_offset {
+            return Ok(false);
+        }
+        self.log_start_offset = offset;
+        self.epochs.truncate_from_start(offset);
+        self.producers.on_log_start_offset_incremented(offset);
+        Ok(true)
+    }
+
+    /// Deletes the segments that retention no longer keeps. Under `cleanup.policy` without `delete` only those below
+    /// the log start offset.
+    pub fn delete_old_segments(&mut self, now_ms: i64, high_watermark: i64) -> Result<Deletion> {
+        self.check_writable()?;
+        let mut count = self.below_log_start(high_watermark);
+        if self.config.is_deleted {
+            count = count.max(self.past_retention_ms(now_ms, high_watermark)?);
+            count = count.max(self.past_retention_bytes(high_watermark));
+        }
+        let mut deletion = Deletion {
+            fs: self.fs(),
+            paths: Vec::new(),
+            segments: 0,
+            due_ms: now_ms.saturating_add(self.config.file_delete_delay_ms),
+        };
+        if count == 0 {
+            return Ok(deletion);
+        }
+        if count == self.segments.len() {
+            self.roll_to(self.log_end_offset, now_ms)?;
+        }
+        let new_start = self
+            .segments
+            .get(count)
+            .map_or(self.log_end_offset, Segment::base_offset);
+        self.advance_log_start_offset(new_start, high_watermark)?;
+        for _ in 0..count {
+            self.delete_first(&mut deletion)?;
+        }
+        Ok(deletion)
+    }
+
+    fn delete_first(&mut self, deletion: &mut Deletion) -> Result<()> {
+        let Some(first) = self.segments.first() else {
+            return Ok(());
+        };
+        let base_offset = first.base_offset();
+        for path in Segment::paths(&self.dir, base_offset) {
+            deletion.paths.extend(rename_to_deleted(&*self.context.fs, &path)?);
+        }
+        let snapshot = self
+            .producers
+            .mark_snapshot_deleted(&*self.context.fs, &self.dir, base_offset)?;
+        deletion.paths.extend(snapshot);
+        self.segments.remove(0);
+        deletion.segments += 1;
+        Ok(())
+    }
+
+    /// How many of the oldest segments lie below the high watermark and satisfy `is_old`; never an empty active one.
+    fn oldest(
+        &self,
+        high_watermark: i64,
+        mut is_old: impl FnMut(&Segment, Option<&Segment>) -> Result<bool>,
+    ) -> Result<usize> {
+        let mut count = 0;
+        for (at, segment) in self.segments.iter().enumerate() {
+            let next = self.segments.get(at + 1);
+            let end = next.map_or(self.log_end_offset, Segment::base_offset);
+            let is_empty_active = next.is_none() && segment.size() == 0;
+            if is_empty_active || end > high_watermark || !is_old(segment, next)? {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn below_log_start(&self, high_watermark: i64) -> usize {
+        let start = self.log_start_offset;
+        let is_below = |_: &Segment, next: Option<&Segment>| Ok(next.is_some_and(|next| next.base_offset() <= start));
+        self.oldest(high_watermark, is_below).unwrap_or(0)
+    }
+
+    fn past_retention_ms(&self, now_ms: i64, high_watermark: i64) -> Result<usize> {
+        let retention_ms = self.config.retention_ms;
+        if retention_ms < 0 {
+            return Ok(0);
+        }
+        self.oldest(high_watermark, |segment, _| {
+            Ok(now_ms.saturating_sub(segment.largest_timestamp(&*self.context.fs)?) > retention_ms)
+        })
+    }
+
+    fn past_retention_bytes(&self, high_watermark: i64) -> usize {
+        let (size, most) = (self.size_bytes() as i64, self.config.retention_bytes);
+        if most < 0 || size < most {
+            return 0;
+        }
+        let mut excess = size - most;
+        let is_over = |segment: &Segment, _: Option<&Segment>| {
+            let bytes = segment.size() as i64;
+            let fits = excess >= bytes;
+            excess -= if fits { bytes } else { 0 };
+            Ok(fits)
+        };
+        self.oldest(high_watermark, is_over).unwrap_or(0)
+    }
+}
+
+fn rename_to_deleted(fs: &dyn FileSystem, path: &Path) -> Result<Option<PathBuf>> {
+    let renamed = with_suffix(path, DELETED_SUFFIX);
+    match fs.rename(path, &renamed) {
+        Ok(()) => Ok(Some(renamed)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("rename", path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

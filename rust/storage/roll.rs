@@ -1,0 +1,51 @@
+//! Beginning a new segment.
+//!
+//! Afterwards the old one is complete on disk up to fsync: final time index entry, index files, and a snapshot of the
+//! producer state at the new base. It is synced by the next flush, which moves the recovery point past it. Every step
+//! may be repeated: a roll that failed half-way changes nothing that an append relies on. spec: R4.1
+
+use super::log::Log;
+use super::read::RecentBatches;
+use super::segment::Segment;
+use super::state_file::Durability;
+use crate::error::Result;
+
+impl Log {
+    /// Seals the active segment and begins one at the log's end. Does nothing while the active one is empty.
+    pub fn roll(&mut self, now_ms: i64) -> Result<()> {
+        self.check_writable()?;
+        self.roll_to(self.log_end_offset, now_ms)
+    }
+
+    pub(super) fn roll_to(&mut self, base_offset: i64, now_ms: i64) -> Result<()> {
+        if base_offset == self.active().base_offset() {
+            return Ok(());
+        }
+        let fs = self.fs();
+        self.active_mut().write_indexes(&*fs)?;
+        self.producers
+            .take_snapshot(&*fs, &self.dir, base_offset, Durability::Lazy)?;
+        let segment = Segment::create(&*fs, &self.dir, base_offset, now_ms)?;
+        self.active_mut().seal();
+        self.segments.push(segment);
+        self.names += 1;
+        self.recent = RecentBatches::default();
+        self.choose_jitter();
+        Ok(())
+    }
+
+    /// Up to `segment.jitter.ms`, different for every segment, so that not all partitions roll at once.
+    pub(super) fn choose_jitter(&mut self) {
+        let most = self.config.segment_jitter_ms.min(self.config.segment_ms);
+        if most <= 0 {
+            self.roll_jitter_ms = 0;
+            return;
+        }
+        let mut hash = u64::from(crate::record::crc32c(self.dir.as_os_str().as_encoded_bytes()));
+        hash = (hash ^ self.active().base_offset() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.roll_jitter_ms = ((hash >> 1) % most as u64) as i64;
+    }
+}
+
+#[cfg(test)]
+mod tests;

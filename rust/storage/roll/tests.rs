@@ -1,0 +1,96 @@
+//! When a segment ends, and what it leaves on disk.
+
+use crate::storage::testing::{Bench, batch, read_all};
+
+// spec: R4.1
+#[test]
+fn append_rolls_when_segment_is_full() {
+    let bytes = batch(0, 1, 100).len();
+    let bench = Bench::new(&[("segment.bytes", &(bytes * 2).to_string())]);
+    let mut log = bench.create();
+    for _ in 0..5 {
+        bench.append(&mut log, 1, 100);
+    }
+    assert_eq!(log.segments().map(|it| it.0).collect::<Vec<_>>(), [0, 2, 4]);
+    assert_eq!(read_all(&log, 0, 5, 10_000).len(), 5);
+}
+
+// spec: R4.1
+#[test]
+fn append_rolls_when_the_first_batch_is_old() {
+    let bench = Bench::new(&[("segment.ms", "1000")]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    bench.clock.advance(1000);
+    bench.append(&mut log, 1, 10);
+    assert_eq!(log.segment_count(), 1);
+    bench.clock.advance(1);
+    bench.append(&mut log, 1, 10);
+    assert_eq!(log.segment_count(), 2);
+}
+
+#[test]
+fn append_rolls_when_an_index_is_full() {
+    let bench = Bench::new(&[("segment.index.bytes", "24"), ("index.interval.bytes", "0")]);
+    let mut log = bench.create();
+    for _ in 0..10 {
+        bench.append(&mut log, 1, 10);
+    }
+    assert!(log.segment_count() > 3);
+    assert_eq!(read_all(&log, 0, 10, 10_000).len(), 10);
+}
+
+#[test]
+fn a_follower_rolls_when_offsets_jump_too_far() {
+    let (bench, far) = (Bench::new(&[]), i64::from(i32::MAX) + 10);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    let mut bytes = batch(bench.now_ms(), 1, 10);
+    crate::record::set_offset_and_epoch(&mut bytes, far, 0);
+    assert_eq!(log.append_as_follower(&bytes).unwrap(), Some(far));
+    assert_eq!(log.segment_count(), 2);
+    assert_eq!(read_all(&log, 0, far + 1, 10_000), [(0, 1), (far, far + 1)]);
+}
+
+// spec: R4.2
+#[test]
+fn a_rolled_segment_has_its_index_files_and_a_snapshot_at_the_next_base() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    assert_eq!(
+        bench.names(),
+        ["00000000000000000000.log"],
+        "nothing but the log at first"
+    );
+    bench.append(&mut log, 3, 10);
+    log.roll(bench.now_ms()).unwrap();
+    let names = bench.names();
+    for name in [
+        "00000000000000000000.index",
+        "00000000000000000000.timeindex",
+        "00000000000000000003.log",
+        "00000000000000000003.snapshot",
+    ] {
+        assert!(names.iter().any(|it| it == name), "{name} in {names:?}");
+    }
+    let time_index = std::fs::read(bench.file(0, ".timeindex")).unwrap();
+    assert_eq!(time_index.len(), 12, "the final entry");
+    assert_eq!(
+        time_index[11], 2,
+        "the last offset of the batch with the greatest timestamp"
+    );
+    log.roll(bench.now_ms()).unwrap();
+    assert_eq!(log.segment_count(), 2, "an empty segment does not roll");
+}
+
+#[test]
+fn jitter_takes_time_off_a_segment() {
+    let bench = Bench::new(&[("segment.ms", "1000"), ("segment.jitter.ms", "1000")]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    let jitter = log.roll_jitter_ms;
+    assert!((0..1000).contains(&jitter));
+    bench.clock.advance(1001 - jitter);
+    bench.append(&mut log, 1, 10);
+    assert_eq!(log.segment_count(), 2);
+}

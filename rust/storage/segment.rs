@@ -1,0 +1,353 @@
+//! One segment: a `.log` file and its indexes.
+//!
+//! Only the last segment of a log is *active*: it is written at its end, and its index entries are in memory. Rolling
+//! *seals* it: index files are complete, nothing in it changes again but by truncation or recovery.
+//!
+//! Invariants: `size` is the end of the last whole batch, whatever the file holds beyond; base offset ≤ every offset
+//! in it; offsets and positions fit 32 bits relative to the base. spec: R4.1, R4.2
+//!
+//! Durability: nothing here syncs; [`super::flush`] does. [`Segment::append`] may overlap with reads of what is below
+//! `size`, with nothing else.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::config::LogConfig;
+use super::format::{INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
+use super::header_scan::{HeaderScan, believed};
+use crate::error::{Error, Result};
+use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
+use crate::io::{File, FileSystem, OpenMode};
+use crate::record::BatchHeader;
+
+/// Index entries in memory before they are appended to their files.
+const INDEX_BATCH: usize = 1024;
+
+/// The open `.log` file of a segment; shared with readers.
+pub struct SegmentFile {
+    /// The file.
+    pub file: Arc<dyn File>,
+    /// Its path when it was opened.
+    pub path: PathBuf,
+}
+
+/// See the module.
+pub struct Segment {
+    base_offset: i64,
+    log: Arc<SegmentFile>,
+    size: u64,
+    pub(super) offset_index: OffsetIndex,
+    pub(super) time_index: TimeIndex,
+    pub(super) txn_index: TransactionIndex,
+    created_ms: i64,
+    /// Greatest timestamp of the first batch; unset while empty or not yet read.
+    rolling_timestamp: Option<i64>,
+    bytes_since_index_entry: u64,
+    /// Greatest timestamp and the last offset of its batch; unset until read from the time index.
+    max_timestamp: OnceLock<TimestampOffset>,
+}
+
+/// What decides whether a segment is full.
+pub struct RollCheck<'a> {
+    /// Sizes and times.
+    pub config: &'a LogConfig,
+    /// Taken off `segment.ms`, fixed for a segment.
+    pub jitter_ms: i64,
+    /// The clock.
+    pub now_ms: i64,
+    /// Bytes to append.
+    pub bytes: u64,
+    /// Their last offset.
+    pub last_offset: i64,
+    /// Their greatest timestamp.
+    pub max_timestamp: i64,
+}
+
+impl Segment {
+    /// Makes the file of an empty segment: one system call. A leftover of that name is cut to nothing.
+    pub fn create(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
+        let path = file_path(dir, base_offset, LOG_SUFFIX);
+        let file = fs
+            .open(&path, OpenMode::Create)
+            .map_err(|error| Error::io("create", &path, error))?;
+        Ok(Self {
+            base_offset,
+            log: Arc::new(SegmentFile { file, path }),
+            size: 0,
+            offset_index: OffsetIndex::new(file_path(dir, base_offset, INDEX_SUFFIX), base_offset),
+            time_index: TimeIndex::new(file_path(dir, base_offset, TIME_INDEX_SUFFIX), base_offset),
+            txn_index: TransactionIndex::new(file_path(dir, base_offset, TXN_INDEX_SUFFIX)),
+            created_ms: now_ms,
+            rolling_timestamp: None,
+            bytes_since_index_entry: 0,
+            max_timestamp: OnceLock::from(TimestampOffset {
+                timestamp: -1,
+                offset: base_offset,
+            }),
+        })
+    }
+
+    /// Opens an existing segment as sealed; its size is the file's.
+    pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
+        let path = file_path(dir, base_offset, LOG_SUFFIX);
+        let file = fs
+            .open(&path, OpenMode::ReadWrite)
+            .map_err(|error| Error::io("open", &path, error))?;
+        let size = file.len().map_err(|error| Error::io("stat", &path, error))?;
+        Ok(Self {
+            base_offset,
+            log: Arc::new(SegmentFile { file, path }),
+            size,
+            offset_index: OffsetIndex::sealed(file_path(dir, base_offset, INDEX_SUFFIX), base_offset),
+            time_index: TimeIndex::sealed(file_path(dir, base_offset, TIME_INDEX_SUFFIX), base_offset),
+            txn_index: TransactionIndex::sealed(file_path(dir, base_offset, TXN_INDEX_SUFFIX)),
+            created_ms: now_ms,
+            rolling_timestamp: None,
+            bytes_since_index_entry: 0,
+            max_timestamp: OnceLock::new(),
+        })
+    }
+
+    /// First offset that it may hold.
+    pub fn base_offset(&self) -> i64 {
+        self.base_offset
+    }
+
+    /// Bytes of whole batches.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The open `.log` file.
+    pub fn log(&self) -> &Arc<SegmentFile> {
+        &self.log
+    }
+
+    /// Walks the headers from `position`.
+    pub fn scan(&self, position: u64) -> HeaderScan<'_> {
+        HeaderScan::new(&*self.log.file, &self.log.path, position, self.size)
+    }
+
+    /// Where to start scanning for `offset`.
+    pub fn start_for(&self, fs: &dyn FileSystem, offset: i64) -> Result<u64> {
+        believed(
+            &*self.log.file,
+            &self.log.path,
+            self.offset_index.lookup(fs, offset)?,
+            self.size,
+        )
+    }
+
+    /// Writes whole batches that are known to fit, in one write, and notes them with [`Self::note`]. On an error
+    /// nothing is noted; `Err((error, true))` says that the file could not be cut back and must not be written again.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<u64, (Error, bool)> {
+        let position = self.size;
+        if let Err(error) = self.log.file.write_all_at(bytes, position) {
+            let is_ruined = self.log.file.set_len(position).is_err();
+            return Err((Error::io("write", &self.log.path, error), is_ruined));
+        }
+        Ok(position)
+    }
+
+    /// Takes a written batch at `position` (the old size) into size, timestamps and indexes.
+    #[inline]
+    pub fn note(&mut self, header: &BatchHeader, position: u64, index_interval_bytes: u32) {
+        let (last_offset, bytes) = (header.last_offset(), header.size_bytes() as u64);
+        if position == 0 {
+            self.rolling_timestamp = Some(header.max_timestamp);
+        }
+        let so_far = self.max_timestamp.get().map_or(-1, |so_far| so_far.timestamp);
+        if header.max_timestamp > so_far {
+            self.max_timestamp = OnceLock::from(TimestampOffset {
+                timestamp: header.max_timestamp,
+                offset: last_offset,
+            });
+        }
+        if self.bytes_since_index_entry > u64::from(index_interval_bytes) {
+            self.offset_index.append(last_offset, position as u32);
+            if let Some(max) = self.max_timestamp.get() {
+                self.time_index.maybe_append(max.timestamp, max.offset);
+            }
+            self.bytes_since_index_entry = 0;
+        }
+        self.bytes_since_index_entry += bytes;
+        self.size = position + bytes;
+    }
+
+    /// Appends index entries to their files once there are many.
+    pub fn write_index_batch(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        if self.offset_index.file().pending() >= INDEX_BATCH {
+            self.write_pending(fs)?;
+        }
+        Ok(())
+    }
+
+    fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        self.offset_index.file().write_pending(fs)?;
+        self.time_index.file().write_pending(fs)?;
+        self.txn_index.file().write_pending(fs)
+    }
+
+    /// Greatest timestamp and the last offset of its batch; timestamp -1 without any.
+    pub fn max_timestamp(&self, fs: &dyn FileSystem) -> Result<TimestampOffset> {
+        if let Some(max) = self.max_timestamp.get() {
+            return Ok(*max);
+        }
+        let last = self.time_index.last_entry(fs)?;
+        Ok(*self.max_timestamp.get_or_init(|| last))
+    }
+
+    /// Notes the greatest timestamp that the time index's file names.
+    pub(super) fn set_max_timestamp(&mut self, max: TimestampOffset) {
+        self.max_timestamp = OnceLock::from(max);
+    }
+
+    /// The time that retention goes by: the greatest timestamp, or when it was last written when there is none.
+    pub fn largest_timestamp(&self, fs: &dyn FileSystem) -> Result<i64> {
+        let max = self.max_timestamp(fs)?.timestamp;
+        if max >= 0 {
+            return Ok(max);
+        }
+        let metadata = fs
+            .metadata(&self.log.path)
+            .map_err(|error| Error::io("stat", &self.log.path, error))?;
+        Ok(metadata.modified_ms)
+    }
+
+    /// Whether a new segment must be begun before the append. spec: R4.1
+    ///
+    /// (a) no room, (b) too old, (c) an index is full, (d) offsets too far from the base.
+    pub fn should_roll(&self, check: &RollCheck<'_>) -> bool {
+        let config = check.config;
+        self.size + check.bytes > u64::from(config.segment_bytes) // (a)
+            || (self.size > 0 && self.waited_ms(check) > config.segment_ms.saturating_sub(check.jitter_ms)) // (b)
+            || self.offset_index.is_full(config.segment_index_bytes) // (c)
+            || self.time_index.is_full(config.segment_index_bytes)
+            || check.last_offset - self.base_offset > i64::from(i32::MAX) // (d)
+    }
+
+    /// By record time when records have one, else by the clock.
+    fn waited_ms(&self, check: &RollCheck<'_>) -> i64 {
+        match self.rolling_timestamp {
+            Some(first) if first >= 0 => check.max_timestamp.saturating_sub(first),
+            _ => check.now_ms.saturating_sub(self.created_ms),
+        }
+    }
+
+    /// Writes the final time index entry and all index files, creating those that do not exist: the segment is as
+    /// Kafka leaves one. May be repeated after an error.
+    pub fn write_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        if let Some(max) = self.max_timestamp.get().copied() {
+            self.time_index.maybe_append(max.timestamp, max.offset);
+        }
+        self.offset_index.file().write_whole(fs)?;
+        self.time_index.file().write_whole(fs)?;
+        self.txn_index.file().write_pending(fs)
+    }
+
+    /// Lets the indexes go from memory; [`Self::write_indexes`] has succeeded before.
+    pub fn seal(&mut self) {
+        self.offset_index.file().seal();
+        self.time_index.file().seal();
+        self.txn_index.file().seal();
+    }
+
+    /// Makes a sealed segment the one that is written. The first batch's timestamp is read for rolls by time.
+    pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        self.offset_index.file().unseal(fs)?;
+        self.time_index.file().unseal(fs)?;
+        self.txn_index.file().unseal(fs)?;
+        self.max_timestamp(fs)?;
+        self.rolling_timestamp = self.scan(0).next_header()?.map(|(_, header)| header.max_timestamp);
+        Ok(())
+    }
+
+    /// Forgets what was noted and starts the indexes anew, before a recovery scan from position 0.
+    pub(super) fn reset(&mut self) {
+        let base_offset = self.base_offset;
+        let offset_path = self.offset_index.file().path().to_path_buf();
+        let time_path = self.time_index.file().path().to_path_buf();
+        let txn_path = self.txn_index.file().path().to_path_buf();
+        self.offset_index = OffsetIndex::new(offset_path, base_offset);
+        self.time_index = TimeIndex::new(time_path, base_offset);
+        self.txn_index = TransactionIndex::new(txn_path);
+        self.begin_notes();
+    }
+
+    /// Forgets sizes and times, before every batch is noted again.
+    pub(super) fn begin_notes(&mut self) {
+        let base_offset = self.base_offset;
+        self.size = 0;
+        self.bytes_since_index_entry = 0;
+        self.rolling_timestamp = None;
+        self.max_timestamp = OnceLock::from(TimestampOffset {
+            timestamp: -1,
+            offset: base_offset,
+        });
+    }
+
+    /// Cuts the file to `size` bytes of whole batches. Indexes are the caller's.
+    pub(super) fn cut(&mut self, size: u64) -> Result<()> {
+        self.log
+            .file
+            .set_len(size)
+            .map_err(|error| Error::io("truncate", &self.log.path, error))?;
+        self.size = size;
+        Ok(())
+    }
+
+    /// Cuts off every batch that holds `offset` or a later one; the segment must be active. Gives the new end offset:
+    /// `offset`, or the first one of the batch that holds it.
+    pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
+        let (mut end, mut end_offset) = (0, offset);
+        let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
+        while let Some((position, header)) = scan.next_header()? {
+            if header.last_offset() >= offset {
+                end_offset = offset.min(header.base_offset);
+                break;
+            }
+            end = position + header.size_bytes() as u64;
+        }
+        self.cut(end)?;
+        self.offset_index.truncate_to(offset);
+        self.time_index.truncate_to(offset);
+        self.txn_index.truncate_to(offset);
+        self.bytes_since_index_entry = 0;
+        if end == 0 {
+            (self.created_ms, self.rolling_timestamp) = (now_ms, None);
+        }
+        self.max_timestamp = OnceLock::new();
+        self.load_max_timestamp(fs)?;
+        Ok(end_offset)
+    }
+
+    /// The greatest timestamp of an active segment: that of its last time index entry or of a batch after it.
+    pub(super) fn load_max_timestamp(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        let mut max = self.time_index.last_entry(fs)?;
+        let from = self.start_for(
+            fs,
+            if max.timestamp < 0 {
+                self.base_offset
+            } else {
+                max.offset
+            },
+        )?;
+        let mut scan = self.scan(from);
+        while let Some((_, header)) = scan.next_header()? {
+            if header.max_timestamp > max.timestamp {
+                max = TimestampOffset {
+                    timestamp: header.max_timestamp,
+                    offset: header.last_offset(),
+                };
+            }
+        }
+        self.max_timestamp = OnceLock::from(max);
+        Ok(())
+    }
+
+    /// Paths of everything that belongs to it, whether it exists or not; the `.log` first.
+    pub fn paths(dir: &Path, base_offset: i64) -> [PathBuf; 4] {
+        [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX]
+            .map(|suffix| file_path(dir, base_offset, suffix))
+    }
+}

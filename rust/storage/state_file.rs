@@ -1,0 +1,81 @@
+//! Small state files as wholes: read if there, replaced atomically.
+//!
+//! A replacement goes to `<name>.tmp`, then is renamed over the old file. With [`Durability::Synced`] the bytes are
+//! on disk before the rename and the rename before the return, so that a crash at any step leaves the old content or
+//! the new, never neither. Two replacements of one file may not overlap. spec: R4.2
+
+use std::io;
+use std::path::Path;
+
+use super::format::{TEMP_SUFFIX, with_suffix};
+use crate::error::{Error, Result};
+use crate::io::{FileSystem, OpenMode};
+
+/// What holds after a state file was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// File and name are on disk: two fsyncs.
+    Synced,
+    /// In the page cache: a process crash keeps it, a power loss may leave old, new, or a torn file. Only for files
+    /// that carry a checksum and can be rebuilt.
+    Lazy,
+}
+
+/// Replaces `path` with `bytes`.
+pub fn replace(fs: &dyn FileSystem, path: &Path, bytes: &[u8], durability: Durability) -> Result<()> {
+    let temp = with_suffix(path, TEMP_SUFFIX);
+    let file = fs
+        .open(&temp, OpenMode::Create)
+        .map_err(|error| Error::io("create", &temp, error))?;
+    file.write_all_at(bytes, 0)
+        .map_err(|error| Error::io("write", &temp, error))?;
+    if durability == Durability::Synced {
+        file.sync_data().map_err(|error| Error::io("fsync", &temp, error))?;
+    }
+    drop(file);
+    fs.rename(&temp, path)
+        .map_err(|error| Error::io("rename", &temp, error))?;
+    match path.parent() {
+        Some(parent) if durability == Durability::Synced => {
+            fs.sync_dir(parent).map_err(|error| Error::io("fsync", parent, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The bytes of `path`, or `None` when there is no such file.
+pub fn read(fs: &dyn FileSystem, path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs.read_to_vec(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("read", path, error)),
+    }
+}
+
+/// The text of `path`, or `None` when there is no such file.
+pub fn read_text(fs: &dyn FileSystem, path: &Path) -> Result<Option<String>> {
+    let Some(bytes) = read(fs, path)? else { return Ok(None) };
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(bad_format(path, "it is not UTF-8 text")),
+    }
+}
+
+/// Unlinks `path`; fine when it is gone already.
+pub fn remove(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    match fs.remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("unlink", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// A state file that cannot be understood.
+pub fn bad_format(path: &Path, reason: impl Into<String>) -> Error {
+    Error::BadFormat {
+        path: path.to_path_buf(),
+        reason: reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

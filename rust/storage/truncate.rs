@@ -1,0 +1,88 @@
+//! Cutting the log's end off (a follower whose log parted from its leader's), or all of it.
+//!
+//! Files go from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point follows;
+//! the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails half-way leaves
+//! memory and disk apart, so it poisons the log.
+
+use super::log::Log;
+use super::read::RecentBatches;
+use super::segment::Segment;
+use super::state_file;
+use crate::error::Result;
+
+impl Log {
+    /// Removes every batch that holds `offset` or a later one; says whether there was any.
+    pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
+        self.check_writable()?;
+        if offset >= self.log_end_offset {
+            return Ok(false);
+        }
+        if self.segments.first().is_some_and(|first| first.base_offset() > offset) {
+            self.truncate_fully_and_start_at(offset)?;
+            return Ok(true);
+        }
+        self.begin_truncation(offset);
+        let result = self.cut_end(offset);
+        self.is_poisoned |= result.is_err();
+        result.map(|()| true)
+    }
+
+    fn cut_end(&mut self, offset: i64) -> Result<()> {
+        let fs = self.fs();
+        let now_ms = self.context.clock.now_ms();
+        while self.segments.len() > 1 && self.active().base_offset() > offset {
+            self.remove_active_files()?;
+            self.segments.pop();
+        }
+        let active = self.active_mut();
+        active.unseal(&*fs)?;
+        self.log_end_offset = active.truncate_to(&*fs, offset, now_ms)?;
+        self.recovery_point = self.recovery_point.min(self.log_end_offset);
+        self.log_start_offset = self.log_start_offset.min(self.log_end_offset);
+        self.epochs.truncate_from_end(self.log_end_offset);
+        self.producers
+            .truncate_and_reload(&*fs, &self.dir, self.log_start_offset, self.log_end_offset, now_ms)?;
+        self.replay_producers(self.log_end_offset)
+    }
+
+    /// Removes everything and starts an empty log at `offset`.
+    pub fn truncate_fully_and_start_at(&mut self, offset: i64) -> Result<()> {
+        self.check_writable()?;
+        self.begin_truncation(offset);
+        let result = self.start_anew_at(offset);
+        self.is_poisoned |= result.is_err();
+        result
+    }
+
+    fn start_anew_at(&mut self, offset: i64) -> Result<()> {
+        let fs = self.fs();
+        while self.segments.len() > 1 {
+            self.remove_active_files()?;
+            self.segments.pop();
+        }
+        self.remove_active_files()?;
+        let segment = Segment::create(&*fs, &self.dir, offset, self.context.clock.now_ms())?;
+        self.segments = vec![segment];
+        self.names += 1;
+        (self.log_start_offset, self.log_end_offset, self.recovery_point) = (offset, offset, offset);
+        self.epochs.clear();
+        self.producers.truncate_fully_and_start_at(&*fs, &self.dir, offset)
+    }
+
+    /// From here on no flush that began before counts, and nothing remembered about the end holds.
+    fn begin_truncation(&mut self, offset: i64) {
+        self.truncations += 1;
+        self.recovery_point = self.recovery_point.min(offset);
+        self.recent = RecentBatches::default();
+    }
+
+    fn remove_active_files(&mut self) -> Result<()> {
+        for path in Segment::paths(&self.dir, self.active().base_offset()) {
+            state_file::remove(&*self.context.fs, &path)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Cutting the end off.
+
+use crate::record::Origin;
+use crate::storage::producer_state::ProducerEntry;
+use crate::storage::testing::{Bench, START_MS, batch, producer_batch, read_all};
+
+fn sample() -> (Bench, crate::storage::Log) {
+    let bench = Bench::new(&[("segment.bytes", "1000"), ("index.interval.bytes", "200")]);
+    let mut log = bench.create();
+    for n in 0..30 {
+        let mut bytes = batch(START_MS + n, 2, 60);
+        log.append_as_leader(&mut bytes, n as i32 / 10, Origin::Client, START_MS + n)
+            .unwrap();
+    }
+    (bench, log)
+}
+
+#[test]
+fn truncation_at_every_offset_keeps_the_batches_below_it() {
+    for offset in 0..=60 {
+        let (bench, mut log) = sample();
+        log.flush().unwrap();
+        assert_eq!(log.truncate_to(offset).unwrap(), offset < 60);
+        let end = offset / 2 * 2;
+        assert_eq!(log.log_end_offset(), end, "at {offset}");
+        assert_eq!(log.recovery_point(), end);
+        let expected: Vec<_> = (0..end / 2).map(|n| (n * 2, n * 2 + 2)).collect();
+        assert_eq!(read_all(&log, 0, end, 500), expected);
+        assert!(log.epochs().entries().iter().all(|it| it.start_offset < end));
+        bench.append(&mut log, 2, 10);
+        assert_eq!(read_all(&log, 0, end + 2, 500).last(), Some(&(end, end + 2)));
+        let found = log.max_timestamp().unwrap().resolve().unwrap().unwrap();
+        assert_eq!(
+            found.timestamp,
+            if end == 0 { START_MS } else { START_MS + end / 2 - 1 }.max(START_MS)
+        );
+        log.close().unwrap();
+        assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), end + 2);
+    }
+}
+
+#[test]
+fn truncation_takes_producers_back() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    for sequence in 0..3 {
+        let mut bytes = producer_batch(START_MS, 7, sequence, false);
+        log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+    }
+    log.truncate_to(1).unwrap();
+    assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(0));
+    let next = log
+        .append_as_leader(&mut producer_batch(START_MS, 7, 1, false), 0, Origin::Client, START_MS)
+        .unwrap();
+    assert_eq!((next.first_offset, next.is_duplicate), (1, false));
+}
+
+#[test]
+fn truncation_below_the_start_begins_anew_there() {
+    let (_bench, mut log) = sample();
+    let later = log.segments().nth(2).unwrap().0;
+    log.advance_log_start_offset(later, 60).unwrap();
+    let _ = log.delete_old_segments(START_MS, 60).unwrap();
+    assert!(log.truncate_to(1).unwrap());
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (1, 1, 1)
+    );
+}
+
+#[test]
+fn a_full_truncation_starts_where_it_is_told_and_survives_reopening() {
+    let (bench, mut log) = sample();
+    log.truncate_fully_and_start_at(1000).unwrap();
+    bench.append(&mut log, 2, 10);
+    assert_eq!(read_all(&log, 1000, 1002, 500), [(1000, 1002)]);
+    drop(log);
+    let log = bench.reopen(0).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (1000, 1002));
+}

@@ -1,0 +1,1 @@
+"""Foreign clients against a started broker."""

@@ -1,0 +1,127 @@
+"""One member of a consumer group as a process: `member.py LIBRARY BOOTSTRAP GROUP TOPIC [INSTANCE_ID]`.
+
+Prints a JSON line each time the partitions it owns change: `{"owned": [0, 2]}`, and `{"consumed": n}` once records came; ends with
+`{"fenced": true}` when another took its instance id. SIGTERM makes it leave the group and exit 0; SIGKILL is a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from types import FrameType
+
+SESSION_TIMEOUT_MS = 2000
+HEARTBEAT_MS = 200
+leaving = False
+
+
+def on_sigterm(number: int, frame: FrameType | None) -> None:
+    global leaving
+    leaving = True
+
+
+class Report:
+    """Prints what changed since the last time."""
+
+    def __init__(self) -> None:
+        self.owned: list[int] | None = None
+        self.consumed = 0
+
+    def update(self, owned: list[int], consumed: int = 0) -> None:
+        if owned != self.owned:
+            self.owned = owned
+            print(json.dumps({"owned": owned}), flush=True)
+        self.consumed += consumed
+        if consumed:
+            print(json.dumps({"consumed": self.consumed}), flush=True)
+
+
+def fenced() -> int:
+    print(json.dumps({"fenced": True}), flush=True)
+    return 3
+
+
+def run_librdkafka(bootstrap: str, group: str, topic: str, instance_id: str | None, assignor: str = "range") -> int:
+    from confluent_kafka import Consumer, KafkaError
+
+    config = {
+        "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest", "session.timeout.ms": SESSION_TIMEOUT_MS,
+        "heartbeat.interval.ms": HEARTBEAT_MS, "partition.assignment.strategy": assignor, "max.poll.interval.ms": 10_000,
+    }  # fmt: skip
+    fatal: list[KafkaError] = []
+
+    def on_error(error: KafkaError) -> None:
+        if error.code() == KafkaError._FATAL:
+            fatal.append(error)
+
+    static = {"group.instance.id": instance_id} if instance_id else {}
+    consumer = Consumer(config | static | {"error_cb": on_error})
+    consumer.subscribe([topic])
+    report = Report()
+    while not leaving:
+        message = consumer.poll(0.05)
+        error = message.error() if message is not None else None
+        if fatal or (error is not None and error.fatal()):
+            return fenced()
+        came = 1 if message is not None and error is None else 0
+        report.update(sorted(partition.partition for partition in consumer.assignment()), came)
+    consumer.close()
+    return 0
+
+
+def run_librdkafka_cooperative(bootstrap: str, group: str, topic: str, instance_id: str | None) -> int:
+    return run_librdkafka(bootstrap, group, topic, instance_id, "cooperative-sticky")
+
+
+def run_kafka_python(bootstrap: str, group: str, topic: str, instance_id: str | None) -> int:
+    from kafka import KafkaConsumer
+    from kafka.errors import FencedInstanceIdError
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", session_timeout_ms=SESSION_TIMEOUT_MS,
+        heartbeat_interval_ms=HEARTBEAT_MS, max_poll_interval_ms=10_000, group_instance_id=instance_id,
+    )  # fmt: skip
+    consumer.subscribe([topic])
+    report = Report()
+    while not leaving:
+        try:
+            polled = consumer.poll(timeout_ms=50)
+        except FencedInstanceIdError:
+            return fenced()
+        report.update(sorted(partition.partition for partition in consumer.assignment()), sum(map(len, polled.values())))
+    consumer.close()
+    return 0
+
+
+def run_aiokafka(bootstrap: str, group: str, topic: str, instance_id: str | None) -> int:
+    async def poll() -> None:
+        from aiokafka import AIOKafkaConsumer
+
+        consumer = AIOKafkaConsumer(
+            topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", session_timeout_ms=SESSION_TIMEOUT_MS,
+            heartbeat_interval_ms=HEARTBEAT_MS, max_poll_interval_ms=10_000, group_instance_id=instance_id,
+        )  # fmt: skip
+        await consumer.start()
+        report = Report()
+        while not leaving:
+            polled = await consumer.getmany(timeout_ms=50)
+            report.update(sorted(partition.partition for partition in consumer.assignment()), sum(map(len, polled.values())))
+        await consumer.stop()
+
+    asyncio.run(poll())
+    return 0
+
+
+RUN = {
+    "librdkafka": run_librdkafka,
+    "librdkafka-cooperative": run_librdkafka_cooperative,
+    "kafka-python": run_kafka_python,
+    "aiokafka": run_aiokafka,
+}
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, on_sigterm)
+    library, bootstrap_servers, group_id, topic_name, *rest = sys.argv[1:]
+    sys.exit(RUN[library](bootstrap_servers, group_id, topic_name, rest[0] if rest else None))

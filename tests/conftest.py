@@ -1,0 +1,96 @@
+"""Fixtures that start brokers, and the two rules of a run: warnings are errors, and in CI nothing may be skipped.
+
+`--against=kafka` runs the client, wire, crash and interop tests against Apache Kafka itself, which proves the tests; the default
+runs them against ours. A broker that a fixture started ends with the fixture.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from peer.broker_factory import KINDS, BrokerFactory
+from peer.broker_process import BrokerProcess
+from peer.java_tools import JavaTools
+
+TEST_LIMIT_S = 120
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--against", choices=sorted(KINDS), default="kafkastore", help="the broker that tests with a broker run against")
+    parser.addoption("--kills", type=int, default=20, help="how often the crash test kills the broker under load")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("filterwarnings", "error")
+    config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")  # kafka-python's import
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skipped test is a failure: everything that tests need is installed by `make test`."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _session_broker(kind: str, folder: Path) -> Iterator[BrokerProcess]:
+    broker = KINDS[kind](folder)
+    broker.start()
+    yield broker
+    ended_early = not broker.is_running()
+    exit_code = broker.stop()
+    assert not ended_early, f"{kind} ended during the tests:\n{broker.output()[-4000:]}"
+    assert exit_code in (0, 143), f"{kind} stopped with {exit_code}:\n{broker.output()[-4000:]}"  # a JVM answers SIGTERM with 143
+
+
+@pytest.fixture(scope="session")
+def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Apache Kafka 4.3, one for the session."""
+    yield from _session_broker("kafka", tmp_path_factory.mktemp("apache-kafka"))
+
+
+@pytest.fixture(scope="session")
+def kafkastore_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Ours, one for the session."""
+    yield from _session_broker("kafkastore", tmp_path_factory.mktemp("kafkastore"))
+
+
+@pytest.fixture(scope="session")
+def against(pytestconfig: pytest.Config) -> str:
+    return str(pytestconfig.getoption("--against"))
+
+
+@pytest.fixture(scope="session")
+def broker(against: str, request: pytest.FixtureRequest) -> BrokerProcess:
+    """The session's broker of the kind chosen with --against."""
+    chosen: BrokerProcess = request.getfixturevalue("apache_kafka" if against == "kafka" else "kafkastore_broker")
+    return chosen
+
+
+@pytest.fixture
+def broker_factory(against: str, tmp_path: Path) -> Iterator[BrokerFactory]:
+    """Private brokers with their own configs, to restart and to kill."""
+    factory = BrokerFactory(against, tmp_path)
+    yield factory
+    factory.close()
+
+
+@pytest.fixture(scope="session")
+def java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaTools]:
+    """One JVM with Kafka's tools and clients."""
+    tools = JavaTools(tmp_path_factory.mktemp("java") / "java.log")
+    yield tools
+    tools.close()

@@ -1,0 +1,1 @@
+"""Brokers that are killed, refused, or run out of disk."""

@@ -1,0 +1,62 @@
+"""A log directory that runs out of space: KAFKA_STORAGE_ERROR, the directory goes offline, the other serves, nothing acknowledged is lost.
+
+spec: R4.7; reliability matrix F15, F17
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError
+
+from crash.load import Load, assert_all_are_read_back
+from peer.broker_factory import BrokerFactory
+from peer.broker_process import wait_until
+from peer.topics import create_topic
+
+SMALL_BYTES = 24 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of SMALL_BYTES (needs root, which CI is)."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_full_log_directory_goes_offline_and_the_other_serves(broker_factory: BrokerFactory, small_disk: Path, tmp_path: Path) -> None:
+    large = tmp_path / "large"  # first: metadata stands there
+    small = small_disk / "data"
+    broker = broker_factory({"log.index.size.max.bytes": "65536"}, log_dirs=[large, small])
+    topics = {folder: None for folder in (large, small)}
+    for number in range(8):  # a new partition goes to the directory with the fewest
+        name = create_topic(broker.bootstrap, f"t{number}")
+        topics[small if (small / f"{name}-0").exists() else large] = name
+    on_large, on_small = topics[large], topics[small]
+    assert on_large is not None and on_small is not None
+
+    full = Load(broker, on_small, "small", 1, retries=0, compression_type="none", message_timeout_ms=20_000)
+    wait_until(lambda: full.run_until_acknowledged(1000) or full.failed, 60, "the small disk is full")
+    full.producer.flush(30)
+    codes = {error.code() for error in full.failed}
+    assert KafkaError.KAFKA_STORAGE_ERROR in codes, codes
+
+    other = Load(broker, on_large, "large", 1)
+    other.run_until_acknowledged(2000)
+    other.finish()
+    assert_all_are_read_back(broker, on_large, [other])
+
+    broker.kill()
+    subprocess.run(["mount", "-o", f"remount,size={8 * SMALL_BYTES}", str(small_disk)], check=True)
+    broker.start()
+    assert_all_are_read_back(broker, on_large, [other])
+    assert_all_are_read_back(broker, on_small, [full])
+    again = Load(broker, on_small, "again", 1)
+    again.run_until_acknowledged(100)
+    again.finish()

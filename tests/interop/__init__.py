@@ -1,0 +1,1 @@
+"""Directories written by one broker and opened by the other."""

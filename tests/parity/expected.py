@@ -1,0 +1,75 @@
+"""What Apache Kafka 4.3 answered to the cases, and where we answer otherwise on purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+RECORDED = Path(__file__).parent / "apache-kafka-4.3.0.json"
+
+DEVIATIONS: dict[str, str] = {
+    "alter: unknown operation, v1": (
+        "Kafka fails inside (UNKNOWN_SERVER_ERROR) for topics; we answer INVALID_REQUEST, as both do for brokers"
+    ),
+    "replace: same resource twice, v2": "Kafka never answers; we answer as to IncrementalAlterConfigs",
+    "create: two new ones collide with each other, v7": (
+        "Kafka looks for collisions only among topics that were there before the request; we refuse the second"
+    ),
+    "grow: more partitions than one request may have, v3": (
+        "Kafka fails inside (UNKNOWN_SERVER_ERROR); we answer POLICY_VIOLATION, as both do to CreateTopics"
+    ),
+    "alter: broker, unknown config is taken, v1": "Kafka stores keys that no plugin of ours could read; we refuse them",
+    "alter: broker, key of no config, v1": "as above",
+}
+"""Case -> why. Its answer is not compared."""
+
+OTHER_WORDS: dict[str, str] = {
+    "alter: broker, more than double the threads, v1": "Kafka wraps its message in the name of a Java class",
+    "alter: broker, less than half the threads, v1": "as above",
+    "create: no time, v7": "Kafka gives no message",
+    "create: negative time, v7": "as above",
+}
+"""Case -> why. Its error message is not compared, but all else is."""
+
+EVERY_BROKER_CONFIG = "describe: every config of the broker, v4"
+"""Compared entry by entry: what the properties file gives is a broker's own business."""
+
+OWN_PREFIX = "kafkastore."
+"""Configurations that only we have."""
+
+
+def expected_answers() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(RECORDED.read_text())
+    return found
+
+
+def comparable(name: str, ours: Any, kafkas: Any) -> tuple[Any, Any]:
+    """Both answers without what is listed above; equal when we answered as Kafka did."""
+    if name in DEVIATIONS:
+        return None, None
+    if name in OTHER_WORDS:
+        return _without_messages(ours), _without_messages(kafkas)
+    if name == EVERY_BROKER_CONFIG:
+        ours, kafkas = _entries(ours), _entries(kafkas)
+        for key in ours.keys() & kafkas.keys():
+            if ours[key]["config_source"] != kafkas[key]["config_source"]:  # only one has it in its properties file
+                for field in ("value", "config_source", "synonyms"):
+                    ours[key].pop(field, None)
+                    kafkas[key].pop(field, None)
+    return ours, kafkas
+
+
+def _without_messages(answer: Any) -> Any:
+    if isinstance(answer, dict):
+        return {key: _without_messages(value) for key, value in answer.items() if key != "error_message"}
+    return [_without_messages(item) for item in answer] if isinstance(answer, list) else answer
+
+
+def _entries(answer: Any) -> dict[str, dict[str, Any]]:
+    """The configurations of an answer's only resource, by name."""
+    return {
+        entry["name"]: dict(entry)
+        for entry in answer["results"][0]["configs"]
+        if not entry["name"].startswith(OWN_PREFIX)
+    }

@@ -1,0 +1,1 @@
+"""Brokers that tests run against: Apache Kafka and ours, as processes; see broker_process.py."""

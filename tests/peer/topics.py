@@ -1,0 +1,67 @@
+"""Topics for tests, made through librdkafka's admin client, and a plain full read of one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peer.broker_process import wait_until
+
+LIMIT_S = 30.0
+
+
+def admin_client(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap})
+
+
+def create_topic(bootstrap: str, name: str, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
+    """Creates the topic and returns its name when every partition has a leader."""
+    admin = admin_client(bootstrap)
+    admin.create_topics([NewTopic(name, partitions, 1, config=dict(config or {}))])[name].result(LIMIT_S)
+
+    def has_leaders() -> bool:
+        found = admin.list_topics(name, timeout=LIMIT_S).topics[name]
+        return found.error is None and len(found.partitions) == partitions and all(p.leader >= 0 for p in found.partitions.values())
+
+    wait_until(has_leaders, LIMIT_S, f"leaders for {name}")
+    return name
+
+
+def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
+    """(low, high) of each partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+    try:
+        partitions = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
+        return {partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), LIMIT_S, False) for partition in partitions}
+    finally:
+        consumer.close()
+
+
+def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:
+    """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for `.`."""
+    ends = end_offsets(bootstrap, topic)
+    settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+    settings |= {name.replace("_", "."): value for name, value in config.items()}
+    consumer = Consumer(settings)
+    messages: list[Message] = []
+    try:
+        consumer.assign([TopicPartition(topic, partition, low) for partition, (low, _) in ends.items()])
+        waiting = set(ends)
+        deadline = time.monotonic() + limit_s
+        while waiting:
+            assert time.monotonic() < deadline, f"{len(messages)} records of {topic} after {limit_s:g} s; ends {ends}"
+            for message in consumer.consume(10_000, 0.2):
+                error = message.error()
+                if error is None:
+                    messages.append(message)
+                elif error.code() == -191:  # _PARTITION_EOF
+                    waiting.discard(message.partition())
+                else:
+                    raise KafkaException(error)
+        return messages
+    finally:
+        consumer.close()

@@ -1,0 +1,58 @@
+"""The engine's double with what the admin handlers ask besides: producers, epochs, policies, directories that failed."""
+
+from __future__ import annotations
+
+from fake_engine import Engine, EngineError
+
+OFFSET_OUT_OF_RANGE, POLICY_VIOLATION, KAFKA_STORAGE_ERROR = 1, 44, 56
+FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
+NO_EPOCH = -1
+
+Producer = tuple[int, int, int, int, int, int]
+"""(producer id, epoch, last sequence, last timestamp, coordinator epoch, start of the current transaction)"""
+
+
+class AdminEngine(Engine):
+    def __init__(self, node_id: int, log_dirs: list[str]) -> None:
+        super().__init__(node_id, "MkU3OEVBNTcwNTJENDM2Qg", log_dirs, {})
+        self.producers: dict[tuple[str, int], list[Producer]] = {}
+
+    def add_records(self, topic: str, partition: int, count: int) -> None:
+        """Stands for a produce request."""
+        log = self._led(topic, partition)
+        log.records += [(log.end_offset + index, 0, None, b"v", False) for index in range(count)]
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
+        self._led(topic, partition)
+        if "delete" not in self.topic_configs[topic]["cleanup.policy"]:
+            raise EngineError(POLICY_VIOLATION, "The topic is only compacted.")
+        log = self.partitions[topic, partition]
+        target = log.end_offset if before_offset == -1 else before_offset
+        if not 0 <= target <= log.end_offset:
+            raise EngineError(OFFSET_OUT_OF_RANGE, f"{target} is not in the log.")
+        log.records = [record for record in log.records if record[0] >= target]
+        log.start_offset = max(log.start_offset, target)
+        return log.start_offset
+
+    def offset_for_leader_epoch(
+        self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[int, int, int]:
+        log = self._led(topic, partition)
+        epoch = self.leases[topic, partition][1]
+        if current_leader_epoch > epoch:
+            return UNKNOWN_LEADER_EPOCH, -1, -1
+        if current_leader_epoch not in (NO_EPOCH, epoch):
+            return FENCED_LEADER_EPOCH, -1, -1
+        return (0, leader_epoch, log.end_offset) if leader_epoch == epoch else (0, -1, -1)
+
+    def describe_producers(self, topic: str, partition: int) -> list[Producer]:
+        self._led(topic, partition)
+        return self.producers.get((topic, partition), [])
+
+    def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
+        return [
+            (log_dir, KAFKA_STORAGE_ERROR, -1, -1, [])
+            if log_dir in self.failed_dirs
+            else (log_dir, 0, total, usable, logs)
+            for log_dir, _, total, usable, logs in super().describe_log_dirs()
+        ]

@@ -1,0 +1,35 @@
+"""Fixtures of the handler tests: one broker in memory per test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .one_broker import OneBroker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MakeBroker = Callable[[Mapping[str, str]], OneBroker]
+
+
+@pytest.fixture
+def make_broker(tmp_path: Path) -> Iterator[MakeBroker]:
+    """Makes brokers with properties of their own."""
+    made: list[OneBroker] = []
+
+    def make(properties: Mapping[str, str]) -> OneBroker:
+        made.append(OneBroker(tmp_path / f"broker-{len(made)}", properties))
+        return made[-1]
+
+    yield make
+    for broker in made:
+        broker.close()
+
+
+@pytest.fixture
+def broker(make_broker: MakeBroker) -> OneBroker:
+    """One broker with Kafka's defaults."""
+    return make_broker({})

@@ -1,0 +1,97 @@
+"""The group handlers over a coordinator in memory: requests and answers go through kio's bytes, in any version."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import types
+from typing import Any
+
+from kio.serial import entity_reader, entity_writer
+
+from fixtures.offsets.wire_client import API_KEYS, build, entity_class
+from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
+from kafkastore.errors import InvalidReplicationFactorError
+from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
+from kafkastore.server.context import RequestContext
+from kafkastore.server.registry import BY_KEY
+from unit.coordinator.group_world import World
+
+TOPIC_ID = bytes(range(16))
+
+
+class FakeTopics:
+    """Stands in for ``server.topics.Topics``: makes ``__consumer_offsets`` in the image."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.image = image
+        self.created: list[tuple[str, int, int, dict[str, str]]] = []
+        self.is_refusing = False
+
+    async def create_if_absent(
+        self, name: str, *, partitions: int, replication_factor: int, configs: dict[str, str]
+    ) -> TopicImage:
+        if self.is_refusing:
+            raise InvalidReplicationFactorError("Unable to replicate the partition 3 time(s)")
+        self.created.append((name, partitions, replication_factor, configs))
+        topic = image_topic(name, partitions)
+        self.image.put_topic(topic)
+        return topic
+
+
+def image_topic(name: str, partitions: int, topic_id: bytes = b"\7" * 16) -> TopicImage:
+    return TopicImage(name, topic_id, [PartitionState(1, 0, 0, (1,), (1,))] * partitions, {})
+
+
+class GroupBroker:
+    """Answers requests of the group APIs. Topic ``t`` has three partitions; this is node 1."""
+
+    def __init__(self, **config: int) -> None:
+        self.world = World(**{"offsets_topic_num_partitions": 4, "offsets_topic_replication_factor": 1, **config})
+        image = MetadataImage()
+        image.brokers[1] = BrokerImage(1, None, (("INTERNAL", "inside", 9093), ("PLAINTEXT", "127.0.0.1", 9092)))
+        image.put_topic(image_topic("t", 3, TOPIC_ID))
+        self.image = image
+        self.topics = FakeTopics(image)
+        self.services: Any = types.SimpleNamespace(
+            image=image, topics=self.topics, group_coordinator=self.world.coordinator, node_id=1
+        )
+
+    async def handle(self, api: str, version: int, body: bytes, client_id: str | None = "wire") -> bytes:
+        """A request's body to its response's body."""
+        request_class = entity_class(api, version, "request")
+        request, size = entity_reader(request_class)(body, 0)
+        assert size == len(body)
+        row = BY_KEY[API_KEYS[api]]
+        received: Any = types.SimpleNamespace(
+            api_key=row.key, api_version=version, client_id=client_id, client_host="/127.0.0.1", listener="PLAINTEXT"
+        )
+        handler = __import__(f"kafkastore.handlers.{api}", fromlist=["handle"])
+        response = await handler.handle(RequestContext(received, row, self.services), request)
+        buffer = io.BytesIO()
+        entity_writer(type(response))(buffer, response)
+        return buffer.getvalue()
+
+    async def answer(self, api: str, version: int, **fields: Any) -> Any:
+        request = build(entity_class(api, version, "request"), fields)
+        buffer = io.BytesIO()
+        entity_writer(type(request))(buffer, request)
+        response, _ = entity_reader(entity_class(api, version, "response"))(
+            await self.handle(api, version, buffer.getvalue()), 0
+        )
+        return response
+
+    def ask(self, api: str, version: int, **fields: Any) -> Any:
+        """For requests that are answered at once, or once the clock has moved by nothing."""
+
+        async def run() -> Any:
+            task = asyncio.ensure_future(self.answer(api, version, **fields))
+            for _ in range(4):
+                await asyncio.sleep(0)
+                self.world.clock.advance(0)
+            return await task
+
+        return asyncio.run(run())
+
+    def offsets_topic(self) -> TopicImage | None:
+        return self.image.topic(OFFSETS_TOPIC)

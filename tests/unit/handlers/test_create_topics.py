@@ -1,0 +1,100 @@
+"""CreateTopics: what a creation leaves behind, what a refusal leaves alone, every version. Refusals one by one are in
+``test_recorded_answers.py``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.config import topic_keys
+
+if TYPE_CHECKING:
+    from .conftest import MakeBroker
+    from .one_broker import OneBroker
+
+INVALID_TOPIC, TOPIC_ALREADY_EXISTS, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_CONFIG = 17, 36, 42, 37, 40
+
+
+def topic(name: str, partitions: int = 1, **more: Any) -> dict[str, Any]:
+    return {"name": name, "num_partitions": partitions, "replication_factor": 1, **more}
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_creates_at_every_version(broker: OneBroker, version: int) -> None:
+    answer = broker.ask("create_topics", version, {"topics": [topic("t", 3)]})
+    (result,) = answer.topics
+    assert (result.name, result.error_code, result.error_message) == ("t", 0, None)
+    assert len(broker.services.image.topics["t"].partitions) == 3
+    assert [log for log in broker.engine.partitions if log[0] == "t"] == [("t", 0), ("t", 1), ("t", 2)]
+    if version >= 5:
+        assert (result.num_partitions, result.replication_factor) == (3, 1)
+    if version >= 7:
+        assert result.topic_id.bytes == broker.services.image.topics["t"].topic_id
+
+
+def test_store_records_the_topic_in_kafkas_layout(broker: OneBroker) -> None:  # spec: R2.3
+    broker.ask("create_topics", 7, {"topics": [topic("t", 2)]})
+    node = broker.run(broker.services.store.get("/brokers/topics/t"))
+    assert json.loads(node.data)["partitions"] == {"0": [1], "1": [1]}
+    state = broker.run(broker.services.store.get("/brokers/topics/t/partitions/1/state"))
+    assert json.loads(state.data)["leader"] == 1
+
+
+def test_lists_every_effective_config_with_its_source(make_broker: MakeBroker) -> None:
+    broker = make_broker({"log.retention.hours": "2"})
+    configs = [{"name": "cleanup.policy", "value": "compact"}]
+    (result,) = broker.ask("create_topics", 5, {"topics": [topic("t", configs=configs)]}).topics
+    found = {config.name: (config.value, config.config_source) for config in result.configs}
+    assert list(found) == sorted(name for name, key in topic_keys().items() if not key.is_internal)
+    assert found["cleanup.policy"] == ("compact", 1)
+    assert found["retention.ms"] == ("7200000", 4)
+    assert found["segment.bytes"] == ("1073741824", 5)
+
+
+def test_topics_of_one_request_do_not_share_configs(broker: OneBroker) -> None:
+    configs = [{"name": "retention.ms", "value": "1"}]
+    answer = broker.ask("create_topics", 7, {"topics": [topic("a"), topic("b", configs=configs), topic("c")]})
+    values = [next(c.value for c in result.configs if c.name == "retention.ms") for result in answer.topics]
+    assert values == ["604800000", "1", "604800000"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ([topic("t", 0)], INVALID_PARTITIONS),
+        ([topic("a/b")], INVALID_TOPIC),
+        ([topic("t"), topic("t")], INVALID_REQUEST),
+        ([topic("t", configs=[{"name": "retention.ms", "value": "soon"}])], INVALID_CONFIG),
+        ([topic("__cluster_metadata")], INVALID_REQUEST),
+    ],
+)
+def test_a_refused_topic_leaves_nothing(broker: OneBroker, asked: list[dict[str, Any]], code: int) -> None:
+    (result,) = broker.ask("create_topics", 7, {"topics": asked}).topics
+    assert result.error_code == code
+    assert broker.services.image.topics == {}
+    assert broker.engine.partitions == {}
+    assert broker.run(broker.services.store.get_children("/brokers/topics")) == []
+
+
+def test_validate_only_leaves_nothing(broker: OneBroker) -> None:
+    answer = broker.ask("create_topics", 7, {"topics": [topic("t", 3)], "validate_only": True})
+    assert [(result.error_code, result.num_partitions) for result in answer.topics] == [(0, 3)]
+    assert broker.services.image.topics == {}
+    assert broker.run(broker.services.store.get_children("/brokers/topics")) == []
+
+
+def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
+    broker.create_topic("old")
+    answer = broker.ask("create_topics", 7, {"topics": [topic("old"), topic("new"), topic("bad", -7)]})
+    assert [result.error_code for result in answer.topics] == [TOPIC_ALREADY_EXISTS, 0, INVALID_PARTITIONS]
+    assert set(broker.services.image.topics) == {"old", "new"}
+
+
+@pytest.mark.parametrize("counts", [{"num_partitions": 1}, {"replication_factor": 1}])
+def test_counts_with_a_doubled_partition_are_refused_for_the_counts(broker: OneBroker, counts: dict[str, int]) -> None:
+    assignments = [{"partition_index": 0, "broker_ids": [1]}] * 2
+    asked = {"name": "t", "num_partitions": -1, "replication_factor": -1, "assignments": assignments, **counts}
+    (result,) = broker.ask("create_topics", 7, {"topics": [asked]}).topics
+    assert result.error_code == INVALID_REQUEST

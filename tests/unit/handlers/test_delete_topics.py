@@ -1,0 +1,105 @@
+"""DeleteTopics: by name and id, what a deletion removes, when nothing may be deleted, every version. Refusals one by one
+are in ``test_recorded_answers.py``."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import MakeBroker
+    from .one_broker import OneBroker
+
+UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, TOPIC_DELETION_DISABLED, UNKNOWN_TOPIC_ID = 3, 7, 42, 73, 100
+
+
+def names(*given: str) -> dict[str, Any]:
+    return {"topics": [{"name": name} for name in given], "topic_names": list(given)}
+
+
+def ids(*given: uuid.UUID | None) -> dict[str, Any]:
+    return {"topics": [{"name": None, "topic_id": topic_id} for topic_id in given]}
+
+
+def topic_id(broker: OneBroker, name: str) -> uuid.UUID:
+    return uuid.UUID(bytes=broker.services.image.topics[name].topic_id)
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_deletes_by_name_at_every_version(broker: OneBroker, version: int) -> None:
+    broker.create_topic("t", 2, {"retention.ms": "1"})
+    (result,) = broker.ask("delete_topics", version, names("t")).responses
+    assert (result.name, result.error_code) == ("t", 0)
+    assert broker.services.image.topics == {}
+    assert broker.engine.partitions == {}
+    assert "t" not in broker.engine.published_topics
+    assert broker.run(broker.services.store.get_children("/brokers/topics")) == []
+    assert "t" not in broker.run(broker.services.store.get_children("/config/topics"))
+
+
+def test_deletes_by_id_and_tells_the_name(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    wanted = topic_id(broker, "t")
+    (result,) = broker.ask("delete_topics", 6, ids(wanted)).responses
+    assert (result.name, result.topic_id, result.error_code) == ("t", wanted, 0)
+    assert broker.services.image.topics == {}
+
+
+def test_a_name_and_its_id_delete_nothing(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    asked = {"topics": [*names("t")["topics"], *ids(topic_id(broker, "t"))["topics"]]}
+    (result,) = broker.ask("delete_topics", 6, asked).responses
+    assert (result.name, result.error_code) == ("t", INVALID_REQUEST)
+    assert "t" in broker.services.image.topics
+
+
+@pytest.mark.parametrize(
+    ("asked", "codes"),
+    [
+        (names("nope"), [UNKNOWN_TOPIC]),
+        (names("t", "t"), [INVALID_REQUEST]),
+        (ids(None), [INVALID_REQUEST]),
+        (ids(None, None), [INVALID_REQUEST, INVALID_REQUEST]),
+        (ids(uuid.UUID(int=7)), [UNKNOWN_TOPIC_ID]),
+        (ids(uuid.UUID(int=7), uuid.UUID(int=7)), [INVALID_REQUEST]),
+        ({"topics": [{"name": "t", "topic_id": uuid.UUID(int=7)}]}, [INVALID_REQUEST]),
+    ],
+)
+def test_a_refusal_deletes_nothing(broker: OneBroker, asked: dict[str, Any], codes: list[int]) -> None:
+    broker.create_topic("t")
+    answer = broker.ask("delete_topics", 6, asked)
+    assert [result.error_code for result in answer.responses] == codes
+    assert "t" in broker.services.image.topics
+
+
+def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
+    broker.create_topic("a")
+    broker.create_topic("b")
+    answer = broker.ask("delete_topics", 6, names("a", "nope", "b"))
+    assert {result.name: int(result.error_code) for result in answer.responses} == {
+        "a": 0,
+        "nope": UNKNOWN_TOPIC,
+        "b": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(1, INVALID_REQUEST), (2, INVALID_REQUEST), (3, TOPIC_DELETION_DISABLED), (6, TOPIC_DELETION_DISABLED)],
+)
+def test_deletion_can_be_switched_off(make_broker: MakeBroker, version: int, code: int) -> None:
+    broker = make_broker({"delete.topic.enable": "false"})
+    broker.create_topic("t")
+    answer = broker.ask("delete_topics", version, names("t", "u"))
+    assert [(result.name, result.error_code) for result in answer.responses] == [("t", code), ("u", code)]
+    assert "t" in broker.services.image.topics
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_request_without_time_deletes_nothing(broker: OneBroker, timeout_ms: int) -> None:
+    broker.create_topic("t")
+    (result,) = broker.ask("delete_topics", 6, {**names("t"), "timeout": timeout_ms}).responses
+    assert (result.name, result.error_code) == ("t", REQUEST_TIMED_OUT)
+    assert "t" in broker.services.image.topics

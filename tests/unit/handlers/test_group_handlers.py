@@ -1,0 +1,113 @@
+"""The handlers of groups and offsets: the conversation that Apache Kafka 4.3 had, and what is particular to each."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.offsets.conversation import Conversation
+from fixtures.offsets.wire_client import plain
+from kafkastore.errors import ErrorCode
+from kafkastore.server.registry import BY_NAME
+from unit.handlers.group_broker import TOPIC_ID, GroupBroker
+
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
+
+GROUP_APIS = [
+    "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "OffsetDelete",
+    "ListGroups", "DescribeGroups", "DeleteGroups",
+]  # fmt: skip
+
+
+def kafkas_answers() -> list[Any]:
+    loaded: list[Any] = json.loads((FIXTURES / "answers.json").read_text())
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def our_answers() -> list[Any]:
+    broker = GroupBroker(max_size=5)
+    held = Conversation(lambda *of, **fields: plain(broker.ask(*of, **fields)), uuid.UUID(bytes=TOPIC_ID)).hold()
+    through_json: list[Any] = json.loads(json.dumps(held))
+    return through_json
+
+
+@pytest.mark.parametrize("number", range(len(kafkas_answers())))
+def test_answers_as_kafka_did(number: int, our_answers: list[Any]) -> None:
+    assert our_answers[number] == kafkas_answers()[number]
+
+
+def test_nothing_else_is_asked(our_answers: list[Any]) -> None:
+    assert len(our_answers) == len(kafkas_answers())
+
+
+@pytest.mark.parametrize("name", GROUP_APIS)
+def test_every_advertised_version_is_answered_when_the_coordinator_is_elsewhere(name: str) -> None:
+    api = BY_NAME[name]
+    fields: dict[str, Any] = {
+        "group_id": "g", "member_id": "m", "generation_id": 1, "generation_id_or_member_epoch": 1, "retention_time": -1,
+        "session_timeout": 10_000, "rebalance_timeout": 10_000, "protocol_type": "consumer", "protocol_name": "range",
+        "protocols": [], "assignments": [], "members": [{"member_id": "m", "group_instance_id": None}],
+        "topics": [], "groups": [], "groups_names": ["g"], "states_filter": [], "types_filter": [], "require_stable": False,
+        "key": "g", "key_type": 0, "coordinator_keys": ["g"], "include_authorized_operations": False, "reason": None,
+        "group_instance_id": None,
+    }  # fmt: skip
+    if name == "OffsetCommit":
+        row = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": ""}
+        fields["topics"] = [{"name": "t", "topic_id": uuid.UUID(bytes=TOPIC_ID), "partitions": [row]}]
+    elif name == "OffsetFetch":
+        topics = [{"name": "t", "topic_id": uuid.UUID(bytes=TOPIC_ID), "partition_indexes": [0]}]
+        fields["topics"] = topics
+        fields["groups"] = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": topics}]
+    elif name == "DescribeGroups":
+        fields["groups"] = ["g"]
+    for version in range(api.min_version, api.max_version + 1):
+        broker = GroupBroker()
+        broker.world.coordinator.on_resignation(broker.world.partition_of("g"))
+        answer = json.dumps(plain(broker.ask(api.module, version, **fields)), default=str)
+        wanted = ErrorCode.NONE if name in ("FindCoordinator", "ListGroups") else ErrorCode.NOT_COORDINATOR
+        assert f'"error_code": {wanted}' in answer, (version, answer)
+
+
+def test_the_offsets_topic_is_made_when_it_is_first_asked_for_and_answered_at_once() -> None:
+    broker = GroupBroker()
+    assert broker.offsets_topic() is None
+    answer = plain(broker.ask("find_coordinator", 4, key_type=0, coordinator_keys=["g", "h"]))
+    assert [row["port"] for row in answer["coordinators"]] == [9092, 9092]  # of the listener that was asked on
+    configs = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
+    assert broker.topics.created == [("__consumer_offsets", 4, 1, configs)]
+
+
+def test_a_topic_that_cannot_be_made_is_a_coordinator_that_is_not_available() -> None:
+    broker = GroupBroker()
+    broker.topics.is_refusing = True
+    answer = plain(broker.ask("find_coordinator", 3, key="g", key_type=0))
+    assert answer["error_code"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer["error_message"] == "The coordinator is not available."
+
+
+def test_there_is_no_transaction_coordinator_yet() -> None:
+    broker = GroupBroker()
+    answer = plain(broker.ask("find_coordinator", 4, key_type=1, coordinator_keys=["tx"]))
+    assert answer["coordinators"][0]["error_code"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert broker.topics.created == []
+
+
+def test_a_join_without_rebalance_timeout_takes_the_session_timeout() -> None:
+    broker = GroupBroker()
+    protocols = [{"name": "range", "metadata": b""}]
+    fields = {"group_id": "g", "member_id": "", "protocol_type": "consumer", "protocols": protocols}
+    joined = broker.ask("join_group", 0, session_timeout=7000, **fields)
+    assert broker.world.group().members[joined.member_id].rebalance_timeout_ms == 7000
+
+
+def test_offsets_of_topics_that_are_gone_are_left_out_by_id() -> None:
+    broker = GroupBroker()
+    broker.world.commit({("t", 0): 5, ("gone", 0): 6})
+    groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": None}]
+    answer = plain(broker.ask("offset_fetch", 10, groups=groups, require_stable=False))
+    assert [row["topic_id"] for row in answer["groups"][0]["topics"]] == [str(uuid.UUID(bytes=TOPIC_ID))]

@@ -1,0 +1,172 @@
+"""IncrementalAlterConfigs: what each operation makes of what there was, at once and kept in the store; what a refusal
+leaves alone. Refusals one by one are in ``test_recorded_answers.py``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .one_broker import OneBroker
+
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = range(4)
+INVALID_REQUEST, INVALID_CONFIG = 42, 40
+
+Op = tuple[str, int, str | None]
+
+
+def alter(broker: OneBroker, kind: int, name: str, *ops: Op, version: int = 1, validate_only: bool = False) -> int:
+    configs = [{"name": key, "config_operation": operation, "value": value} for key, operation, value in ops]
+    resource = {"resource_type": kind, "resource_name": name, "configs": configs}
+    asked = {"resources": [resource], "validate_only": validate_only}
+    (result,) = broker.ask("incremental_alter_configs", version, asked).responses
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return int(result.error_code)
+
+
+def stored(broker: OneBroker, path: str) -> Any:
+    return json.loads(broker.run(broker.services.store.get(path)).data)["config"]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_topics_config_takes_effect_at_once_and_is_kept(broker: OneBroker, version: int) -> None:
+    broker.create_topic("t", configs={"segment.bytes": "2097152"})
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000"), version=version) == 0
+    assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"
+    assert stored(broker, "/config/topics/t") == {"segment.bytes": "2097152", "retention.ms": "60000"}
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "value", "after"),
+    [
+        (None, SET, "compact", "compact"),
+        ("compact", SET, "delete", "delete"),
+        ("compact", DELETE, None, None),
+        (None, DELETE, None, None),
+        (None, APPEND, "compact", "delete,compact"),
+        ("compact", APPEND, "compact", "compact"),
+        ("compact", APPEND, "delete,delete", "compact,delete"),
+        ("compact,delete", SUBTRACT, "compact", "delete"),
+        (None, SUBTRACT, "compact", "delete"),
+        ("compact", SUBTRACT, "compact,delete", ""),
+    ],
+)
+def test_operations(
+    broker: OneBroker, before: str | None, operation: int, value: str | None, after: str | None
+) -> None:
+    broker.create_topic("t", configs=None if before is None else {"cleanup.policy": before})
+    assert alter(broker, TOPIC, "t", ("cleanup.policy", operation, value)) == 0
+    assert broker.services.image.topics["t"].configs.get("cleanup.policy") == after
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        [("retention.ms", SET, "1"), ("segment.bytes", SET, "soon")],
+        [("retention.ms", SET, "1"), ("no.such.config", SET, "1")],
+        [("retention.ms", SET, "1"), ("retention.ms", DELETE, None)],
+        [("retention.ms", SET, None)],
+        [("retention.ms", APPEND, "1")],
+        [("retention.ms", 9, "1")],
+    ],
+)
+def test_a_refusal_changes_nothing(broker: OneBroker, ops: list[Op]) -> None:
+    broker.create_topic("t", configs={"retention.ms": "7"})
+    assert alter(broker, TOPIC, "t", *ops) in (INVALID_REQUEST, INVALID_CONFIG)
+    assert broker.services.image.topics["t"].configs == {"retention.ms": "7"}
+    assert broker.engine.topic_configs["t"]["retention.ms"] == "7"
+
+
+def test_changes_at_the_same_time_lose_nothing(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    asked = [
+        broker.handling(
+            "incremental_alter_configs",
+            1,
+            {
+                "resources": [
+                    {
+                        "resource_type": TOPIC,
+                        "resource_name": "t",
+                        "configs": [{"name": name, "config_operation": SET, "value": "1048576"}],
+                    }
+                ]
+            },
+        )
+        for name in ("retention.ms", "segment.bytes", "segment.ms")
+    ]
+
+    async def at_once() -> None:
+        await asyncio.gather(*asked)
+
+    broker.run(at_once())
+    assert set(broker.services.image.topics["t"].configs) == {"retention.ms", "segment.bytes", "segment.ms"}
+
+
+def test_validate_only_changes_nothing(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "7"), validate_only=True) == 0
+    assert alter(broker, BROKER, "", ("log.retention.ms", SET, "7"), validate_only=True) == 0
+    assert broker.services.image.topics["t"].configs == {}
+    assert broker.services.config.dynamic_default == {}
+
+
+@pytest.mark.parametrize(("name", "node"), [("", "<default>"), ("1", "1")])
+def test_a_brokers_config_takes_effect_at_once_and_is_kept(broker: OneBroker, name: str, node: str) -> None:
+    broker.create_topic("t")
+    assert alter(broker, BROKER, name, ("log.retention.ms", SET, "60000")) == 0
+    assert broker.engine.options["log.retention.ms"] == "60000"
+    assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"
+    assert stored(broker, f"/config/brokers/{node}") == {"log.retention.ms": "60000"}
+    assert alter(broker, BROKER, name, ("log.retention.ms", DELETE, None)) == 0
+    assert broker.engine.topic_configs["t"]["retention.ms"] == "604800000"
+
+
+@pytest.mark.parametrize(
+    ("name", "op"),
+    [
+        ("", ("node.id", SET, "7")),
+        ("1", ("auto.create.topics.enable", SET, "false")),
+        ("", ("log.retention.ms", SET, "soon")),
+        ("", ("num.io.threads", SET, "0")),
+        ("1", ("ssl.keystore.location", SET, "/tmp/k")),
+        ("", ("principal.builder.class", SET, "x")),
+        ("1", ("num.io.threads", SET, "3")),
+        ("1", ("num.io.threads", SET, "17")),
+        ("", ("my.plugin.key", SET, "x")),
+        ("9", ("log.retention.ms", SET, "1")),
+        ("x", ("log.retention.ms", SET, "1")),
+    ],
+)
+def test_a_brokers_refusal_changes_nothing(broker: OneBroker, name: str, op: Op) -> None:
+    assert alter(broker, BROKER, name, op) == INVALID_REQUEST
+    assert broker.services.config.dynamic_default == broker.services.config.dynamic_broker == {}
+
+
+@pytest.mark.parametrize("threads", ["4", "16"])
+def test_thread_counts_may_halve_and_double(broker: OneBroker, threads: str) -> None:
+    assert alter(broker, BROKER, "1", ("num.io.threads", SET, threads)) == 0
+    assert broker.services.config.get("num.io.threads") == int(threads)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(0, "x"), (3, "x"), (LOGGER, "1"), (METRICS, "m"), (GROUP, ""), (GROUP, "g")]
+)
+def test_resources_that_cannot_be_changed_are_refused(broker: OneBroker, kind: int, name: str) -> None:
+    assert alter(broker, kind, name, ("key", SET, "1")) == INVALID_REQUEST
+
+
+def test_one_wrong_resource_does_not_stop_the_others(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    broker.create_topic("u")
+    configs = [{"name": "retention.ms", "config_operation": SET, "value": "7"}]
+    names = ("t", "nope", "u", "t")
+    resources = [{"resource_type": TOPIC, "resource_name": name, "configs": configs} for name in names]
+    answer = broker.ask("incremental_alter_configs", 1, {"resources": resources})
+    assert [int(result.error_code) for result in answer.responses] == [42, 3, 0, 42]
+    assert broker.services.image.topics["t"].configs == {}
+    assert broker.services.image.topics["u"].configs == {"retention.ms": "7"}

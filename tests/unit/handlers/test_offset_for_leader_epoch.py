@@ -1,0 +1,51 @@
+"""OffsetForLeaderEpoch: the engine's answer at every version, errors for single partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .one_broker import OneBroker
+
+UNKNOWN_TOPIC, NOT_LEADER, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 3, 6, 74, 75
+
+
+def ask(broker: OneBroker, version: int, *asked: tuple[str, int, int, int]) -> list[tuple[int, int, int]]:
+    topics = [
+        {"topic": t, "partitions": [{"partition": p, "current_leader_epoch": current, "leader_epoch": epoch}]}
+        for t, p, current, epoch in asked
+    ]
+    answer = broker.ask("offset_for_leader_epoch", version, {"topics": topics, "replica_id": -1})
+    return [(p.error_code, p.leader_epoch, p.end_offset) for topic in answer.topics for p in topic.partitions]
+
+
+@pytest.mark.parametrize("version", range(2, 5))
+def test_tells_where_the_epoch_ends_at_every_version(broker: OneBroker, version: int) -> None:
+    broker.create_topic("t")
+    broker.engine.add_records("t", 0, 10)
+    assert ask(broker, version, ("t", 0, -1, 0)) == [(0, 0, 10)]
+
+
+@pytest.mark.parametrize(
+    ("topic", "partition", "current", "epoch", "answer"),
+    [
+        ("t", 0, 0, 0, (0, 0, 0)),
+        ("t", 0, -1, 9, (0, -1, -1)),
+        ("t", 0, 9, 0, (UNKNOWN_LEADER_EPOCH, -1, -1)),
+        ("moved", 0, 2, 3, (FENCED_LEADER_EPOCH, -1, -1)),
+        ("elsewhere", 0, -1, 0, (NOT_LEADER, -1, -1)),
+        ("t", 1, -1, 0, (UNKNOWN_TOPIC, -1, -1)),
+        ("t", -1, -1, 0, (UNKNOWN_TOPIC, -1, -1)),
+        ("nope", 0, -1, 0, (UNKNOWN_TOPIC, -1, -1)),
+    ],
+)
+def test_a_wrong_partition_fails_alone(
+    broker: OneBroker, topic: str, partition: int, current: int, epoch: int, answer: tuple[int, int, int]
+) -> None:
+    for name in ("t", "moved", "elsewhere"):
+        broker.create_topic(name)
+    broker.engine.leases["moved", 0] = (1, 3, 0, (1,), (1,))
+    broker.engine.leases["elsewhere", 0] = (2, 0, 0, (2,), (2,))
+    assert ask(broker, 4, (topic, partition, current, epoch), ("t", 0, -1, 0)) == [answer, (0, 0, 0)]

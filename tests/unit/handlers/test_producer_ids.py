@@ -1,0 +1,86 @@
+"""Blocks of producer ids: none twice over restarts, brokers and races; durable before use; the end of all ids."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.errors import CoordinatorLoadInProgressError
+from kafkastore.server.producer_ids import (
+    BLOCK_SIZE,
+    LARGEST_ID,
+    MAX_CLAIM_ATTEMPTS,
+    PATH,
+    ProducerIds,
+    ProducerIdsExhaustedError,
+)
+
+if TYPE_CHECKING:
+    from .one_broker import OneBroker
+
+
+def block(broker: OneBroker) -> Any:
+    return json.loads(broker.run(broker.services.store.get(PATH)).data)
+
+
+def draw(broker: OneBroker, ids: ProducerIds, count: int) -> list[int]:
+    async def drawing() -> list[int]:
+        return await asyncio.gather(*(ids.next_id() for _ in range(count)))
+
+    found: list[int] = broker.run(drawing())
+    return found
+
+
+def test_a_block_is_stored_in_kafkas_form_before_its_first_id(broker: OneBroker) -> None:
+    assert broker.run(broker.services.producer_ids.next_id()) == 0
+    assert block(broker) == {"version": 1, "broker": 1, "block_start": "0", "block_end": "999"}
+
+
+def test_ids_go_on_over_the_end_of_a_block(broker: OneBroker) -> None:
+    ids = broker.services.producer_ids
+    assert draw(broker, ids, BLOCK_SIZE + 2) == list(range(BLOCK_SIZE + 2))
+    assert block(broker)["block_start"] == "1000"
+
+
+def test_a_restart_never_gives_an_id_twice(broker: OneBroker) -> None:
+    draw(broker, broker.services.producer_ids, 3)
+    assert draw(broker, ProducerIds(broker.services.store, 1), 1) == [BLOCK_SIZE]
+
+
+def test_brokers_that_race_never_share_an_id(broker: OneBroker) -> None:
+    brokers = [ProducerIds(broker.services.store, node) for node in (1, 2, 3)]
+
+    async def race() -> list[int]:
+        return await asyncio.gather(*(one.next_id() for _ in range(700) for one in brokers))
+
+    found = broker.run(race())
+    assert len(set(found)) == len(found) == 2100
+
+
+def test_an_empty_node_counts_as_no_block(broker: OneBroker) -> None:
+    broker.run(broker.services.store.create(PATH))
+    assert draw(broker, broker.services.producer_ids, 1) == [0]
+
+
+def test_ids_end_before_they_do_not_fit(broker: OneBroker) -> None:
+    last = {"version": 1, "broker": 1, "block_start": "0", "block_end": str(LARGEST_ID - BLOCK_SIZE)}
+    broker.run(broker.services.store.create(PATH, json.dumps(last).encode()))
+    with pytest.raises(ProducerIdsExhaustedError):
+        broker.run(broker.services.producer_ids.next_id())
+
+
+def test_a_claim_gives_up_when_others_always_win(broker: OneBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = broker.services.producer_ids
+    tries = 0
+
+    async def lose() -> None:
+        nonlocal tries
+        tries += 1
+
+    monkeypatch.setattr(ids, "_try_claim", lose)
+    with pytest.raises(CoordinatorLoadInProgressError):
+        broker.run(ids.next_id())
+    assert tries == MAX_CLAIM_ATTEMPTS
