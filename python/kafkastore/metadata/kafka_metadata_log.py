@@ -2,9 +2,13 @@
 
 A directory that Kafka wrote says everything about a topic but its configuration; without it a compacted topic would be
 served, and cleaned, as one with seven days of retention. Nothing is ever written here, and what cannot be understood is
-skipped: the formats below are Kafka 4's (KIP-631).
+skipped: the formats below are Kafka 4's (KIP-631). The engine leaves the directory to Kafka, so its files are read here, once,
+when topics are adopted: the latest snapshot, then the batches after it.
 
-    record value = frame version (uvarint, 0 or 1), api key (uvarint), record version (uvarint), fields, tagged fields
+    file   = batch*               ``<end offset>-<epoch>.checkpoint`` (snapshot), ``<base offset>.log``
+    batch  = base offset int64, length int32, … attributes int16 (at 21), … record count int32 (at 57), record*
+    record = length, attributes int8, timestamp delta, offset delta, key length, key, value length, value, …  (zigzag varints)
+    value  = frame version (uvarint, 0 or 1), api key (uvarint), record version (uvarint), fields, tagged fields
     ConfigRecord (4)      = resource type int8 (2 is a topic), resource name, name, value (compact strings; value nullable)
     RemoveTopicRecord (9) = topic id (uuid)
     TopicRecord (2)       = name (compact string), topic id (uuid)
@@ -13,37 +17,81 @@ skipped: the formats below are Kafka 4's (KIP-631).
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Final
 
-from kafkastore._core import EngineError
-
 if TYPE_CHECKING:
-    from kafkastore._core import Engine
+    from collections.abc import Iterable, Iterator
 
 logger = logging.getLogger("kafkastore.metadata.kafka_metadata_log")
 
-TOPIC: Final = "__cluster_metadata"
-READ_BYTES: Final = 1 << 20
+DIRECTORY: Final = "__cluster_metadata-0"
 _TOPIC_RECORD, _CONFIG_RECORD, _REMOVE_TOPIC_RECORD = 2, 4, 9
 _TOPIC_RESOURCE = 2
+_BATCH_HEADER, _LOG_OVERHEAD = 61, 12
+_CODEC_OR_CONTROL = 0x07 | 0x20
+"""Attributes of batches without metadata records: control batches; and compressed ones, which Kafka does not write here."""
 
 
-def read_topic_configs(engine: Engine) -> dict[str, dict[str, str]]:
-    """Topic -> its own configuration, as of the end of the log; empty when there is no such log. Blocking."""
-    if not any(topic == TOPIC for topic, *_ in engine.logs()):
-        return {}
+def read_topic_configs(log_dirs: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Topic -> its own configuration, as of the end of the log; empty when no directory has such a log. Blocking."""
     replay = _Replay()
-    try:
-        offset = next(start for topic, _, _, _, start, _ in engine.logs() if topic == TOPIC)
-        records, following = engine.read_records(TOPIC, 0, offset, READ_BYTES)
-        while records:
-            for _, _, _, value, is_control in records:
-                if value and not is_control:
-                    replay.apply(value)
-            records, following = engine.read_records(TOPIC, 0, following, READ_BYTES)
-    except EngineError as error:
-        logger.warning("%s cannot be read to its end, topics may lack their configuration: %s", TOPIC, error)
+    for log_dir in log_dirs:
+        directory = os.path.join(log_dir, DIRECTORY)
+        if os.path.isdir(directory):
+            for value in _values(directory):
+                replay.apply(value)
     return replay.configs
+
+
+def _values(directory: str) -> Iterator[bytes]:
+    """Record values in order."""
+    names = sorted(os.listdir(directory))
+    snapshots = [name for name in names if name.endswith(".checkpoint") and name[:20].isdigit()]
+    start = 0
+    if snapshots:
+        start = int(snapshots[-1][:20])
+        yield from _values_of_file(os.path.join(directory, snapshots[-1]), 0)
+    for name in names:
+        if name.endswith(".log"):
+            yield from _values_of_file(os.path.join(directory, name), start)
+
+
+def _values_of_file(path: str, start_offset: int) -> Iterator[bytes]:
+    """Record values of the batches from ``start_offset`` on; a torn batch at the end is the end."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        logger.warning("%s cannot be read, topics may lack their configuration: %s", path, error.strerror)
+        return
+    position = 0
+    while position + _BATCH_HEADER <= len(data):
+        end = position + _LOG_OVERHEAD + int.from_bytes(data[position + 8 : position + 12], "big")
+        if not position + _BATCH_HEADER <= end <= len(data):
+            return
+        attributes = int.from_bytes(data[position + 21 : position + 23], "big")
+        is_after = int.from_bytes(data[position : position + 8], "big") >= start_offset
+        if is_after and not attributes & _CODEC_OR_CONTROL:
+            yield from _values_of_batch(data[position:end])
+        position = end
+
+
+def _values_of_batch(batch: bytes) -> Iterator[bytes]:
+    reader = _Reader(batch)
+    reader.position = _BATCH_HEADER
+    try:
+        for _ in range(int.from_bytes(batch[57:61], "big")):
+            length = reader.varint()
+            following = reader.position + length
+            reader.take(1)
+            reader.varint()
+            reader.varint()
+            reader.take(max(reader.varint(), 0))
+            yield reader.take(max(reader.varint(), 0))
+            reader.position = following
+    except IndexError:
+        logger.warning("A batch of %s cannot be understood and is skipped", DIRECTORY)
 
 
 class _Replay:
@@ -67,7 +115,7 @@ class _Replay:
                 topic, key, text = reader.compact_string(), reader.compact_string(), reader.compact_string()
                 self._set(topic or "", key or "", text)
         except (IndexError, UnicodeDecodeError):
-            logger.warning("A record of %s cannot be understood and is skipped", TOPIC)
+            logger.warning("A record of %s cannot be understood and is skipped", DIRECTORY)
 
     def _set(self, topic: str, key: str, value: str | None) -> None:
         configs = self.configs.setdefault(topic, {})
@@ -99,6 +147,10 @@ class _Reader:
             if not byte & 0x80:
                 return value
             shift += 7
+
+    def varint(self) -> int:
+        zigzag = self.uvarint()
+        return zigzag >> 1 ^ -(zigzag & 1)
 
     def compact_string(self) -> str | None:
         length = self.uvarint()

@@ -108,7 +108,9 @@ def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> TopicIma
 
 async def _store_adopted(broker: BrokerServices, adopted: list[TopicImage]) -> None:
     """Writes adopted topics to the store, with the configuration that Kafka's metadata log has for them."""
-    kafkas = await broker.run_blocking(_kafka_topic_configs, broker)
+    from kafkastore.metadata.kafka_metadata_log import read_topic_configs
+
+    kafkas = await broker.run_blocking(read_topic_configs, broker.log_manager.online)
     operations: list[Operation] = []
     for topic in adopted:
         topic.configs = {**topic.configs, **kafkas.get(topic.name, {})}
@@ -118,12 +120,6 @@ async def _store_adopted(broker: BrokerServices, adopted: list[TopicImage]) -> N
             broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
         logger.info("Adopted topic %s with %d partitions from the log directories", topic.name, len(topic.partitions))
     await broker.store.multi(operations)
-
-
-def _kafka_topic_configs(broker: BrokerServices) -> dict[str, dict[str, str]]:
-    from kafkastore.metadata.kafka_metadata_log import read_topic_configs
-
-    return read_topic_configs(broker.engine)
 
 
 def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from fake_engine import Engine
+from typing import TYPE_CHECKING
+
+import pytest
 
 from kafkastore.metadata.kafka_metadata_log import read_topic_configs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 TOPIC_ID = bytes(range(16))
 
@@ -17,17 +23,45 @@ def config_record(resource: int, name: str, key: str, value: str | None) -> byte
     return b"\x01\x04\x00" + bytes([resource]) + compact(name) + compact(key) + compact(value) + b"\0"
 
 
-def read(*values: bytes | None) -> dict[str, dict[str, str]]:
-    engine = Engine(1, "c", ["/d"], {})
-    log = engine.add_log("__cluster_metadata", 0)
-    log.records = [(offset, 0, None, value, False) for offset, value in enumerate(values)]
-    try:
-        return read_topic_configs(engine)
-    finally:
-        engine.close()
+def varint(value: int) -> bytes:
+    zigzag = value << 1 ^ value >> 63
+    out = bytearray()
+    while zigzag > 0x7F:
+        out.append(zigzag & 0x7F | 0x80)
+        zigzag >>= 7
+    return bytes([*out, zigzag])
 
 
-def test_last_value_of_each_topic_config_counts() -> None:
+def batch(base_offset: int, *values: bytes, attributes: int = 0) -> bytes:
+    records = b""
+    for index, value in enumerate(values):
+        record = b"\0" + varint(0) + varint(index) + varint(-1) + varint(len(value)) + value + varint(0)
+        records += varint(len(record)) + record
+    header = bytearray(61)
+    header[0:8] = base_offset.to_bytes(8, "big")
+    header[8:12] = (49 + len(records)).to_bytes(4, "big")
+    header[16] = 2
+    header[21:23] = attributes.to_bytes(2, "big")
+    header[57:61] = len(values).to_bytes(4, "big")
+    return bytes(header) + records
+
+
+def write(folder: Path, name: str, *batches: bytes) -> None:
+    directory = folder / "__cluster_metadata-0"
+    directory.mkdir(exist_ok=True)
+    (directory / name).write_bytes(b"".join(batches))
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., dict[str, dict[str, str]]]:
+    def read_values(*values: bytes) -> dict[str, dict[str, str]]:
+        write(tmp_path, f"{0:020d}.log", *(batch(offset, value) for offset, value in enumerate(values)))
+        return read_topic_configs([str(tmp_path)])
+
+    return read_values
+
+
+def test_last_value_of_each_topic_config_counts(read: Callable[..., object]) -> None:
     assert read(
         b"\x01\x02\x00" + compact("t") + TOPIC_ID + b"\0",
         config_record(2, "t", "retention.ms", "1"),
@@ -38,19 +72,31 @@ def test_last_value_of_each_topic_config_counts() -> None:
     ) == {"t": {"retention.ms": "2"}}
 
 
-def test_removed_topic_has_none() -> None:
+def test_removed_topic_has_none(read: Callable[..., object]) -> None:
     created = b"\x01\x02\x00" + compact("t") + TOPIC_ID + b"\0"
     removed = b"\x01\x09\x00" + TOPIC_ID + b"\0"
     assert read(created, config_record(2, "t", "retention.ms", "1"), removed) == {}
 
 
-def test_what_cannot_be_understood_is_skipped() -> None:
-    assert read(b"\x01", None, b"\x01\x04\x00\x02\x7f", b"\x00\x63\x00abc", config_record(2, "t", "a", "b")) == {
+def test_what_cannot_be_understood_is_skipped(read: Callable[..., object]) -> None:
+    assert read(b"\x01", b"", b"\x01\x04\x00\x02\x7f", b"\x00\x63\x00abc", config_record(2, "t", "a", "b")) == {
         "t": {"a": "b"}
     }
 
 
-def test_directory_without_the_log_has_none() -> None:
-    engine = Engine(1, "c", ["/d"], {})
-    assert read_topic_configs(engine) == {}
-    engine.close()
+def test_snapshot_counts_and_what_it_covers_does_not(tmp_path: Path) -> None:
+    old = config_record(2, "t", "retention.ms", "1")
+    new = config_record(2, "t", "flush.ms", "3")
+    write(tmp_path, f"{0:020d}.log", batch(0, old), batch(5, old), batch(10, new))
+    write(tmp_path, f"{10:020d}-0000000003.checkpoint", batch(0, config_record(2, "t", "retention.ms", "2")))
+    assert read_topic_configs([str(tmp_path)]) == {"t": {"retention.ms": "2", "flush.ms": "3"}}
+
+
+def test_control_batches_and_a_torn_end_are_passed_over(tmp_path: Path) -> None:
+    record = config_record(2, "t", "retention.ms", "1")
+    write(tmp_path, f"{0:020d}.log", batch(0, record), batch(1, b"leader", attributes=0x20), batch(2, record)[:-4])
+    assert read_topic_configs([str(tmp_path)]) == {"t": {"retention.ms": "1"}}
+
+
+def test_directory_without_the_log_has_none(tmp_path: Path) -> None:
+    assert read_topic_configs([str(tmp_path), "/nowhere"]) == {}
