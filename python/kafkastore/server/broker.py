@@ -180,7 +180,7 @@ class Broker:
 
 def _warm_up() -> None:
     """Imports the codec while the first client connects: the first request would wait for it (some 40 ms)."""
-    import kio.serial  # noqa: F401
+    import kafkastore.server.codec  # noqa: F401
 
 
 def run_until_stopped(config: BrokerConfig) -> None:

@@ -121,7 +121,7 @@ class KafkaApis:
             message = f"API key {request.api_key} version {version} is not served"
             raise MalformedRequestError(message)
         reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
-        from kio.serial.errors import SerialError
+        from kafkastore.server.codec import SerialError
 
         try:
             decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
@@ -131,9 +131,8 @@ class KafkaApis:
         return RequestContext(request, api, self.broker), decoded
 
     def _make_reader(self, key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
-        from kio.serial import entity_reader
-
         from kafkastore.server import shapes
+        from kafkastore.server.codec import entity_reader
 
         entity_class = schema_class(BY_KEY[key], version, "request")
         register_shape(key, version, shapes.program_for(entity_class))
@@ -180,7 +179,7 @@ class KafkaApis:
     def _encode(self, response: Any) -> bytes:
         writer = self._writers.get(type(response))
         if writer is None:
-            from kio.serial import entity_writer
+            from kafkastore.server.codec import entity_writer
 
             writer = self._writers[type(response)] = entity_writer(type(response))
         buffer = io.BytesIO()

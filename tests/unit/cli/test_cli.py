@@ -67,3 +67,14 @@ def test_help_imports_nothing_that_a_broker_needs() -> None:
     )
     for module in ("asyncio", "logging", "kio", "sqlite3", "kafkastore.config"):
         assert f"'{module}'" not in ran.stderr
+
+
+@pytest.mark.parametrize(("module", "heavy"), [("codec", "hypothesis"), ("event_loop", "ssl")])
+def test_what_the_broker_has_no_use_for_is_not_imported_with_what_it_uses(module: str, heavy: str) -> None:
+    source = f"import sys, kafkastore.server.{module}; print({heavy!r} in sys.modules); import {heavy}"
+    package = str(Path(cli.__file__).parents[2])
+    ran = subprocess.run(
+        [sys.executable, "-c", source], env={"PYTHONPATH": package}, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout == "False\n", ran.stderr
+    assert not ran.stderr or f"No module named '{heavy}'" in ran.stderr

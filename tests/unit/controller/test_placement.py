@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kafkastore.controller.placement import place_replicas
 from kafkastore.errors import InvalidReplicationFactorError
@@ -39,9 +37,15 @@ def test_more_replicas_than_brokers_are_refused() -> None:
         place_replicas({1: None, 2: None}, 1, 3)
 
 
-@given(st.sets(st.integers(0, 50), min_size=1, max_size=9), st.integers(1, 40), st.data())
-def test_placement_is_balanced_and_without_duplicates(brokers: set[int], partitions: int, data: st.DataObject) -> None:
-    factor = data.draw(st.integers(1, len(brokers)))
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize("partitions", [1, 2, 7, 40])
+def test_placement_is_balanced_and_without_duplicates(count: int, partitions: int) -> None:
+    brokers = set(range(10, 10 + 3 * count, 3))
+    for factor in range(1, count + 1):
+        check_placement(brokers, partitions, factor)
+
+
+def check_placement(brokers: set[int], partitions: int, factor: int) -> None:
     placed = place_replicas(dict.fromkeys(brokers), partitions, factor)
     assert len(placed) == partitions
     assert all(len(set(replicas)) == factor and set(replicas) <= brokers for replicas in placed)
