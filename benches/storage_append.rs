@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem};
-use kafkastore::record::{BatchBuilder, Codec, Origin};
+use kafkastore::record::{BatchBuilder, Codec, Origin, set_offset_and_epoch};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
 const SIZES: [usize; 3] = [100, 16 * 1024, 1024 * 1024 - 200];
@@ -109,6 +109,7 @@ fn append(log: &mut Log, bytes: &mut [u8]) {
         let end = log.log_end_offset();
         log.truncate_fully_and_start_at(end).unwrap();
     }
+    set_offset_and_epoch(bytes, 0, -1); // as a client sends it
     log.append_as_leader(bytes, 0, Origin::Client, 1_700_000_000_000)
         .unwrap();
 }
@@ -126,13 +127,14 @@ fn bench(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(bytes.len() as u64));
         let mut written = log(&context, dir.path(), number * 2);
         group.bench_function(BenchmarkId::new("append", size), |b| {
-            b.iter(|| append(&mut written, &mut bytes))
+            b.iter(|| append(&mut written, &mut bytes));
         });
         let mut free = log(&unwritten, dir.path(), number * 2 + 1);
         group.bench_function(BenchmarkId::new("overhead", size), |b| {
-            b.iter(|| append(&mut free, &mut bytes))
+            b.iter(|| append(&mut free, &mut bytes));
         });
         let rules = kafkastore::record::Rules::default();
+        set_offset_and_epoch(&mut bytes, 0, -1);
         group.bench_function(BenchmarkId::new("validate", size), |b| {
             b.iter(|| kafkastore::record::validate(&bytes, &rules, Origin::Client, 1_700_000_000_000).unwrap());
         });

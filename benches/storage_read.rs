@@ -46,7 +46,7 @@ fn bench(criterion: &mut Criterion) {
     };
     let mut group = criterion.benchmark_group("storage_read");
     group.bench_function("plan/random", |b| {
-        b.iter(|| black_box(log.plan_read(random(), end).unwrap()))
+        b.iter(|| black_box(log.plan_read(random(), end).unwrap()));
     });
     group.bench_function("plan+resolve/random", |b| {
         b.iter(|| black_box(log.plan_read(random(), end).unwrap().resolve(FETCH, true).unwrap().len));
@@ -81,7 +81,7 @@ fn bench(criterion: &mut Criterion) {
             slice
                 .file
                 .read_exact_at(&mut buffer, (random() as u64 * 1000) % (16 << 20))
-                .unwrap()
+                .unwrap();
         });
     });
     group.finish();

@@ -1,6 +1,6 @@
 //! Walks the batch headers of a segment with few reads: one window serves every header that lies in it.
 //!
-//! Payloads are skipped, so a scan costs at most one read of 4 KB a batch. It checks what a header can show (length,
+//! Payloads are skipped, so a scan costs at most one small read a batch. It checks what a header can show (length,
 //! magic), not the CRC. Never reads at or beyond `end`, which the caller knows to be written completely.
 
 use std::path::Path;
@@ -10,7 +10,10 @@ use crate::index::OffsetPosition;
 use crate::io::File;
 use crate::record::{BATCH_HEADER, BatchHeader};
 
-const WINDOW: usize = 4096;
+/// Holds what lies between two index entries at the default interval, so that most lookups are one read.
+const WINDOW: usize = 8192;
+/// Read when batches are larger than the window: it would hold no second header anyway.
+const SMALL: usize = 512;
 
 /// See the module.
 pub struct HeaderScan<'a> {
@@ -67,6 +70,24 @@ impl<'a> HeaderScan<'a> {
         Ok(Some((position, header)))
     }
 
+    /// Goes to the first batch after an index entry's, or to the segment's beginning when no batch that ends with the
+    /// entry's offset begins at its position: a damaged index costs a longer scan and never a wrong answer.
+    pub fn skip_entry(&mut self, entry: OffsetPosition) -> Result<()> {
+        if entry.position == 0 {
+            self.position = 0;
+            return Ok(());
+        }
+        self.position = u64::from(entry.position);
+        match self.next_header() {
+            Ok(Some((_, header))) if header.last_offset() == entry.offset => Ok(()),
+            Err(error @ Error::Io { .. }) => Err(error),
+            _ => {
+                self.position = 0;
+                Ok(())
+            }
+        }
+    }
+
     /// Where the next batch begins, or the cut-short one.
     pub fn position(&self) -> u64 {
         self.position
@@ -76,7 +97,9 @@ impl<'a> HeaderScan<'a> {
     fn fill(&mut self) -> Result<usize> {
         let window_end = self.window_at + self.window_len as u64;
         if self.position < self.window_at || self.position + BATCH_HEADER as u64 > window_end {
-            let len = (self.end - self.position).min(WINDOW as u64) as usize;
+            let is_past = self.window_len > 0 && self.position >= window_end + SMALL as u64;
+            let most = if is_past { SMALL } else { WINDOW };
+            let len = (self.end - self.position).min(most as u64) as usize;
             self.file
                 .read_exact_at(&mut self.window[..len], self.position)
                 .map_err(|error| Error::io("read", self.path, error))?;

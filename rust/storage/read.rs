@@ -238,7 +238,12 @@ impl Part {
 
     /// The first batch that ends at or after `offset`.
     fn find(&self, offset: i64, entry: OffsetPosition, limit: u64) -> Result<Option<RecentBatch>> {
-        let mut scan = self.scan(self.believed(entry, limit)?, limit);
+        let mut scan = self.scan(0, limit);
+        if entry.offset < offset {
+            scan.skip_entry(entry)?;
+        } else {
+            scan = self.scan(self.believed(entry, limit)?, limit);
+        }
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() >= offset {
                 return Ok(Some(RecentBatch {
