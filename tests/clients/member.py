@@ -53,7 +53,7 @@ def run_librdkafka(bootstrap: str, group: str, topic: str, instance_id: str | No
     fatal: list[KafkaError] = []
 
     def on_error(error: KafkaError) -> None:
-        if error.code() == KafkaError._FATAL:
+        if error.fatal() or error.code() in (KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID):
             fatal.append(error)
 
     static = {"group.instance.id": instance_id} if instance_id else {}
