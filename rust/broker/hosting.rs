@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::Broker;
@@ -20,27 +19,6 @@ use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all,
 use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
-
-/// How far the start has come; read by other threads while it runs.
-#[derive(Debug, Default)]
-pub struct StartProgress {
-    load: LoadProgress,
-    recovery: RecoveryProgress,
-}
-
-impl StartProgress {
-    /// (logs opened, logs found, segments checked, segments to check).
-    pub fn counts(&self) -> (u64, u64, u64, u64) {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (load, recovery) = (&self.load, &self.recovery);
-        (
-            get(&load.logs_loaded),
-            get(&load.logs),
-            get(&recovery.segments_checked),
-            get(&recovery.segments_to_check),
-        )
-    }
-}
 
 /// A log that is hosted: what the control plane compares with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +47,7 @@ impl Broker {
         &self,
         paths: &[PathBuf],
         configs: &HashMap<String, Arc<LogConfig>>,
-        progress: &StartProgress,
+        progress: &LoadProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
         let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
         let identity = Identity {
@@ -96,7 +74,7 @@ impl Broker {
             )
         };
         let threads = self.options().recovery_threads_per_data_dir;
-        let loaded = load_all(&opened.online, threads, &open, &progress.load)?;
+        let loaded = load_all(&opened.online, threads, &open, progress)?;
         for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
             for warning in &report.warnings {
                 self.log(warning);

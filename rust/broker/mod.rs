@@ -27,7 +27,7 @@ mod workers;
 
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
-pub use hosting::{HostedLog, StartProgress};
+pub use hosting::HostedLog;
 pub use housekeeping::{LogDirDescription, ReadRecord};
 pub use image::{BrokerRow, PartitionRow, TopicRow};
 pub use lease::Lease;

@@ -1,10 +1,11 @@
 //! Sockets: listeners, connections, frames, the order of answers, sending. It knows no files but as ranges to send, and
 //! no partitions.
 //!
-//! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `input` (frames) → `dispatch`
-//! (who serves it) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations`; other threads reach a loop
-//! through its `mailbox`.
+//! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `serve` and `input` (frames) → `dispatch`
+//! (who serves it) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations` and ends in `complete`; other
+//! threads reach a loop through its `mailbox`.
 
+mod complete;
 mod connection;
 mod dispatch;
 mod engine;
@@ -14,6 +15,7 @@ mod mailbox;
 mod operations;
 mod outbox;
 mod reactor;
+mod serve;
 mod server;
 mod warm;
 

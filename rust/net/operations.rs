@@ -164,7 +164,6 @@ impl Operations {
     pub fn numbers(&self) -> Vec<u64> {
         self.requests.keys().chain(self.appends.keys()).copied().collect()
     }
-
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A network loop: one thread, one poll, its connections and their parked operations.
 //!
 //! One turn: sleep until a socket, a message or a deadline; take the mail; serve each ready connection (all of its
-//! pipelined requests, then one send); end what is due. A connection is served at most [`TURN_BYTES`] a turn, so that a
+//! pipelined requests, then one send); end what is due. A connection is served at most a number of bytes a turn, so that a
 //! loud one cannot starve the others. The loop never blocks on the disk and never waits for Python.
 
 use std::collections::VecDeque;
@@ -9,21 +9,20 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
 use super::connection::Connection;
-use super::dispatch::{self, Context, Refused, Scratch};
-use super::input::{self, Front, SIZE_BYTES};
+use super::dispatch::Scratch;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operations, Parked};
-use super::outbox::{Outbox, Sent};
+use super::outbox::Sent;
+use super::serve::Closed;
 use super::server::{Acceptor, Shared};
 use super::warm::read_ahead;
-use crate::broker::{ClientInfo, Event, Waiter, Wake};
-use crate::wire::ApiTable;
+use crate::broker::ClientInfo;
 
 /// The waker's token; listeners and connections follow.
 pub const WAKER: Token = Token(0);
@@ -33,12 +32,6 @@ pub const FIRST_LISTENER: usize = 1;
 pub const FIRST_CONNECTION: usize = 1024;
 /// Bytes received at a time and shared by all connections of the loop (measured: 64 KB beats 256 KB).
 const BUFFER_BYTES: usize = 64 << 10;
-/// Bytes of one connection served before the others get their turn.
-const TURN_BYTES: usize = 1 << 20;
-/// Bytes of answers a connection may have unsent before no more of its requests are served.
-const MAX_UNSENT_BYTES: usize = 4 << 20;
-/// Parked produces a connection may have before no more of its requests are served.
-const MAX_QUEUED: usize = 1000;
 /// Sockets' events taken at a time.
 const EVENTS: usize = 256;
 /// How often idle connections are looked for, at most.
@@ -46,16 +39,16 @@ const IDLE_CHECK: Duration = Duration::from_secs(5);
 
 /// See the module.
 pub struct Reactor {
-    shared: Arc<Shared>,
-    mailbox: Arc<Mailbox>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) mailbox: Arc<Mailbox>,
     poll: Poll,
     acceptor: Option<Acceptor>,
-    connections: Slab<Connection>,
-    operations: Operations,
-    scratch: Scratch,
-    buffer: Vec<u8>,
+    pub(super) connections: Slab<Connection>,
+    pub(super) operations: Operations,
+    pub(super) scratch: Scratch,
+    pub(super) buffer: Vec<u8>,
     ready: VecDeque<ConnectionRef>,
-    mail: Vec<Message>,
+    pub(super) mail: Vec<Message>,
     next_idle_check: Instant,
     drain_until: Option<Instant>,
 }
@@ -139,7 +132,7 @@ impl Reactor {
         }
     }
 
-    fn adopt(&mut self, socket: std::net::TcpStream, listener: usize) {
+    pub(super) fn adopt(&mut self, socket: std::net::TcpStream, listener: usize) {
         let ip = socket
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
@@ -168,7 +161,7 @@ impl Reactor {
         self.ready.push_back(reference);
     }
 
-    fn close(&mut self, key: usize) {
+    pub(super) fn close(&mut self, key: usize) {
         let Some(mut connection) = self.connections.try_remove(key) else {
             return;
         };
@@ -185,7 +178,7 @@ impl Reactor {
         self.shared.release(connection.ip);
     }
 
-    fn find(&self, reference: ConnectionRef) -> bool {
+    pub(super) fn find(&self, reference: ConnectionRef) -> bool {
         self.connections
             .get(reference.key)
             .is_some_and(|c| c.reference == reference)
@@ -204,7 +197,7 @@ impl Reactor {
     }
 
     /// Serves what a connection has sent, then sends what it is owed.
-    fn proceed(&mut self, reference: ConnectionRef) {
+    pub(super) fn proceed(&mut self, reference: ConnectionRef) {
         if !self.find(reference) {
             return;
         }
@@ -234,7 +227,7 @@ impl Reactor {
     }
 
     /// Sends what the socket takes; false when the connection is gone.
-    fn send(&mut self, key: usize) -> bool {
+    pub(super) fn send(&mut self, key: usize) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
@@ -263,326 +256,6 @@ impl Reactor {
                 self.close(key);
                 false
             }
-        }
-    }
-
-    // ---- requests
-
-    /// Receives and serves; true when the connection has more to serve but had its turn.
-    fn serve(&mut self, key: usize, now: Instant) -> Result<bool, Closed> {
-        let mut served = 0;
-        loop {
-            let Some(connection) = self.connections.get_mut(key) else {
-                return Ok(false);
-            };
-            if !may_serve(connection) {
-                return Ok(false);
-            }
-            if served >= TURN_BYTES {
-                return Ok(true);
-            }
-            let max = self.shared.max_frame_bytes;
-            let needed = if connection.input.is_empty() {
-                SIZE_BYTES
-            } else {
-                let mut kept = connection.input.take();
-                let (used, needed) = self.serve_frames(key, &mut kept, now)?;
-                let Some(connection) = self.connections.get_mut(key) else {
-                    return Ok(false);
-                };
-                let was_all = used >= kept.len();
-                connection.input.keep(kept, used);
-                served += used;
-                match needed {
-                    Need::Stop => return Ok(false),
-                    Need::More(_) if was_all => SIZE_BYTES,
-                    Need::More(n) => n,
-                }
-            };
-            let Some(connection) = self.connections.get_mut(key) else {
-                return Ok(false);
-            };
-            if !connection.is_readable {
-                return Ok(false);
-            }
-            connection.last_active = now;
-            debug_assert!(needed <= max + SIZE_BYTES);
-            if connection.input.is_empty() {
-                match self.receive_shared(key, now)? {
-                    Some(n) => served += n,
-                    None => return Ok(false),
-                }
-            } else {
-                match connection.input.receive(&connection.socket, needed) {
-                    Ok(0) => return Err(Closed::ByPeer),
-                    Ok(n) => served += n,
-                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.is_readable = false,
-                    Err(_) => return Err(Closed::ByPeer),
-                }
-            }
-        }
-    }
-
-    /// Receives into the shared buffer and serves from there. `None`: nothing more to do for now.
-    fn receive_shared(&mut self, key: usize, now: Instant) -> Result<Option<usize>, Closed> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        let result = self.receive_into(key, &mut buffer, now);
-        self.buffer = buffer;
-        result
-    }
-
-    fn receive_into(&mut self, key: usize, buffer: &mut [u8], now: Instant) -> Result<Option<usize>, Closed> {
-        let Some(connection) = self.connections.get_mut(key) else {
-            return Ok(None);
-        };
-        let received = match input::receive(&connection.socket, buffer) {
-            Ok(0) => return Err(Closed::ByPeer),
-            Ok(n) => n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                connection.is_readable = false;
-                return Ok(None);
-            }
-            Err(_) => return Err(Closed::ByPeer),
-        };
-        if received < buffer.len() {
-            connection.is_readable = false; // drained; the next edge says when there is more
-        }
-        let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
-        let Some(connection) = self.connections.get_mut(key) else {
-            return Ok(None);
-        };
-        if used < received {
-            let needed = if let Need::More(n) = need { n } else { 0 };
-            connection.input.keep_copy(&buffer[used..received], needed);
-        }
-        Ok(matches!(need, Need::More(_)).then_some(received))
-    }
-
-    /// Serves the whole frames at the front of `bytes`. Returns how many bytes were used, and what is needed next.
-    fn serve_frames(&mut self, key: usize, bytes: &mut [u8], now: Instant) -> Result<(usize, Need), Closed> {
-        let mailbox = &self.mailbox;
-        let waiter = |operation| Waiter {
-            owner: Arc::clone(mailbox) as Arc<dyn Wake>,
-            operation,
-        };
-        let now_ms = wall_clock_ms();
-        let mut used = 0;
-        loop {
-            let Some(connection) = self.connections.get_mut(key) else {
-                return Ok((used, Need::Stop));
-            };
-            let rest = &mut bytes[used..];
-            let len = match input::front(rest, self.shared.max_frame_bytes) {
-                Front::Frame(len) => len,
-                Front::Partial(needed) => return Ok((used, Need::More(needed))),
-                Front::Bad(size) => return Err(Closed::Refused(Refusal::Size(size))),
-            };
-            if !may_serve(connection) || (connection.has_gap() && !is_produce(&rest[SIZE_BYTES..])) {
-                return Ok((used, Need::Stop));
-            }
-            let mut context = Context {
-                broker: &self.shared.broker,
-                operations: &mut self.operations,
-                scratch: &mut self.scratch,
-                waiter: &waiter,
-                now_ms,
-                now,
-            };
-            dispatch::serve(&mut rest[SIZE_BYTES..SIZE_BYTES + len], connection, &mut context)
-                .map_err(|refused| Closed::Refused(Refusal::Request(refused)))?;
-            used += SIZE_BYTES + len;
-        }
-    }
-
-    // ---- mail and deadlines
-
-    fn take_mail(&mut self) {
-        let mut mail = std::mem::take(&mut self.mail);
-        self.mailbox.take(&mut mail);
-        for message in mail.drain(..) {
-            self.on_message(message);
-        }
-        self.mail = mail;
-    }
-
-    fn on_message(&mut self, message: Message) {
-        match message {
-            Message::Accepted { socket, listener } => self.adopt(socket, listener),
-            Message::Wake(number) => self.try_operation(number, false),
-            Message::Answer(number, body) => self.on_answer(number, body),
-            Message::ServeHere(number) => self.serve_here(number),
-            Message::Warmed(reference) => {
-                if self.find(reference) {
-                    if let Some(connection) = self.connections.get_mut(reference.key) {
-                        connection.is_warming = false;
-                        connection.outbox.warmed();
-                    }
-                    if self.send(reference.key) {
-                        self.proceed(reference);
-                    }
-                }
-            }
-            Message::ParkAppend(append) => {
-                let number = append.operation;
-                append
-                    .partition
-                    .waiters()
-                    .watch(crate::broker::WaitKind::Produce, self.waiter(number));
-                self.operations.park_append(append);
-                self.try_operation(number, false);
-            }
-            Message::Disconnect(id) => {
-                if let Some(key) = self
-                    .connections
-                    .iter()
-                    .find(|(_, c)| c.reference.id == id)
-                    .map(|(k, _)| k)
-                {
-                    self.close(key);
-                }
-            }
-            Message::Drain(until) => self.drain(until),
-        }
-    }
-
-    fn waiter(&self, operation: u64) -> Waiter {
-        Waiter {
-            owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>,
-            operation,
-        }
-    }
-
-    /// Completes an operation if it can be; `is_due` completes it whatever there is.
-    fn try_operation(&mut self, number: u64, is_due: bool) {
-        if self.operations.append(number).is_some() {
-            return self.try_append(number, is_due);
-        }
-        let waiter = self.waiter(number);
-        let now = Instant::now();
-        let Some(operation) = self.operations.request(number) else {
-            return;
-        };
-        let (reference, framing) = (operation.connection, operation.framing);
-        let Some(connection) = self.connections.get(reference.key) else {
-            return;
-        };
-        let listener = Arc::clone(&connection.client.listener);
-        let broker = &self.shared.broker;
-        let mut answer = Outbox::default();
-        let is_answered = match &mut operation.parked {
-            Parked::Fetch(parked) => {
-                parked.forget(&waiter);
-                dispatch::complete_fetch(parked, framing, &listener, is_due, broker, now, &mut answer) || {
-                    parked.watch(&waiter);
-                    dispatch::complete_fetch(parked, framing, &listener, is_due, broker, now, &mut answer)
-                }
-            }
-            Parked::Produce(parked) => {
-                parked.watch(&waiter);
-                let is_done = parked.poll() || is_due;
-                if is_done {
-                    parked.forget(&waiter);
-                    parked.expire();
-                    let out = answer.tail();
-                    let start = dispatch::begin(out, framing);
-                    parked.encode(broker, &listener, out);
-                    dispatch::finish(out, start, 0);
-                }
-                is_done
-            }
-            Parked::Lookup(lookup) => lookup.encode_if_done(&mut |body| {
-                let out = answer.tail();
-                let start = dispatch::begin(out, framing);
-                out.extend_from_slice(body);
-                dispatch::finish(out, start, 0);
-            }),
-            Parked::Control { .. } => false,
-        };
-        if is_answered {
-            if let Some(Parked::Fetch(parked)) = self.operations.take(number).map(|o| o.parked) {
-                parked.forget(&waiter);
-            }
-            self.fill(reference, number, answer);
-        }
-    }
-
-    fn try_append(&mut self, number: u64, is_due: bool) {
-        let waiter = self.waiter(number);
-        let Some(append) = self.operations.append(number) else {
-            return;
-        };
-        append
-            .partition
-            .waiters()
-            .watch(crate::broker::WaitKind::Produce, waiter.clone());
-        let outcome = append.outcome(is_due);
-        if outcome.is_some() {
-            append
-                .partition
-                .waiters()
-                .forget(crate::broker::WaitKind::Produce, number, &waiter.owner);
-            self.operations.take_append(number);
-        }
-        if let Some(done) = outcome {
-            self.shared.broker.events.push(Event::AppendDone(done));
-        }
-    }
-
-    fn on_answer(&mut self, number: u64, body: Option<Vec<u8>>) {
-        let Some(operation) = self.operations.take(number) else {
-            return;
-        };
-        let Some(body) = body else {
-            if self.find(operation.connection) {
-                self.close(operation.connection.key);
-            }
-            return;
-        };
-        let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, operation.framing);
-        out.extend_from_slice(&body);
-        dispatch::finish(out, start, 0);
-        self.fill(operation.connection, number, answer);
-    }
-
-    /// Answers a Metadata request from the image, after the control plane created what was missing.
-    fn serve_here(&mut self, number: u64) {
-        let Some(operation) = self.operations.take(number) else {
-            return;
-        };
-        let Parked::Control {
-            api_key: ApiTable::METADATA,
-            api_version,
-            body: Some(body),
-        } = operation.parked
-        else {
-            return;
-        };
-        let Some(connection) = self.connections.get(operation.connection.key) else {
-            return;
-        };
-        let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, operation.framing);
-        let listener = Arc::clone(&connection.client.listener);
-        match crate::broker::metadata(&self.shared.broker, api_version, &listener, &body, false, out) {
-            Ok(_) => dispatch::finish(out, start, 0),
-            Err(_) => return self.close(operation.connection.key),
-        }
-        self.fill(operation.connection, number, answer);
-    }
-
-    fn fill(&mut self, reference: ConnectionRef, number: u64, answer: Outbox) {
-        if !self.find(reference) {
-            return;
-        }
-        if let Some(connection) = self.connections.get_mut(reference.key) {
-            connection.last_active = Instant::now();
-            connection.fill(number, answer);
-        }
-        if self.send(reference.key) {
-            self.proceed(reference);
         }
     }
 
@@ -619,7 +292,7 @@ impl Reactor {
 
     // ---- the end
 
-    fn drain(&mut self, until: Instant) {
+    pub(super) fn drain(&mut self, until: Instant) {
         self.drain_until = Some(until);
         self.acceptor = None;
         for number in self.operations.numbers() {
@@ -653,47 +326,4 @@ impl Reactor {
         }
         true
     }
-}
-
-/// What must happen before the next frame can be served.
-enum Need {
-    /// So many bytes in all must have arrived.
-    More(usize),
-    /// An answer must be given first.
-    Stop,
-}
-
-/// Why a connection ends.
-enum Closed {
-    ByPeer,
-    Refused(Refusal),
-}
-
-/// What was refused.
-#[derive(Debug, thiserror::Error)]
-enum Refusal {
-    #[error("invalid request size {0}")]
-    Size(i32),
-    #[error("{0}")]
-    Request(Refused),
-}
-
-fn may_serve(connection: &Connection) -> bool {
-    !connection.is_muted()
-        && !connection.is_closing
-        && connection.queued() < MAX_QUEUED
-        && !connection.outbox.has_files()
-        && connection.outbox.buffered_bytes() < MAX_UNSENT_BYTES
-}
-
-fn is_produce(frame: &[u8]) -> bool {
-    frame
-        .first_chunk::<2>()
-        .is_some_and(|key| i16::from_be_bytes(*key) == ApiTable::PRODUCE)
-}
-
-fn wall_clock_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }

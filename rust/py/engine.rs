@@ -12,11 +12,12 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{Broker, BrokerRow, Options, PartitionRow, StartProgress, TopicRow};
+use crate::broker::{Broker, BrokerRow, Options, PartitionRow, TopicRow};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
 use crate::storage::LogContext;
 use crate::storage::log_dir::Checkpoint;
+use crate::storage::log_loader::LoadProgress;
 use crate::wire::{ApiRange, ApiTable};
 
 /// (partition, leader or -1, leader epoch, replicas, in-sync replicas).
@@ -35,7 +36,7 @@ type LogDirTuple = (String, i16, i64, i64, Vec<(String, i32, u64, i64, bool)>);
 pub struct PyEngine {
     engine: Engine,
     log_dirs: Vec<PathBuf>,
-    progress: Arc<StartProgress>,
+    progress: Arc<LoadProgress>,
     next_token: AtomicU64,
 }
 
@@ -80,7 +81,14 @@ impl PyEngine {
     }
 
     fn recovery_progress(&self) -> (u64, u64, u64, u64) {
-        self.progress.counts()
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (load, recovery) = (&self.progress, &self.progress.recovery);
+        (
+            get(&load.logs_loaded),
+            get(&load.logs),
+            get(&recovery.segments_checked),
+            get(&recovery.segments_to_check),
+        )
     }
 
     fn cluster_id(&self) -> String {

@@ -26,7 +26,10 @@ pub struct FlushJob {
     /// Base offsets of the segments whose index files belong to it.
     indexes: Vec<i64>,
     epochs: Option<EpochFlush>,
+    /// Names were made since the last sync.
     needs_dir: bool,
+    /// The directory itself is new.
+    needs_parent: bool,
     flushed: Flushed,
 }
 
@@ -68,6 +71,7 @@ impl Log {
             indexes: sealed.iter().map(super::segment::Segment::base_offset).collect(),
             epochs: self.epochs.begin_flush(),
             needs_dir: self.names != self.synced_names,
+            needs_parent: self.synced_names == 0,
             flushed: Flushed {
                 offset: self.log_end_offset,
                 truncations: self.truncations,
@@ -142,7 +146,7 @@ impl FlushJob {
                 .sync_dir(&self.dir)
                 .map_err(|error| Error::io("fsync", &self.dir, error))?;
         }
-        if let (true, Some(parent)) = (self.needs_dir, self.dir.parent()) {
+        if let (true, Some(parent)) = (self.needs_parent, self.dir.parent()) {
             self.fs
                 .sync_dir(parent)
                 .map_err(|error| Error::io("fsync", parent, error))?;

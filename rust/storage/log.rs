@@ -298,7 +298,9 @@ impl Log {
         self.active_mut().write_indexes(&*fs)?;
         self.producers
             .take_snapshot(&*fs, &self.dir, self.log_end_offset, Durability::Lazy)?;
-        if self.recovery_point < self.log_end_offset || self.epochs.is_dirty() {
+        // The epochs of an empty log tell nobody anything: not worth two syncs for each of thousands of idle partitions.
+        let has_epochs = self.epochs.is_dirty() && self.log_start_offset < self.log_end_offset;
+        if self.recovery_point < self.log_end_offset || has_epochs {
             let flushed = self.begin_flush().with_active_indexes(self).run();
             self.complete_flush(flushed)?;
         }

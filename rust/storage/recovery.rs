@@ -233,7 +233,10 @@ impl Log {
                 Step::Batch(batch) => batch,
                 Step::End => {
                     progress.bytes_checked.fetch_add(len, Ordering::Relaxed);
-                    return Ok(None);
+                    if !self.has_lost_its_end(next_base) {
+                        return Ok(None);
+                    }
+                    break "the segment ends before the next one begins".to_owned();
                 }
                 Step::Torn => break "the last batch is not whole".to_owned(),
                 Step::Zeros => break "only zeros follow".to_owned(),
@@ -259,6 +262,13 @@ impl Log {
             self.report.batches_checked += 1;
         };
         self.cut(at, &log.path, len, reader.position(), reason).map(Some)
+    }
+
+    /// Above the recovery point a segment ends where the next one begins, so a gap there is what a power loss took: the
+    /// later segments would leave a hole. (Below it, gaps are compaction's.)
+    fn has_lost_its_end(&self, next_base: Option<i64>) -> bool {
+        let (end, durable) = (self.log_end_offset, self.recovery_point);
+        next_base.is_some_and(|next| end < next && durable < next && durable <= end)
     }
 
     /// (c) An error when the bad batch was durable, else the reason to cut it.

@@ -67,6 +67,16 @@ impl Bench {
         names
     }
 
+    /// Of the `.log` files, ascending.
+    pub fn base_offsets(&self) -> Vec<i64> {
+        let parsed = |name: &String| {
+            super::format::parse_file_name(name)
+                .filter(|it| it.1 == ".log")
+                .map(|it| it.0)
+        };
+        self.names().iter().filter_map(parsed).collect()
+    }
+
     pub fn create(&self) -> Log {
         let partition = TopicPartition::new("topic", 0);
         Log::create(&self.context(), &self.path(), partition, Arc::new(self.config.clone())).unwrap()

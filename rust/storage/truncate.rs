@@ -1,7 +1,8 @@
 //! Cutting the log's end off (a follower whose log parted from its leader's), or all of it.
 //!
 //! Files go from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point follows;
-//! the caller writes its checkpoint soon after, and before it fetches again.
+//! the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails half-way leaves
+//! memory and disk apart, so it poisons the log.
 
 use super::log::Log;
 use super::read::RecentBatches;
@@ -20,9 +21,15 @@ impl Log {
             self.truncate_fully_and_start_at(offset)?;
             return Ok(true);
         }
+        self.begin_truncation(offset);
+        let result = self.cut_end(offset);
+        self.is_poisoned |= result.is_err();
+        result.map(|()| true)
+    }
+
+    fn cut_end(&mut self, offset: i64) -> Result<()> {
         let fs = self.fs();
         let now_ms = self.context.clock.now_ms();
-        self.begin_truncation(offset);
         while self.segments.len() > 1 && self.active().base_offset() > offset {
             self.remove_active_files()?;
             self.segments.pop();
@@ -35,15 +42,20 @@ impl Log {
         self.epochs.truncate_from_end(self.log_end_offset);
         self.producers
             .truncate_and_reload(&*fs, &self.dir, self.log_start_offset, self.log_end_offset, now_ms)?;
-        self.replay_producers(self.log_end_offset)?;
-        Ok(true)
+        self.replay_producers(self.log_end_offset)
     }
 
     /// Removes everything and starts an empty log at `offset`.
     pub fn truncate_fully_and_start_at(&mut self, offset: i64) -> Result<()> {
         self.check_writable()?;
-        let fs = self.fs();
         self.begin_truncation(offset);
+        let result = self.start_anew_at(offset);
+        self.is_poisoned |= result.is_err();
+        result
+    }
+
+    fn start_anew_at(&mut self, offset: i64) -> Result<()> {
+        let fs = self.fs();
         while self.segments.len() > 1 {
             self.remove_active_files()?;
             self.segments.pop();

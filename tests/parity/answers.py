@@ -61,6 +61,8 @@ def shared_form(value: Any, name: str = "") -> Any:
 class Client(Protocol):
     def ask(self, api: str, version: int, given: Mapping[str, Any]) -> Any: ...
 
+    def close(self) -> None: ...
+
 
 class Asker:
     """One broker and what must be known of it to fill a request in. ``connect`` gives what has an ``ask``."""
@@ -74,8 +76,12 @@ class Asker:
         try:
             return shared_form(self._client.ask(case.api, version, self._fill(case.given)))
         except (ConnectionClosedError, TimeoutError) as failure:
+            self._client.close()
             self._client = self._connect()
             return "connection closed" if isinstance(failure, ConnectionClosedError) else "no answer"
+
+    def close(self) -> None:
+        self._client.close()
 
     def _fill(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -106,6 +112,7 @@ def all_answers(connect: Callable[[], Client], settle_seconds: float = 0.0) -> A
                 found[f"{case.name}, v{version}"] = answer
             if case.api not in READERS:
                 time.sleep(settle_seconds)
+    asker.close()
     return found
 
 

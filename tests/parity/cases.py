@@ -124,6 +124,9 @@ create(
     topic("p-conf2", configs={"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}),
 )
 create("create: remote storage asked, not there", topic("p-conf2", configs={"remote.storage.enable": "true"}))
+create("create: more partitions than one request may have", topic("p-many", 10_001), validate_only=True)
+create("create: no time", topic("p-hurry"), timeout=0)
+create("create: negative time", topic("p-hurry-2"), timeout=-1)
 create("create: __cluster_metadata", topic("__cluster_metadata"))
 create("create: __consumer_offsets by hand", topic("__consumer_offsets", 1, configs={"cleanup.policy": "compact"}))
 for version in range(2, 7):
@@ -160,6 +163,7 @@ grow("grow: assignment with another factor", count("p-a", 5, [[BROKER, 4711]]))
 grow("grow: assignment with a broker twice", count("p-a", 5, [[BROKER, BROKER]]))
 grow("grow: bad name", count("a/b", 5))
 grow("grow: empty name", count("", 5))
+grow("grow: more partitions than one request may have", count("p-good", 10_002), validate_only=True)
 grow("grow: one good, one bad", count("p-good", 2), count("p-nope", 2))
 
 # ---- DescribeConfigs ----------------------------------------------------------------------------------------------

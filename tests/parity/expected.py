@@ -16,6 +16,9 @@ DEVIATIONS: dict[str, str] = {
     "create: two new ones collide with each other, v7": (
         "Kafka looks for collisions only among topics that were there before the request; we refuse the second"
     ),
+    "grow: more partitions than one request may have, v3": (
+        "Kafka fails inside (UNKNOWN_SERVER_ERROR); we answer POLICY_VIOLATION, as both do to CreateTopics"
+    ),
     "alter: broker, unknown config is taken, v1": "Kafka stores keys that no plugin of ours could read; we refuse them",
     "alter: broker, key of no config, v1": "as above",
 }
@@ -24,6 +27,8 @@ DEVIATIONS: dict[str, str] = {
 OTHER_WORDS: dict[str, str] = {
     "alter: broker, more than double the threads, v1": "Kafka wraps its message in the name of a Java class",
     "alter: broker, less than half the threads, v1": "as above",
+    "create: no time, v7": "Kafka gives no message",
+    "create: negative time, v7": "as above",
 }
 """Case -> why. Its error message is not compared, but all else is."""
 

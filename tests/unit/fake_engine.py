@@ -63,6 +63,11 @@ class LogDirFailed:
         self.reason = reason
 
 
+class LogLine:
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+
 class Log:
     """One partition's log: (offset, timestamp_ms, key, value, is_control) records."""
 

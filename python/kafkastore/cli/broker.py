@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(USAGE)
         return 0
     logging.basicConfig(format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)", level=logging.INFO)
+    import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
     from kafkastore.config import BrokerConfig
     from kafkastore.server.broker import run_until_stopped
 

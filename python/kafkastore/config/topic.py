@@ -60,16 +60,16 @@ def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
 
 def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str]:
     """Checks overrides by name and value. Raises ConfigError (INVALID_CONFIG) with Kafka's message."""
-    checked: dict[str, str] = {}
+    nulls = [name for name, value in overrides.items() if value is None]
+    if nulls:
+        raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
+    checked = {name: value for name, value in overrides.items() if value is not None}
     keys = topic_keys()
-    for name, value in overrides.items():
+    for name, value in checked.items():
         key = keys.get(name)
         if key is None:
             raise ConfigError(f"Unknown topic config name: {name}")
-        if value is None:
-            raise ConfigError(f"Null value not supported for topic configs: {name}")
         key.parse(value)
-        checked[name] = value
     _check_together(keys, checked)
     return checked
 
@@ -80,6 +80,10 @@ def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) ->
     def value(name: str) -> Any:
         return keys[name].parse(overrides[name]) if name in overrides else keys[name].parse(keys[name].default or "")
 
+    if value("remote.storage.enable"):
+        raise ConfigError(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+        )
     minimum, maximum = value("min.compaction.lag.ms"), value("max.compaction.lag.ms")
     if minimum > maximum:
         raise ConfigError(

@@ -24,7 +24,8 @@ def place_replicas(
     if replication_factor > count:
         raise InvalidReplicationFactorError(
             f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of"
-            f" {replication_factor} cannot be reached because only {count} broker(s) are registered."
+            f" {replication_factor} cannot be reached because only {count} broker(s) are registered or some"
+            " brokers have all their log directories cordoned."
         )
     order = _alternate_racks(brokers)
     if count == 1:

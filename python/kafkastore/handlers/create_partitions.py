@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError
+from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, RequestTimedOutError
+from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
+    if milliseconds(request.timeout) <= 0:
+        raise RequestTimedOutError
     counts: dict[str, int] = {}
     for topic in request.topics:
         counts[topic.name] = counts.get(topic.name, 0) + 1

@@ -15,7 +15,9 @@ from kafkastore.errors import (
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     KafkastoreError,
+    RequestTimedOutError,
 )
+from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +32,8 @@ FIRST_VERSION_WITH_CONFIGS: Final = 5
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
+    if milliseconds(request.timeout) <= 0:
+        raise RequestTimedOutError
     counts: dict[str, int] = {}
     for topic in request.topics:
         counts[topic.name] = counts.get(topic.name, 0) + 1

@@ -15,10 +15,12 @@ from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,
     KafkastoreError,
+    RequestTimedOutError,
     TopicDeletionDisabledError,
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
+from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +38,8 @@ Asked = tuple["str | None", "UUID | None"]
 
 async def handle(context: RequestContext, request: Any) -> Any:
     _check_enabled(context)
+    if milliseconds(request.timeout) <= 0:
+        raise RequestTimedOutError
     results = []
     found: list[TopicImage] = []
     for (name, topic_id), count in _counted(_asked(request)):

@@ -1,1 +1,1 @@
-
+"""``manager``: log directories and housekeeping."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kafkastore.errors import KafkaStorageError
+
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable
@@ -45,8 +47,10 @@ class LogManager:
         self._counts[directory] = self._counts.get(directory, 0) + 1
 
     def place(self, topic: str, partitions: Iterable[int]) -> list[tuple[int, str]]:
-        """Chooses and notes a directory for each new partition."""
+        """Chooses and notes a directory for each new partition. Raises KafkaStorageError when none works any more."""
         chosen = []
+        if not self.online:
+            raise KafkaStorageError
         for partition in partitions:
             directory = min(self.online, key=self._counts.__getitem__)
             self.record(topic, partition, directory)

@@ -15,6 +15,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from kafkastore._core import EngineError
+
 if TYPE_CHECKING:
     from kafkastore._core import Engine
 
@@ -31,13 +33,16 @@ def read_topic_configs(engine: Engine) -> dict[str, dict[str, str]]:
     if not any(topic == TOPIC for topic, *_ in engine.logs()):
         return {}
     replay = _Replay()
-    offset, end = -1, 0
-    while offset < end:
-        records, following = engine.read_records(TOPIC, 0, max(offset, 0), READ_BYTES)
-        for _, _, _, value, is_control in records:
-            if value and not is_control:
-                replay.apply(value)
-        offset, end = following, following if not records else following + 1
+    try:
+        offset = next(start for topic, _, _, _, start, _ in engine.logs() if topic == TOPIC)
+        records, following = engine.read_records(TOPIC, 0, offset, READ_BYTES)
+        while records:
+            for _, _, _, value, is_control in records:
+                if value and not is_control:
+                    replay.apply(value)
+            records, following = engine.read_records(TOPIC, 0, following, READ_BYTES)
+    except EngineError as error:
+        logger.warning("%s cannot be read to its end, topics may lack their configuration: %s", TOPIC, error)
     return replay.configs
 
 

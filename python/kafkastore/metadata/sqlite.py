@@ -1,9 +1,10 @@
 """The metadata store in one SQLite file: one host, any number of processes.
 
-``nodes(parent, name, data, version, sequence, owner)`` holds the tree (the root is ``'', ''``), ``sessions(id, process, heartbeat_ms,
-timeout_ms)`` the processes that own ephemeral nodes. The file is in WAL mode with ``synchronous=FULL``: a commit is one
-fsync and durable when it returns. Writes run one at a time in a writer thread, so that an fsync never stalls the loop;
-reads run on the loop on a connection of their own and see every commit that was awaited.
+``nodes(parent, name, data, version, sequence, owner)`` holds the tree (the root is ``'', ''``),
+``sessions(id, process, heartbeat_ms, timeout_ms)`` the processes that own ephemeral nodes. The file is in WAL mode with
+``synchronous=FULL``: a commit is one fsync and durable when it returns. Writes run one at a time in a writer thread, so
+that an fsync never stalls the loop; reads run on the loop on a connection of their own and see every commit that was
+awaited.
 
 A session is over when its process is gone (same process id and start time no longer there) or has not renewed its
 heartbeat within the session's timeout. Watches of this process fire from the changes that its own writes made; what

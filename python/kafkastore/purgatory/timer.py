@@ -11,8 +11,10 @@ Never: reads a clock of its own, sleeps, or makes a task.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Wake(Protocol):
@@ -40,38 +42,33 @@ MIN_COMPACTION: Final = 1024  # entries; below this, dead entries are not worth 
 class Timer:
     """One thing that may happen later. Reusable: ``start`` again moves the deadline."""
 
-    __slots__ = ("_callback", "_deadline_ms", "_entry_ms", "_entry_number", "_timers")
+    __slots__ = ("_timers", "callback", "deadline_ms", "entry_ms", "entry_number")
 
     def __init__(self, timers: Timers, callback: Callable[[], None]) -> None:
         self._timers = timers
-        self._callback = callback
-        self._deadline_ms = -1  # -1: not running
-        self._entry_ms = -1  # deadline of the heap entry that counts; -1: none
-        self._entry_number = -1
+        self.callback = callback
+        self.deadline_ms = -1  # of the monotonic clock; -1: not running
+        self.entry_ms = -1  # deadline of the heap entry that counts; -1: none
+        self.entry_number = -1
 
     @property
     def is_running(self) -> bool:
-        return self._deadline_ms >= 0
-
-    @property
-    def deadline_ms(self) -> int:
-        """Of the monotonic clock; -1 when not running."""
-        return self._deadline_ms
+        return self.deadline_ms >= 0
 
     def start(self, delay_ms: int) -> None:
         """(Re)starts: fires once ``delay_ms`` from now (at once if negative), whatever was asked for before."""
         timers = self._timers
         deadline_ms = timers.clock.monotonic_ms() + max(delay_ms, 0)
-        if self._deadline_ms < 0 and self._entry_ms >= 0:
+        if self.deadline_ms < 0 and self.entry_ms >= 0:
             timers.dead -= 1
-        self._deadline_ms = deadline_ms
-        if self._entry_ms < 0 or deadline_ms < self._entry_ms:
+        self.deadline_ms = deadline_ms
+        if self.entry_ms < 0 or deadline_ms < self.entry_ms:
             timers.push(self, deadline_ms)
 
     def cancel(self) -> None:
         """Does not fire any more. Harmless when not running."""
-        if self._deadline_ms >= 0:
-            self._deadline_ms = -1
+        if self.deadline_ms >= 0:
+            self.deadline_ms = -1
             self._timers.dead += 1
             self._timers.compact()
 
@@ -98,11 +95,11 @@ class Timers:
         return Timer(self, callback)
 
     def push(self, timer: Timer, deadline_ms: int) -> None:
-        if timer._entry_ms >= 0:
+        if timer.entry_ms >= 0:
             self.dead += 1  # the later entry is void from now on
         self._number += 1
-        timer._entry_ms = deadline_ms
-        timer._entry_number = self._number
+        timer.entry_ms = deadline_ms
+        timer.entry_number = self._number
         heapq.heappush(self._heap, (deadline_ms, self._number, timer))
         if self._wake is None or deadline_ms < self._wake_ms:
             self._ask_for_wake(deadline_ms)
@@ -114,10 +111,10 @@ class Timers:
         alive = []
         for entry in self._heap:
             timer = entry[2]
-            if timer._entry_number != entry[1]:
+            if timer.entry_number != entry[1]:
                 continue
-            if timer._deadline_ms < 0:
-                timer._entry_ms = -1
+            if timer.deadline_ms < 0:
+                timer.entry_ms = -1
             else:
                 alive.append(entry)
         heapq.heapify(alive)
@@ -131,18 +128,18 @@ class Timers:
         last_number = self._number
         while self._heap and self._heap[0][0] <= now_ms and self._heap[0][1] <= last_number:
             _, number, timer = heapq.heappop(self._heap)
-            if timer._entry_number != number:
+            if timer.entry_number != number:
                 self.dead -= 1
-            elif timer._deadline_ms < 0:
+            elif timer.deadline_ms < 0:
                 self.dead -= 1
-                timer._entry_ms = -1
-            elif timer._deadline_ms > now_ms:
-                timer._entry_ms = -1
-                self.push(timer, timer._deadline_ms)
+                timer.entry_ms = -1
+            elif timer.deadline_ms > now_ms:
+                timer.entry_ms = -1
+                self.push(timer, timer.deadline_ms)
             else:
-                timer._entry_ms = -1
-                timer._deadline_ms = -1
-                timer._callback()
+                timer.entry_ms = -1
+                timer.deadline_ms = -1
+                timer.callback()
         if self._heap and (self._wake is None or self._heap[0][0] < self._wake_ms):
             self._ask_for_wake(self._heap[0][0])
 
@@ -152,7 +149,7 @@ class Timers:
             self._wake.cancel()
             self._wake = None
         for _, _, timer in self._heap:
-            timer._deadline_ms = timer._entry_ms = timer._entry_number = -1
+            timer.deadline_ms = timer.entry_ms = timer.entry_number = -1
         self._heap.clear()
         self.dead = 0
 

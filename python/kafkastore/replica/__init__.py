@@ -1,1 +1,1 @@
-
+"""``manager``: leases and the coordinators' appends."""

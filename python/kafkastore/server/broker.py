@@ -49,6 +49,7 @@ class Broker:
         self._apis: KafkaApis | None = None
         self._stopping: asyncio.Event = asyncio.Event()
         self._failure: str | None = None
+        self._has_logs = False
 
     # ---- start
     async def start(self) -> None:
@@ -84,6 +85,7 @@ class Broker:
             None, services.engine.open_log_dirs, services.dynamic_configs.log_configs()
         )
         await show_progress(opening, services.engine.recovery_progress)
+        self._has_logs = True
         for directory, failure in opening.result():
             if failure is not None:
                 logger.error("Log directory %s is offline: %s", directory, failure)
@@ -120,6 +122,7 @@ class Broker:
         if any(port == 0 for _, _, port in wanted):
             await registration.register(services, self.ports)
             services.replica_manager.publish_cluster()
+        services.loop.call_soon(_warm_up)
 
     async def _abandon(self) -> None:
         """After a start that failed: what is open is closed; no listener was open."""
@@ -127,7 +130,7 @@ class Broker:
         if self._apis is not None:
             self._apis.stop()
             await services.log_manager.stop_housekeeping()
-        if hasattr(services, "engine"):
+        if self._has_logs:  # else the directories may be another broker's, whose markers are not ours to write
             await services.run_blocking(services.engine.close_logs)
         await services.store.close()
 
@@ -173,6 +176,11 @@ class Broker:
                 " start again"
             )
             self.request_stop()
+
+
+def _warm_up() -> None:
+    """Imports the codec while the first client connects: the first request would wait for it (some 40 ms)."""
+    import kio.serial  # noqa: F401
 
 
 def run_until_stopped(config: BrokerConfig) -> None:

@@ -79,6 +79,17 @@ BY_KEY: dict[int, Api] = {api.key: api for api in APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS}
 
 
+def markdown_table() -> str:
+    """The table of the documentation: each API served, its versions, by whom."""
+    rows = ["| key | API | versions | flexible from | served by |", "|---|---|---|---|---|"]
+    for api in APIS:
+        flexible = "none" if api.flexible_from == NO_FLEXIBLE_VERSION else str(api.flexible_from)
+        versions = f"{api.min_version}-{api.max_version}" if api.max_version > api.min_version else str(api.min_version)
+        plane = "data plane (Rust)" if api.plane == "data" else f"`handlers/{api.module}.py`"
+        rows.append(f"| {api.key} | {api.name} | {versions} | {flexible} | {plane} |")
+    return "\n".join(rows) + "\n"
+
+
 def api_version_ranges() -> list[tuple[int, int, int, int, bool]]:
     """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, served by the data plane)."""
     return [(api.key, api.min_version, api.max_version, api.flexible_from, api.plane == "data") for api in APIS]

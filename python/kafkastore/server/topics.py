@@ -181,10 +181,12 @@ class Topics:
 
     def _place(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
         config = self.broker.config
+        if replication_factor < -1 or replication_factor == 0:
+            raise InvalidReplicationFactorError(
+                "Replication factor must be larger than 0, or -1 to use the default value."
+            )
         if partitions < -1 or partitions == 0:
             raise InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
-        if replication_factor < -1 or replication_factor == 0:
-            raise InvalidReplicationFactorError("Replication factor was set to an invalid non-positive value.")
         count: int = config.get("num.partitions") if partitions == -1 else partitions
         factor: int = config.get("default.replication.factor") if replication_factor == -1 else replication_factor
         if count > MAX_PARTITIONS_PER_REQUEST:

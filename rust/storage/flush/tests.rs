@@ -81,6 +81,10 @@ fn one_flush_of_the_active_segment_is_one_sync() {
     bench.append(&mut log, 1, 10);
     log.flush().unwrap();
     log.flush().unwrap();
-    let syncs: Vec<_> = disk.counts().into_iter().filter(|(label, _)| label.starts_with("sync")).collect();
+    let syncs: Vec<_> = disk
+        .counts()
+        .into_iter()
+        .filter(|(label, _)| label.starts_with("sync"))
+        .collect();
     assert_eq!(syncs, [("sync:.log".to_owned(), 1)]);
 }

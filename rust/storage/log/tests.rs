@@ -14,7 +14,10 @@ fn a_new_log_costs_two_calls() {
     disk.arm("none", 0, Fault::Crash);
     let log = bench.create();
     assert_eq!(disk.counts().values().sum::<u64>(), 2, "{:?}", disk.counts());
-    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.segment_count()), (0, 0, 1));
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (0, 0, 1)
+    );
 }
 
 #[test]
@@ -43,7 +46,9 @@ fn a_closed_log_has_what_kafka_expects_and_takes_nothing_more() {
     ];
     assert_eq!(bench.names(), expected);
     assert_eq!(log.recovery_point(), 2);
-    let error = log.append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS).unwrap_err();
+    let error = log
+        .append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS)
+        .unwrap_err();
     assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
 }
 
@@ -56,7 +61,10 @@ fn a_deleted_log_moves_aside_under_kafkas_name() {
     let name = to.file_name().unwrap().to_str().unwrap().to_owned();
     assert!(name.starts_with("topic-0.") && name.ends_with("-delete"), "{name}");
     assert!(!bench.path().exists() && to.exists());
-    assert!(log.append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS).is_err());
+    assert!(
+        log.append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS)
+            .is_err()
+    );
 }
 
 #[test]
@@ -65,6 +73,8 @@ fn a_changed_configuration_counts_at_once() {
     let mut log = bench.create();
     let config = crate::storage::LogConfig::from_pairs([("max.message.bytes", "100")]).unwrap();
     log.set_config(Arc::new(config));
-    let error = log.append_as_leader(&mut batch(START_MS, 1, 500), 0, Origin::Client, START_MS).unwrap_err();
+    let error = log
+        .append_as_leader(&mut batch(START_MS, 1, 500), 0, Origin::Client, START_MS)
+        .unwrap_err();
     assert_eq!(error.code(), ErrorCode::MESSAGE_TOO_LARGE);
 }

@@ -26,11 +26,23 @@ fn segments_older_than_retention_ms_go_and_the_start_follows() {
     let deletion = log.delete_old_segments(bench.now_ms(), 10).unwrap();
     assert_eq!((deletion.segments(), deletion.due_ms()), (2, bench.now_ms() + 1000));
     assert_eq!((log.log_start_offset(), log.segment_count()), (4, 3));
-    assert_eq!(log.plan_read(3, 10).err().map(|it| it.code()), Some(ErrorCode::OFFSET_OUT_OF_RANGE));
+    assert_eq!(
+        log.plan_read(3, 10).err().map(|it| it.code()),
+        Some(ErrorCode::OFFSET_OUT_OF_RANGE)
+    );
     assert_eq!(read_all(&log, 4, 10, 1000).len(), 6);
-    assert!(bench.names().iter().any(|name| name == "00000000000000000000.log.deleted"));
+    assert!(
+        bench
+            .names()
+            .iter()
+            .any(|name| name == "00000000000000000000.log.deleted")
+    );
     deletion.run().unwrap();
-    assert!(!bench.names().iter().any(|name| name.ends_with(".deleted")), "{:?}", bench.names());
+    assert!(
+        !bench.names().iter().any(|name| name.ends_with(".deleted")),
+        "{:?}",
+        bench.names()
+    );
     log.close().unwrap();
     let log = bench.reopen_clean().unwrap();
     assert_eq!((log.log_start_offset(), log.log_end_offset()), (4, 10));
@@ -41,7 +53,11 @@ fn segments_older_than_retention_ms_go_and_the_start_follows() {
 fn the_oldest_segments_go_while_the_log_exceeds_retention_bytes() {
     let size = batch(0, 1, 100).len() * 2;
     let (bench, mut log) = sample(&[("retention.bytes", &(size * 3 + 1).to_string())]);
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 1, "never below the limit");
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(),
+        1,
+        "never below the limit"
+    );
     assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 0);
 }
 
@@ -56,15 +72,26 @@ fn nothing_that_reaches_above_the_high_watermark_goes() {
 fn when_all_is_old_the_active_segment_is_rolled_and_goes_too() {
     let (bench, mut log) = sample(&[("retention.ms", "1")]);
     assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 5);
-    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.segment_count()), (10, 10, 1));
-    assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 0, "an empty one stays");
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (10, 10, 1)
+    );
+    assert_eq!(
+        log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(),
+        0,
+        "an empty one stays"
+    );
     bench.append(&mut log, 1, 10);
     assert_eq!(read_all(&log, 10, 11, 1000), [(10, 11)]);
 }
 
 #[test]
 fn a_compacted_topic_loses_only_what_is_below_its_start() {
-    let (bench, mut log) = sample(&[("cleanup.policy", "compact"), ("retention.ms", "1"), ("retention.bytes", "1")]);
+    let (bench, mut log) = sample(&[
+        ("cleanup.policy", "compact"),
+        ("retention.ms", "1"),
+        ("retention.bytes", "1"),
+    ]);
     assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 0);
     assert!(log.advance_log_start_offset(5, 10).unwrap());
     assert_eq!(log.delete_old_segments(bench.now_ms(), 10).unwrap().segments(), 2);

@@ -57,16 +57,28 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
 fn a_rolled_segment_has_its_index_files_and_a_snapshot_at_the_next_base() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
-    assert_eq!(bench.names(), ["00000000000000000000.log"], "nothing but the log at first");
+    assert_eq!(
+        bench.names(),
+        ["00000000000000000000.log"],
+        "nothing but the log at first"
+    );
     bench.append(&mut log, 3, 10);
     log.roll(bench.now_ms()).unwrap();
     let names = bench.names();
-    for name in ["00000000000000000000.index", "00000000000000000000.timeindex", "00000000000000000003.log", "00000000000000000003.snapshot"] {
+    for name in [
+        "00000000000000000000.index",
+        "00000000000000000000.timeindex",
+        "00000000000000000003.log",
+        "00000000000000000003.snapshot",
+    ] {
         assert!(names.iter().any(|it| it == name), "{name} in {names:?}");
     }
     let time_index = std::fs::read(bench.file(0, ".timeindex")).unwrap();
     assert_eq!(time_index.len(), 12, "the final entry");
-    assert_eq!(time_index[11], 2, "the last offset of the batch with the greatest timestamp");
+    assert_eq!(
+        time_index[11], 2,
+        "the last offset of the batch with the greatest timestamp"
+    );
     log.roll(bench.now_ms()).unwrap();
     assert_eq!(log.segment_count(), 2, "an empty segment does not roll");
 }

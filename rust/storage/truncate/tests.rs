@@ -1,6 +1,7 @@
 //! Cutting the end off.
 
 use crate::record::Origin;
+use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, producer_batch, read_all};
 
 fn sample() -> (Bench, crate::storage::Log) {
@@ -8,7 +9,8 @@ fn sample() -> (Bench, crate::storage::Log) {
     let mut log = bench.create();
     for n in 0..30 {
         let mut bytes = batch(START_MS + n, 2, 60);
-        log.append_as_leader(&mut bytes, n as i32 / 10, Origin::Client, START_MS + n).unwrap();
+        log.append_as_leader(&mut bytes, n as i32 / 10, Origin::Client, START_MS + n)
+            .unwrap();
     }
     (bench, log)
 }
@@ -28,7 +30,10 @@ fn truncation_at_every_offset_keeps_the_batches_below_it() {
         bench.append(&mut log, 2, 10);
         assert_eq!(read_all(&log, 0, end + 2, 500).last(), Some(&(end, end + 2)));
         let found = log.max_timestamp().unwrap().resolve().unwrap().unwrap();
-        assert_eq!(found.timestamp, if end == 0 { START_MS } else { START_MS + end / 2 - 1 }.max(START_MS));
+        assert_eq!(
+            found.timestamp,
+            if end == 0 { START_MS } else { START_MS + end / 2 - 1 }.max(START_MS)
+        );
         log.close().unwrap();
         assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), end + 2);
     }
@@ -43,8 +48,10 @@ fn truncation_takes_producers_back() {
         log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
     }
     log.truncate_to(1).unwrap();
-    assert_eq!(log.producers().entry(7).map(|it| it.last_sequence()), Some(0));
-    let next = log.append_as_leader(&mut producer_batch(START_MS, 7, 1, false), 0, Origin::Client, START_MS).unwrap();
+    assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(0));
+    let next = log
+        .append_as_leader(&mut producer_batch(START_MS, 7, 1, false), 0, Origin::Client, START_MS)
+        .unwrap();
     assert_eq!((next.first_offset, next.is_duplicate), (1, false));
 }
 
@@ -55,7 +62,10 @@ fn truncation_below_the_start_begins_anew_there() {
     log.advance_log_start_offset(later, 60).unwrap();
     let _ = log.delete_old_segments(START_MS, 60).unwrap();
     assert!(log.truncate_to(1).unwrap());
-    assert_eq!((log.log_start_offset(), log.log_end_offset(), log.segment_count()), (1, 1, 1));
+    assert_eq!(
+        (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
+        (1, 1, 1)
+    );
 }
 
 #[test]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkastore.coordinator.group.config import GroupConfig
 from kafkastore.coordinator.group.coordinator import GroupCoordinator
 from kafkastore.coordinator.group.group_store import ACTIVE
 from kafkastore.coordinator.group.join import JoinRequest
 from kafkastore.coordinator.group.loading import LoadedGroups
-from kafkastore.coordinator.group.member import JoinResult, SyncResult
 from kafkastore.coordinator.group.membership import LeaveResult, LeavingMember
 from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic, FetchedPartition
 from kafkastore.coordinator.group.partitioning import partition_for
 from kafkastore.coordinator.group.sync import SyncRequest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from kafkastore.coordinator.group.member import JoinResult, SyncResult
 
 RANGE = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"),)  # subscribed to topic t
 TOPIC_ID = bytes(range(16))

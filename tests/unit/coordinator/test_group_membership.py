@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from group_world import RANGE, World
 
 from kafkastore.coordinator.group import states
 from kafkastore.coordinator.group.group import Group
 from kafkastore.coordinator.group.membership import LeavingMember
 from kafkastore.errors import ErrorCode
+from unit.coordinator.group_world import RANGE, World
 
 TWO = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"), ("roundrobin", b"\0\0\0\0\0\1\0\1t\0\0\0\0"))
 
@@ -214,7 +214,7 @@ def test_a_new_member_that_waits_too_long_is_dropped() -> None:
 def test_the_protocol_with_most_first_choices_wins() -> None:
     world = World(initial_rebalance_delay_ms=10)
     a, b = (("a", b""), ("b", b"")), (("b", b""), ("a", b""))
-    calls = [world.join(version=3, protocols=protocols) for protocols in (a, b, b, a + (("c", b""),), b)]
+    calls = [world.join(version=3, protocols=protocols) for protocols in (a, b, b, (*a, ("c", b"")), b)]
     world.clock.advance(100_000)
     assert {call.result.protocol_name for call in calls} == {"b"}
 

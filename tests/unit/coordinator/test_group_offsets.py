@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from group_world import TOPIC_ID, World
 
 from kafkastore.errors import ErrorCode
+from unit.coordinator.group_world import TOPIC_ID, World
 
 DAY_MS = 24 * 60 * 60 * 1000
 LONG_MS = 2**31 - 1  # 24 days

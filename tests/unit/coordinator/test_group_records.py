@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from group_world import MemoryLog, World
-from segments import records as segment_records
 
+from fixtures.offsets.segments import records as segment_records
 from kafkastore.coordinator.group import records
 from kafkastore.coordinator.group.partitioning import java_string_hash, partition_for
 from kafkastore.coordinator.group.records import GroupKey, GroupValue, MemberValue, OffsetKey, OffsetValue, OtherKey
+from unit.coordinator.group_world import MemoryLog, World
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
 PARTITIONS = 5

@@ -1,4 +1,5 @@
-"""Random clients against the coordinator: join, sync, heartbeat, commit, leave, crash, time, slow and failing appends, restarts.
+"""Random clients against the coordinator: join, sync, heartbeat, commit, leave, crash; time, slow and failing appends,
+restarts.
 
 Invariants, checked after every step: one leader among the members of a group that has any; generations rise by one; every
 request is answered exactly once (``Call`` refuses a second answer, ``teardown`` a missing one); a member that keeps its
@@ -9,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from group_world import Call, World
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group import records, states
 from kafkastore.errors import ErrorCode
+from unit.coordinator.group_world import Call, World
 
 CLIENTS = 5
 SESSION_MS = 10_000
@@ -36,6 +37,18 @@ class Client:
 
     def forget(self) -> None:
         self.member_id, self.joined = "", None
+
+
+def last_offsets(world: World) -> dict[tuple[str, int], int]:
+    """The naive twin: the last value of each key in the log."""
+    offsets: dict[tuple[str, int], int] = {}
+    for key, value in world.log.partitions.get(world.partition_of("g"), []):
+        kind = records.read_key(key)
+        if isinstance(kind, records.OffsetKey) and value is None:
+            offsets.pop((kind.topic, kind.partition), None)
+        elif isinstance(kind, records.OffsetKey):
+            offsets[kind.topic, kind.partition] = records.read_offset_value(value or b"").offset
+    return offsets
 
 
 class Groups(RuleBasedStateMachine):
@@ -100,6 +113,11 @@ class Groups(RuleBasedStateMachine):
     @rule(client=clients)
     def crash(self, client: Client) -> None:
         client.is_alive = False
+
+    @rule(client=clients)
+    def give_up(self, client: Client) -> None:
+        """Its request timed out: it asks again under the same member id, over another connection."""
+        client.waiting = None
 
     @rule(client=clients)
     def come_back(self, client: Client) -> None:
@@ -217,7 +235,7 @@ class Groups(RuleBasedStateMachine):
     @invariant()
     def offsets_are_those_of_the_log(self) -> None:
         if hasattr(self, "world") and not self.world.log.waiting:
-            assert self.world.fetched() == self.world.restarted().fetched()
+            assert self.world.fetched() == self.world.restarted().fetched() == last_offsets(self.world)
 
     def teardown(self) -> None:
         if not hasattr(self, "world"):
@@ -253,6 +271,10 @@ def test_a_group_of_living_members_settles_and_keeps_them_all() -> None:
                 break
         assert _is_settled(machine), seed
         members = set(machine.world.group().members)
+        for _ in range(2):
+            for client in machine.all:
+                machine.commit(client)
+            machine.offsets_are_those_of_the_log()
         machine.time_passes(30_000)
         assert set(machine.world.group().members) == members == {client.member_id for client in machine.all}
         machine.teardown()
@@ -274,6 +296,7 @@ def _storm(machine: Groups, seed: int) -> None:
                 "commit",
                 "leave",
                 "crash",
+                "give_up",
                 "come_back",
                 "time",
                 "slow",
@@ -289,6 +312,8 @@ def _storm(machine: Groups, seed: int) -> None:
         else:
             getattr(machine, step)(client)
         machine.group_is_sound()
+        machine.members_with_waiting_requests_are_known()
+        machine.offsets_are_those_of_the_log()
 
 
 def _do_duty(machine: Groups, client: Client) -> None:

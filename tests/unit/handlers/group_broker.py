@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import io
-import sys
 import types
-from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).parent.parent.parent
-for folder in (TESTS / "unit" / "coordinator", TESTS / "fixtures" / "offsets"):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-from group_world import World
 from kio.serial import entity_reader, entity_writer
-from wire_client import API_KEYS, build, entity_class
 
+from fixtures.offsets.wire_client import API_KEYS, build, entity_class
 from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
 from kafkastore.server.context import RequestContext
 from kafkastore.server.registry import BY_KEY
+from unit.coordinator.group_world import World
 
 TOPIC_ID = bytes(range(16))
 

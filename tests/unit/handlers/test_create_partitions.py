@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from .one_broker import OneBroker
 
-UNKNOWN_TOPIC, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT = 3, 42, 37, 39
+UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_REPLICA_ASSIGNMENT = 3, 7, 42, 37, 39
 
 
 def count(name: str, partitions: int, assignments: list[list[int]] | None = None) -> dict[str, Any]:
@@ -61,3 +61,11 @@ def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
     answer = broker.ask("create_partitions", 3, {"topics": [count("a", 1), count("nope", 2), count("b", 2, [[1]])]})
     assert [result.error_code for result in answer.results] == [INVALID_PARTITIONS, UNKNOWN_TOPIC, 0]
     assert len(broker.services.image.topics["b"].partitions) == 2
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_request_without_time_grows_nothing(broker: OneBroker, timeout_ms: int) -> None:
+    broker.create_topic("t")
+    (result,) = broker.ask("create_partitions", 3, {"topics": [count("t", 2)], "timeout": timeout_ms}).results
+    assert (result.name, result.error_code) == ("t", REQUEST_TIMED_OUT)
+    assert len(broker.services.image.topics["t"].partitions) == 1

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .conftest import MakeBroker
     from .one_broker import OneBroker
 
-UNKNOWN_TOPIC, INVALID_REQUEST, TOPIC_DELETION_DISABLED, UNKNOWN_TOPIC_ID = 3, 42, 73, 100
+UNKNOWN_TOPIC, REQUEST_TIMED_OUT, INVALID_REQUEST, TOPIC_DELETION_DISABLED, UNKNOWN_TOPIC_ID = 3, 7, 42, 73, 100
 
 
 def names(*given: str) -> dict[str, Any]:
@@ -85,10 +85,21 @@ def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:
     }
 
 
-@pytest.mark.parametrize(("version", "code"), [(1, INVALID_REQUEST), (2, INVALID_REQUEST), (3, 73), (6, 73)])
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(1, INVALID_REQUEST), (2, INVALID_REQUEST), (3, TOPIC_DELETION_DISABLED), (6, TOPIC_DELETION_DISABLED)],
+)
 def test_deletion_can_be_switched_off(make_broker: MakeBroker, version: int, code: int) -> None:
     broker = make_broker({"delete.topic.enable": "false"})
     broker.create_topic("t")
     answer = broker.ask("delete_topics", version, names("t", "u"))
     assert [(result.name, result.error_code) for result in answer.responses] == [("t", code), ("u", code)]
+    assert "t" in broker.services.image.topics
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1])
+def test_a_request_without_time_deletes_nothing(broker: OneBroker, timeout_ms: int) -> None:
+    broker.create_topic("t")
+    (result,) = broker.ask("delete_topics", 6, {**names("t"), "timeout": timeout_ms}).responses
+    assert (result.name, result.error_code) == ("t", REQUEST_TIMED_OUT)
     assert "t" in broker.services.image.topics

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-HERE = Path(__file__).parent
-FIXTURES = HERE.parent.parent / "fixtures" / "offsets"
-for folder in (HERE, FIXTURES):
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-
-from conversation import Conversation
-from group_broker import TOPIC_ID, GroupBroker
-from wire_client import plain
-
+from fixtures.offsets.conversation import Conversation
+from fixtures.offsets.wire_client import plain
 from kafkastore.errors import ErrorCode
 from kafkastore.server.registry import BY_NAME
+from unit.handlers.group_broker import TOPIC_ID, GroupBroker
+
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
 
 GROUP_APIS = [
     "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "OffsetDelete",

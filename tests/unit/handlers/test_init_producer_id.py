@@ -47,11 +47,13 @@ def test_a_refused_producer_gets_no_id(broker: OneBroker, given: dict[str, Any],
     assert ask(broker) == (0, 0, 0)
 
 
-def test_a_store_that_fails_is_told_as_a_coordinator_that_loads(broker: OneBroker) -> None:
+def test_a_store_that_fails_is_told_as_a_coordinator_that_loads(
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from kafkastore.metadata.store import SessionExpiredError
 
     async def fail(path: str, watch: object = None) -> Any:
         raise SessionExpiredError(path)
 
-    broker.services.producer_ids._store.get = fail
+    monkeypatch.setattr(broker.services.store, "get", fail)
     assert ask(broker) == (COORDINATOR_LOAD_IN_PROGRESS, -1, -1)

@@ -72,7 +72,7 @@ def test_ids_end_before_they_do_not_fit(broker: OneBroker) -> None:
         broker.run(broker.services.producer_ids.next_id())
 
 
-def test_a_claim_gives_up_when_others_always_win(broker: OneBroker) -> None:
+def test_a_claim_gives_up_when_others_always_win(broker: OneBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = broker.services.producer_ids
     tries = 0
 
@@ -80,7 +80,7 @@ def test_a_claim_gives_up_when_others_always_win(broker: OneBroker) -> None:
         nonlocal tries
         tries += 1
 
-    ids._try_claim = lose
+    monkeypatch.setattr(ids, "_try_claim", lose)
     with pytest.raises(CoordinatorLoadInProgressError):
         broker.run(ids.next_id())
     assert tries == MAX_CLAIM_ATTEMPTS

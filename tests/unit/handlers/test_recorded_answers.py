@@ -40,6 +40,9 @@ class InProcessClient:
             raise ConnectionClosedError  # by the data plane
         return self._broker.ask(api, version, given)
 
+    def close(self) -> None:
+        """Nothing is open."""
+
     def _produce(self) -> None:
         """The third produce of the table is the idempotent one."""
         self._produced += 1

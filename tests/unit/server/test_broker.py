@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
-from fake_engine import LogDirFailed
+from fake_engine import LogDirFailed, StartError
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
@@ -248,5 +248,43 @@ def test_config_for_tests_is_valid(tmp_path: Path) -> None:
 
 async def _until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
-        while not condition():
-            await asyncio.sleep(0)  # noqa: ASYNC110 - the double has no event for what it was told
+        while not condition():  # noqa: ASYNC110 - the double has no event for what it was told
+            await asyncio.sleep(0)
+
+
+def test_directory_that_another_broker_holds_is_left_as_it_is(tmp_path: Path) -> None:
+    engines: list[Engine] = []
+
+    def locked(engine: Engine) -> None:
+        def refuse(_: object) -> list[tuple[str, str | None]]:
+            raise StartError(f"log.dirs={tmp_path}/data is in use by another process")
+
+        engine.open_log_dirs = refuse  # type: ignore[method-assign]
+        engines.append(engine)
+
+    async def body() -> None:
+        with pytest.raises(StartupError, match="is in use by another process"):
+            await started_broker(tmp_path, locked)
+        assert engines[0].calls == []
+
+    run(body)
+
+
+def test_port_in_use_closes_the_logs_cleanly_again(tmp_path: Path) -> None:
+    engines: list[Engine] = []
+
+    def occupied(engine: Engine) -> None:
+        def refuse(_: object) -> list[int]:
+            raise StartError("listeners=PLAINTEXT://127.0.0.1:9092: the port is in use")
+
+        engine.listen = refuse  # type: ignore[method-assign]
+        engines.append(engine)
+
+    async def body() -> None:
+        with pytest.raises(StartupError, match="the port is in use"):
+            await started_broker(tmp_path, occupied)
+        assert engines[0].calls == ["open_log_dirs", "close_logs"]
+        async with running_broker(tmp_path):
+            pass
+
+    run(body)

@@ -7,7 +7,6 @@ callbacks and need no loop; only the ``async`` methods here and loading do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.coordinator.group.group_store import GroupStore
@@ -24,6 +23,7 @@ from kafkastore.purgatory.timer import Timers
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.join import JoinRequest

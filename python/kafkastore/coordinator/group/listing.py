@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.group import states
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from kafkastore.coordinator.group.group_store import GroupStore
 
 CLASSIC: Final = "classic"

@@ -9,7 +9,6 @@ A partition that is resigned while it loads is forgotten: an epoch tells a late 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group import states
@@ -30,6 +29,8 @@ from kafkastore.coordinator.group.records import (
 from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.group_store import GroupStore
     from kafkastore.coordinator.group.offsets_log import LoadedRecord

@@ -7,7 +7,6 @@ code.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.coordinator.group import states
@@ -15,6 +14,8 @@ from kafkastore.coordinator.group.member import UNKNOWN_MEMBER_ID
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
     from kafkastore.coordinator.group.rebalance import Rebalancer

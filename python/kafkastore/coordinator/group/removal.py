@@ -16,7 +16,6 @@ Expiry (KIP-211), per offset, base time + retention:
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +26,8 @@ from kafkastore.coordinator.group.records import NO_TIMESTAMP, group_key
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore

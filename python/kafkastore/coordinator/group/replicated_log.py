@@ -6,7 +6,6 @@ Durable after ``done(0, …)``: as ``acks=-1`` says, on every in-sync replica. R
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import EngineError, build_batch
@@ -15,6 +14,7 @@ from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import AsyncIterator, Sequence
 
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.offsets_log import AppendDone, LoadedRecord

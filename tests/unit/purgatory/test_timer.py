@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "coordinator"))
-
-from group_world import ManualClock
+import pytest
 
 from kafkastore.purgatory.timer import MIN_COMPACTION, Timers
+from unit.coordinator.group_world import ManualClock
 
 
 def test_a_timer_fires_once_at_its_deadline() -> None:
@@ -103,29 +100,29 @@ def test_dead_entries_are_dropped_once_they_are_most() -> None:
     assert len(timers) <= MIN_COMPACTION
 
 
-def test_random_timers_match_a_naive_model() -> None:
-    chance = random.Random(7)
-    for _ in range(50):
-        clock = ManualClock()
-        timers = Timers(clock)
-        fired: list[tuple[int, int]] = []
-        running = [timers.timer(lambda n=n: fired.append((clock.elapsed_ms, n))) for n in range(5)]  # type: ignore[misc]
-        deadlines: dict[int, int] = {}
-        wanted: list[tuple[int, int]] = []
-        for _ in range(100):
-            number = chance.randrange(5)
-            if chance.random() < 0.2:
-                running[number].cancel()
-                deadlines.pop(number, None)
-            else:
-                delay = chance.randrange(1, 50)
-                running[number].start(delay)
-                deadlines[number] = clock.elapsed_ms + delay
-            step = chance.randrange(20)
-            end = clock.elapsed_ms + step
-            due = sorted((when, n) for n, when in deadlines.items() if when <= end)
-            for when, n in due:
-                wanted.append((when, n))
-                del deadlines[n]
-            clock.advance(step)
-            assert sorted(fired) == sorted(wanted)
+@pytest.mark.parametrize("seed", range(50))
+def test_random_timers_match_a_naive_model(seed: int) -> None:
+    chance = random.Random(seed)
+    clock = ManualClock()
+    timers = Timers(clock)
+    fired: list[tuple[int, int]] = []
+    running = [timers.timer(lambda n=n: fired.append((clock.elapsed_ms, n))) for n in range(5)]  # type: ignore[misc]
+    deadlines: dict[int, int] = {}
+    wanted: list[tuple[int, int]] = []
+    for _ in range(100):
+        number = chance.randrange(5)
+        if chance.random() < 0.2:
+            running[number].cancel()
+            deadlines.pop(number, None)
+        else:
+            delay = chance.randrange(1, 50)
+            running[number].start(delay)
+            deadlines[number] = clock.elapsed_ms + delay
+        step = chance.randrange(20)
+        end = clock.elapsed_ms + step
+        due = sorted((when, n) for n, when in deadlines.items() if when <= end)
+        for when, n in due:
+            wanted.append((when, n))
+            del deadlines[n]
+        clock.advance(step)
+        assert sorted(fired) == sorted(wanted)

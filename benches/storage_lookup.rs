@@ -1,0 +1,91 @@
+//! Index and timestamp lookups, and recovery, beside a linear walk, `pread` alone and the checksum alone. spec: R4.3, R5.4
+
+#![expect(clippy::unwrap_used, reason = "a bench may panic")]
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use kafkastore::index::OffsetIndex;
+use kafkastore::io::OsFileSystem;
+use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
+use kafkastore::storage::{LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
+
+const START_MS: i64 = 1_700_000_000_000;
+
+fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
+    let partition = TopicPartition::new("bench", 0);
+    let mut log = Log::create(context, dir, partition, Arc::new(LogConfig::default())).unwrap();
+    for n in 0..batches {
+        let mut builder = BatchBuilder::new(Codec::None);
+        for k in 0..16 {
+            builder.append(START_MS + n * 16 + k, None, Some(&[b'v'; 1000]), &[]);
+        }
+        log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+            .unwrap();
+    }
+    log
+}
+
+fn lookups(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("storage_lookup");
+    for entries in [1_000i64, 250_000] {
+        let mut index = OffsetIndex::new(PathBuf::new(), 0);
+        (1..=entries).for_each(|n| index.append(n * 10, n as u32));
+        let mut target = 0;
+        group.bench_function(BenchmarkId::new("offset_index", entries), |b| {
+            b.iter(|| {
+                target = (target + 7_919) % (entries * 10);
+                black_box(index.lookup(&OsFileSystem, target).unwrap())
+            });
+        });
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let log = sample(&LogContext::system(), &dir.path().join("bench-0"), 4_000);
+    let mut target = 0;
+    group.bench_function("timestamp", |b| {
+        b.iter(|| {
+            target = (target + 7_919) % 64_000;
+            black_box(log.lookup_timestamp(START_MS + target).unwrap().resolve().unwrap())
+        });
+    });
+    group.finish();
+}
+
+fn recovery(criterion: &mut Criterion) {
+    let dir = tempfile::tempdir().unwrap();
+    let (context, path) = (LogContext::system(), dir.path().join("bench-0"));
+    let log = sample(&context, &path, 4_000);
+    let bytes = log.size_bytes();
+    drop(log);
+    let open = |clean_shutdown| {
+        let progress = RecoveryProgress::default();
+        let args = LoadArgs {
+            recovery_point: 0,
+            log_start_offset: 0,
+            clean_shutdown,
+            progress: &progress,
+        };
+        Log::open(
+            &context,
+            &path,
+            TopicPartition::new("bench", 0),
+            Arc::new(LogConfig::default()),
+            args,
+        )
+        .unwrap()
+    };
+    let mut group = criterion.benchmark_group("storage_recovery");
+    group.sample_size(10).throughput(Throughput::Bytes(bytes));
+    group.bench_function("unclean", |b| b.iter(|| open(false).log_end_offset()));
+    let whole = std::fs::read(path.join("00000000000000000000.log")).unwrap();
+    group.bench_function("crc alone", |b| b.iter(|| crc32c(black_box(&whole))));
+    open(false).close().unwrap();
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("clean", |b| b.iter(|| open(true).log_end_offset()));
+    group.finish();
+}
+
+criterion_group!(benches, lookups, recovery);
+criterion_main!(benches);

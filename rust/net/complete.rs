@@ -1,0 +1,200 @@
+//! A loop's completions: what other threads tell it, and what comes due (spec: R0.8).
+//!
+//! Every parked operation is answered exactly once: taking it out of the table is the decision.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::dispatch;
+use super::mailbox::{ConnectionRef, Message};
+use super::operations::Parked;
+use super::outbox::Outbox;
+use super::reactor::Reactor;
+use crate::broker::{Event, WaitKind, Waiter, Wake};
+use crate::wire::ApiTable;
+
+impl Reactor {
+    pub(super) fn take_mail(&mut self) {
+        let mut mail = std::mem::take(&mut self.mail);
+        self.mailbox.take(&mut mail);
+        for message in mail.drain(..) {
+            self.on_message(message);
+        }
+        self.mail = mail;
+    }
+
+    fn on_message(&mut self, message: Message) {
+        match message {
+            Message::Accepted { socket, listener } => self.adopt(socket, listener),
+            Message::Wake(number) => self.try_operation(number, false),
+            Message::Answer(number, body) => self.on_answer(number, body),
+            Message::ServeHere(number) => self.serve_here(number),
+            Message::Warmed(reference) => {
+                if self.find(reference) {
+                    if let Some(connection) = self.connections.get_mut(reference.key) {
+                        connection.is_warming = false;
+                        connection.outbox.warmed();
+                    }
+                    if self.send(reference.key) {
+                        self.proceed(reference);
+                    }
+                }
+            }
+            Message::ParkAppend(append) => {
+                let number = append.operation;
+                append.partition.waiters().watch(WaitKind::Produce, self.waiter(number));
+                self.operations.park_append(append);
+                self.try_operation(number, false);
+            }
+            Message::Disconnect(id) => {
+                if let Some(key) = self
+                    .connections
+                    .iter()
+                    .find(|(_, c)| c.reference.id == id)
+                    .map(|(k, _)| k)
+                {
+                    self.close(key);
+                }
+            }
+            Message::Drain(until) => self.drain(until),
+        }
+    }
+
+    pub(super) fn waiter(&self, operation: u64) -> Waiter {
+        Waiter {
+            owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>,
+            operation,
+        }
+    }
+
+    /// Completes an operation if it can be; `is_due` completes it whatever there is.
+    pub(super) fn try_operation(&mut self, number: u64, is_due: bool) {
+        if self.operations.append(number).is_some() {
+            return self.try_append(number, is_due);
+        }
+        let waiter = self.waiter(number);
+        let now = Instant::now();
+        let Some(operation) = self.operations.request(number) else {
+            return;
+        };
+        let (reference, framing) = (operation.connection, operation.framing);
+        let Some(connection) = self.connections.get(reference.key) else {
+            return;
+        };
+        let listener = Arc::clone(&connection.client.listener);
+        let broker = &self.shared.broker;
+        let mut answer = Outbox::default();
+        let is_answered = match &mut operation.parked {
+            Parked::Fetch(parked) => {
+                parked.forget(&waiter);
+                dispatch::complete_fetch(parked, framing, &listener, is_due, broker, now, &mut answer) || {
+                    parked.watch(&waiter);
+                    dispatch::complete_fetch(parked, framing, &listener, is_due, broker, now, &mut answer)
+                }
+            }
+            Parked::Produce(parked) => {
+                parked.watch(&waiter);
+                let is_done = parked.poll() || is_due;
+                if is_done {
+                    parked.forget(&waiter);
+                    parked.expire();
+                    let out = answer.tail();
+                    let start = dispatch::begin(out, framing);
+                    parked.encode(broker, &listener, out);
+                    dispatch::finish(out, start, 0);
+                }
+                is_done
+            }
+            Parked::Lookup(lookup) => lookup.encode_if_done(&mut |body| {
+                let out = answer.tail();
+                let start = dispatch::begin(out, framing);
+                out.extend_from_slice(body);
+                dispatch::finish(out, start, 0);
+            }),
+            Parked::Control { .. } => false,
+        };
+        if is_answered {
+            if let Some(Parked::Fetch(parked)) = self.operations.take(number).map(|o| o.parked) {
+                parked.forget(&waiter);
+            }
+            self.fill(reference, number, answer);
+        }
+    }
+
+    fn try_append(&mut self, number: u64, is_due: bool) {
+        let waiter = self.waiter(number);
+        let Some(append) = self.operations.append(number) else {
+            return;
+        };
+        append.partition.waiters().watch(WaitKind::Produce, waiter.clone());
+        let outcome = append.outcome(is_due);
+        if outcome.is_some() {
+            append
+                .partition
+                .waiters()
+                .forget(WaitKind::Produce, number, &waiter.owner);
+            self.operations.take_append(number);
+        }
+        if let Some(done) = outcome {
+            self.shared.broker.events.push(Event::AppendDone(done));
+        }
+    }
+
+    fn on_answer(&mut self, number: u64, body: Option<Vec<u8>>) {
+        let Some(operation) = self.operations.take(number) else {
+            return;
+        };
+        let Some(body) = body else {
+            if self.find(operation.connection) {
+                self.close(operation.connection.key);
+            }
+            return;
+        };
+        let mut answer = Outbox::default();
+        let out = answer.tail();
+        let start = dispatch::begin(out, operation.framing);
+        out.extend_from_slice(&body);
+        dispatch::finish(out, start, 0);
+        self.fill(operation.connection, number, answer);
+    }
+
+    /// Answers a Metadata request from the image, after the control plane created what was missing.
+    fn serve_here(&mut self, number: u64) {
+        let Some(operation) = self.operations.take(number) else {
+            return;
+        };
+        let Parked::Control {
+            api_key: ApiTable::METADATA,
+            api_version,
+            body: Some(body),
+        } = operation.parked
+        else {
+            return;
+        };
+        let Some(connection) = self.connections.get(operation.connection.key) else {
+            return;
+        };
+        let mut answer = Outbox::default();
+        let out = answer.tail();
+        let start = dispatch::begin(out, operation.framing);
+        let listener = Arc::clone(&connection.client.listener);
+        match crate::broker::metadata(&self.shared.broker, api_version, &listener, &body, false, out) {
+            Ok(_) => dispatch::finish(out, start, 0),
+            Err(_) => return self.close(operation.connection.key),
+        }
+        self.fill(operation.connection, number, answer);
+    }
+
+    fn fill(&mut self, reference: ConnectionRef, number: u64, answer: Outbox) {
+        if !self.find(reference) {
+            return;
+        }
+        if let Some(connection) = self.connections.get_mut(reference.key) {
+            connection.last_active = Instant::now();
+            connection.fill(number, answer);
+        }
+        if self.send(reference.key) {
+            self.proceed(reference);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A loop's receiving and serving of one connection: bytes, whole frames, one request after the other.
+//!
+//! All requests that have arrived are served before anything is sent, so that a pipelined client costs one send. It stops
+//! at what must wait: a parked fetch, a request at the control plane, answers that the client does not read.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use super::connection::Connection;
+use super::dispatch::{self, Context, Refused};
+use super::input::{self, Front, SIZE_BYTES};
+use super::reactor::Reactor;
+use crate::broker::{Waiter, Wake};
+use crate::wire::ApiTable;
+
+/// Bytes of one connection served before the others get their turn.
+const TURN_BYTES: usize = 1 << 20;
+/// Bytes of answers a connection may have unsent before no more of its requests are served.
+const MAX_UNSENT_BYTES: usize = 4 << 20;
+/// Parked produces a connection may have before no more of its requests are served.
+const MAX_QUEUED: usize = 1000;
+
+impl Reactor {
+    /// Receives and serves; true when the connection has more to serve but had its turn.
+    pub(super) fn serve(&mut self, key: usize, now: Instant) -> Result<bool, Closed> {
+        let mut served = 0;
+        loop {
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok(false);
+            };
+            if !may_serve(connection) {
+                return Ok(false);
+            }
+            if served >= TURN_BYTES {
+                return Ok(true);
+            }
+            let max = self.shared.max_frame_bytes;
+            let needed = if connection.input.is_empty() {
+                SIZE_BYTES
+            } else {
+                let mut kept = connection.input.take();
+                let (used, needed) = self.serve_frames(key, &mut kept, now)?;
+                let Some(connection) = self.connections.get_mut(key) else {
+                    return Ok(false);
+                };
+                let was_all = used >= kept.len();
+                connection.input.keep(kept, used);
+                served += used;
+                match needed {
+                    Need::Stop => return Ok(false),
+                    Need::More(_) if was_all => SIZE_BYTES,
+                    Need::More(n) => n,
+                }
+            };
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok(false);
+            };
+            if !connection.is_readable {
+                return Ok(false);
+            }
+            connection.last_active = now;
+            debug_assert!(needed <= max + SIZE_BYTES);
+            if connection.input.is_empty() {
+                match self.receive_shared(key, now)? {
+                    Some(n) => served += n,
+                    None => return Ok(false),
+                }
+            } else {
+                match connection.input.receive(&connection.socket, needed) {
+                    Ok(0) => return Err(Closed::ByPeer),
+                    Ok(n) => served += n,
+                    Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.is_readable = false,
+                    Err(_) => return Err(Closed::ByPeer),
+                }
+            }
+        }
+    }
+
+    /// Receives into the shared buffer and serves from there. `None`: nothing more to do for now.
+    fn receive_shared(&mut self, key: usize, now: Instant) -> Result<Option<usize>, Closed> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let result = self.receive_into(key, &mut buffer, now);
+        self.buffer = buffer;
+        result
+    }
+
+    fn receive_into(&mut self, key: usize, buffer: &mut [u8], now: Instant) -> Result<Option<usize>, Closed> {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return Ok(None);
+        };
+        let received = match input::receive(&connection.socket, buffer) {
+            Ok(0) => return Err(Closed::ByPeer),
+            Ok(n) => n,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                connection.is_readable = false;
+                return Ok(None);
+            }
+            Err(_) => return Err(Closed::ByPeer),
+        };
+        if received < buffer.len() {
+            connection.is_readable = false; // drained; the next edge says when there is more
+        }
+        let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
+        let Some(connection) = self.connections.get_mut(key) else {
+            return Ok(None);
+        };
+        if used < received {
+            let needed = if let Need::More(n) = need { n } else { 0 };
+            connection.input.keep_copy(&buffer[used..received], needed);
+        }
+        Ok(matches!(need, Need::More(_)).then_some(received))
+    }
+
+    /// Serves the whole frames at the front of `bytes`. Returns how many bytes were used, and what is needed next.
+    fn serve_frames(&mut self, key: usize, bytes: &mut [u8], now: Instant) -> Result<(usize, Need), Closed> {
+        let mailbox = &self.mailbox;
+        let waiter = |operation| Waiter {
+            owner: Arc::clone(mailbox) as Arc<dyn Wake>,
+            operation,
+        };
+        let now_ms = wall_clock_ms();
+        let mut used = 0;
+        loop {
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok((used, Need::Stop));
+            };
+            let rest = &mut bytes[used..];
+            let len = match input::front(rest, self.shared.max_frame_bytes) {
+                Front::Frame(len) => len,
+                Front::Partial(needed) => return Ok((used, Need::More(needed))),
+                Front::Bad(size) => return Err(Closed::Refused(Refusal::Size(size))),
+            };
+            if !may_serve(connection) || (connection.has_gap() && !is_produce(&rest[SIZE_BYTES..])) {
+                return Ok((used, Need::Stop));
+            }
+            let mut context = Context {
+                broker: &self.shared.broker,
+                operations: &mut self.operations,
+                scratch: &mut self.scratch,
+                waiter: &waiter,
+                now_ms,
+                now,
+            };
+            dispatch::serve(&mut rest[SIZE_BYTES..SIZE_BYTES + len], connection, &mut context)
+                .map_err(|refused| Closed::Refused(Refusal::Request(refused)))?;
+            used += SIZE_BYTES + len;
+        }
+    }
+}
+
+/// What must happen before the next frame can be served.
+enum Need {
+    /// So many bytes in all must have arrived.
+    More(usize),
+    /// An answer must be given first.
+    Stop,
+}
+
+/// Why a connection ends.
+pub(super) enum Closed {
+    /// The client went, or the network.
+    ByPeer,
+    /// We close it.
+    Refused(Refusal),
+}
+
+/// What was refused.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    /// A frame size that no request can have.
+    #[error("invalid request size {0}")]
+    Size(i32),
+    /// A request.
+    #[error("{0}")]
+    Request(Refused),
+}
+
+fn may_serve(connection: &Connection) -> bool {
+    !connection.is_muted()
+        && !connection.is_closing
+        && connection.queued() < MAX_QUEUED
+        && !connection.outbox.has_files()
+        && connection.outbox.buffered_bytes() < MAX_UNSENT_BYTES
+}
+
+fn is_produce(frame: &[u8]) -> bool {
+    frame
+        .first_chunk::<2>()
+        .is_some_and(|key| i16::from_be_bytes(*key) == ApiTable::PRODUCE)
+}
+
+fn wall_clock_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+}

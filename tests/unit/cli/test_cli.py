@@ -1,0 +1,69 @@
+"""The command line: arguments, help, refusals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafkastore.cli import main as cli
+from kafkastore.cli.broker import UsageError, parse_arguments
+
+
+def test_broker_takes_a_file_and_overrides_as_kafka_server_start_does() -> None:
+    assert parse_arguments([]) == (None, [])
+    assert parse_arguments(["s.properties", "--override", "a=1", "--override=b=2"]) == ("s.properties", ["a=1", "b=2"])
+    assert parse_arguments(["--override", "a=1", "s.properties"]) == ("s.properties", ["a=1"])
+    assert parse_arguments(["s.properties", "--help"])[0] == "--help"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--override"], "--override needs key=value"),
+        (["--nonsense"], "unknown option --nonsense"),
+        (["a", "b"], "unexpected argument b"),
+    ],
+)
+def test_wrong_usage_is_named(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_arguments(arguments)
+    assert cli.main(["broker", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_help_and_version_go_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--help"]) == 0
+    assert "kafkastore <command>" in capsys.readouterr().out
+    assert cli.main(["broker", "--help"]) == 0
+    assert "--override key=value" in capsys.readouterr().out
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == "kafkastore 0.0.0\n"
+
+
+def test_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["brokre"]) == 2
+    assert "there is no command brokre" in capsys.readouterr().err
+
+
+def test_wrong_configuration_is_one_sentence_and_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("num.partitions=x\n")
+    assert cli.main(["broker", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("kafkastore: Invalid value x for configuration num.partitions: Not a number of type INT")
+    assert error.count("\n") == 1
+
+
+def test_help_imports_nothing_that_a_broker_needs() -> None:
+    source = "import sys; from kafkastore.cli.main import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    package = str(Path(cli.__file__).parents[2])
+    ran = subprocess.run(
+        [sys.executable, "-c", source], env={"PYTHONPATH": package}, capture_output=True, text=True, check=True
+    )
+    for module in ("asyncio", "logging", "kio", "sqlite3", "kafkastore.config"):
+        assert f"'{module}'" not in ran.stderr

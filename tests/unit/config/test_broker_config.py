@@ -1,0 +1,245 @@
+"""The broker's configuration. Messages and defaults are Apache Kafka 4.3's, printed by its own classes."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.config import (
+    SOURCE_DEFAULT,
+    SOURCE_DYNAMIC_BROKER,
+    SOURCE_DYNAMIC_DEFAULT_BROKER,
+    SOURCE_STATIC_BROKER,
+    BrokerConfig,
+    Listener,
+    TopicConfig,
+    broker_keys,
+    topic_defaults,
+    topic_keys,
+    validate_topic_configs,
+)
+from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def config(**properties: str) -> BrokerConfig:
+    return BrokerConfig({name.replace("__", "."): value for name, value in properties.items()})
+
+
+# ---- files
+def test_file_and_overrides_are_read_and_the_last_override_wins(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("node.id=4\nlog.dirs=/x/a, /x/b\nnum.partitions=2\n")
+    loaded = BrokerConfig.load(str(path), ["num.partitions=3", "num.partitions = 5"])
+    assert (loaded.node_id, loaded.log_dirs, loaded.get("num.partitions")) == (4, ["/x/a", "/x/b"], 5)
+    assert loaded.get("offsets.topic.replication.factor") == 3  # Kafka's defaults hold once a file is given
+    assert loaded.get("group.initial.rebalance.delay.ms") == 3000
+
+
+def test_unknown_key_is_logged_and_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("zookeeper.session.timeout=1\n")
+    with caplog.at_level(logging.WARNING):
+        loaded = BrokerConfig.load(str(path))
+    assert loaded.unknown == ["zookeeper.session.timeout"]
+    assert "zookeeper.session.timeout=1" in caplog.text
+
+
+def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"nothing\.properties: No such file"):
+        BrokerConfig.load(str(tmp_path / "nothing.properties"))
+
+
+def test_override_without_a_value_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--override num\.partitions: give it as key=value"):
+        BrokerConfig.load(None, ["num.partitions"])
+
+
+def test_without_a_file_one_broker_runs_that_needs_no_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/home/me/data")
+    embedded = BrokerConfig.load(None)
+    assert embedded.log_dirs == ["/home/me/data/kafkastore"]
+    assert embedded.metadata_path == "/home/me/data/kafkastore/kafkastore-metadata.sqlite"
+    assert embedded.listeners == [Listener("PLAINTEXT", "", 9092, "PLAINTEXT")]
+    assert embedded.advertised_listeners == [Listener("PLAINTEXT", "localhost", 9092, "PLAINTEXT")]
+    assert embedded.get("offsets.topic.replication.factor") == 1
+    assert embedded.get("group.initial.rebalance.delay.ms") == 0
+    assert BrokerConfig.load(None, ["log.dirs=/y"]).log_dirs == ["/y"]
+
+
+def test_kafkas_own_kraft_file_is_understood() -> None:
+    kraft = config(
+        process__roles="broker,controller",
+        node__id="1",
+        controller__quorum__voters="1@localhost:9093",
+        listeners="PLAINTEXT://:9092,CONTROLLER://:9093",
+        advertised__listeners="PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
+        controller__listener__names="CONTROLLER",
+        listener__security__protocol__map="CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL",
+        inter__broker__listener__name="PLAINTEXT",
+    )
+    assert [listener.name for listener in kraft.listeners] == ["PLAINTEXT"]
+    assert [listener.name for listener in kraft.advertised_listeners] == ["PLAINTEXT"]
+
+
+# ---- refusals
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("num.partitions", "x", "Invalid value x for configuration num.partitions: Not a number of type INT"),
+        ("num.partitions", "0", "Invalid value 0 for configuration num.partitions: Value must be at least 1"),
+        ("num.partitions", "1_0", "Not a number of type INT"),
+        ("num.partitions", "3000000000", "Not a number of type INT"),
+        ("log.cleaner.min.cleanable.ratio", "2", "Invalid value 2.0 .* Value must be no more than 1"),
+        ("delete.topic.enable", "maybe", "Expected value to be either true or false"),
+        ("compression.type", "foo", "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
+        ("compression.gzip.level", "0", "Value must be between 1 and 9 or equal to -1"),
+        ("log.cleanup.policy", "delete,foo", "Invalid value foo for configuration log.cleanup.policy"),
+        ("log.retention.ms", "0", "log.retention.ms: it must be unlimited \\(-1\\) or, greater than or equal to 1"),
+        ("log.retention.hours", "0", "log.retention.hours: it must be unlimited"),
+        ("log.roll.ms", "0", "log.roll.ms: Value must be at least 1"),
+        ("listeners", "PLAINTEXT:9092", "configuration listeners: PLAINTEXT:9092 is not NAME://host:port"),
+        ("listeners", "PLAINTEXT://:x", "PLAINTEXT://:x is not NAME://host:port"),
+        ("listeners", "PLAINTEXT://:99999", "port 99999 is not between 0 and 65535"),
+        ("listeners", "FOO://:1", "No security protocol defined for listener FOO"),
+        ("listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2", "each listener must have a different name"),
+        ("listeners", "PLAINTEXT://:1,SSL://:1", "each listener must have a different port"),
+        ("listeners", "SSL://:9092", "needs SSL, which this version does not serve"),
+        ("listeners", "", "give at least one, as PLAINTEXT://:9092"),
+        ("listener.security.protocol.map", "A:B", "A:B is not NAME:PROTOCOL"),
+        ("advertised.listeners", "PLAINTEXT://0.0.0.0:1", "0.0.0.0 cannot be advertised"),
+        ("advertised.listeners", "SSL://h:1", "SSL is not among listeners \\(PLAINTEXT\\)"),
+        ("log.dirs", "", "give at least one directory"),
+        ("log.dirs", "/a,/a", "each directory may be given only once"),
+        ("node.id", "-1", "Value must be at least 0"),
+    ],
+)
+def test_wrong_value_refuses_to_start_with_one_sentence_naming_the_key(name: str, value: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as raised:
+        BrokerConfig({name: value})
+    assert name in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_two_different_node_ids_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"node\.id=1 and broker\.id=2 differ"):
+        config(node__id="1", broker__id="2")
+    assert config(broker__id="2").node_id == 2
+
+
+# ---- values
+def test_every_default_passes_its_own_check() -> None:
+    for key in [*broker_keys().values(), *topic_keys().values()]:
+        if key.default:
+            key.parse(key.default)
+
+
+def test_advertised_listeners_default_to_the_listeners() -> None:
+    given = config(listeners="PLAINTEXT://127.0.0.1:9092")
+    assert given.advertised_listeners == given.listeners
+    assert config(listeners="PLAINTEXT://[::1]:9092").listeners[0].host == "::1"
+
+
+def test_value_changed_at_run_time_wins_over_the_file() -> None:
+    given = config(log__retention__ms="1000")
+    given.set_dynamic(default={"log.retention.ms": "2000"})
+    assert given.get("log.retention.ms") == 2000
+    given.set_dynamic(broker={"log.retention.ms": "3000"})
+    assert given.layers("log.retention.ms") == [
+        ("3000", SOURCE_DYNAMIC_BROKER),
+        ("2000", SOURCE_DYNAMIC_DEFAULT_BROKER),
+        ("1000", SOURCE_STATIC_BROKER),
+    ]
+    given.set_dynamic(default={}, broker={})
+    assert given.get("log.retention.ms") == 1000
+
+
+def test_engine_options_have_every_value_as_text() -> None:
+    options = config(num__network__threads="2").engine_options()
+    assert options["num.network.threads"] == "2"
+    assert options["socket.request.max.bytes"] == "104857600"
+    assert options["log.dirs"] == "/tmp/kafka-logs"
+    assert "log.retention.ms" not in options  # null
+
+
+# ---- topics
+@pytest.mark.parametrize(
+    ("properties", "name", "expected"),
+    [
+        ({}, "retention.ms", "604800000"),
+        ({"log__retention__hours": "1"}, "retention.ms", "3600000"),
+        ({"log__retention__hours": "1", "log__retention__minutes": "2"}, "retention.ms", "120000"),
+        ({"log__retention__minutes": "2", "log__retention__ms": "3"}, "retention.ms", "3"),
+        ({"log__retention__hours": "-1"}, "retention.ms", "-1"),
+        ({"log__roll__hours": "2"}, "segment.ms", "7200000"),
+        ({"log__roll__hours": "2", "log__roll__ms": "5"}, "segment.ms", "5"),
+        ({"log__roll__jitter__hours": "1"}, "segment.jitter.ms", "3600000"),
+        ({"message__max__bytes": "9"}, "max.message.bytes", "9"),
+        ({"log__flush__scheduler__interval__ms": "7"}, "flush.ms", "7"),
+        ({"log__flush__scheduler__interval__ms": "7", "log__flush__interval__ms": "8"}, "flush.ms", "8"),
+        ({}, "flush.ms", "9223372036854775807"),
+        ({}, "leader.replication.throttled.replicas", ""),
+        ({"min__insync__replicas": "2"}, "min.insync.replicas", "2"),
+    ],
+)
+def test_topic_inherits_the_brokers_value_by_kafkas_precedence(
+    properties: dict[str, str], name: str, expected: str
+) -> None:
+    broker = config(**properties)
+    assert TopicConfig(broker, {}).text(name) == expected
+    assert topic_defaults(broker)[name] == expected
+    assert TopicConfig(broker, {name: "11"}).text(name) == "11"
+
+
+def test_topic_value_lists_where_it_could_come_from() -> None:
+    broker = config(log__retention__hours="1", log__retention__ms="5")
+    broker.set_dynamic(default={"log.retention.ms": "7"})
+    assert TopicConfig(broker, {"retention.ms": "1"}).layers("retention.ms") == [
+        ("retention.ms", "1", 1),
+        ("log.retention.ms", "7", SOURCE_DYNAMIC_DEFAULT_BROKER),
+        ("log.retention.ms", "5", SOURCE_STATIC_BROKER),
+        ("log.retention.hours", "3600000", SOURCE_STATIC_BROKER),
+        ("log.retention.hours", "604800000", SOURCE_DEFAULT),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"foo": "1"}, "Unknown topic config name: foo"),
+        ({"retention.ms": "-2"}, "Invalid value -2 for configuration retention.ms: Value must be at least -1"),
+        (
+            {"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"},
+            "conflict topic config setting min.compaction.lag.ms (10) > max.compaction.lag.ms (5)",
+        ),
+        (
+            {"leader.replication.throttled.replicas": "a"},
+            "Invalid value [a] for configuration leader.replication.throttled.replicas:"
+            " leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following"
+            " format: [partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        ),
+    ],
+)
+def test_wrong_topic_configuration_has_kafkas_message(overrides: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        validate_topic_configs(overrides)
+    assert raised.value.client_message == message
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {"retention.ms": " 5 "},
+        {"retention.ms": "+5"},
+        {"cleanup.policy": " compact , delete"},
+        {"cleanup.policy": ""},
+        {"leader.replication.throttled.replicas": "0:1,1:2"},
+        {"follower.replication.throttled.replicas": "*"},
+    ],
+)
+def test_what_kafka_accepts_is_accepted(overrides: dict[str, str]) -> None:
+    assert validate_topic_configs(overrides) == overrides

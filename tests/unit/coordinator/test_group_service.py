@@ -1,0 +1,113 @@
+"""The coordinator of a started broker, over the engine's test double: its topic, its log, its clock, its restarts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from world import run, running_broker
+
+from kafkastore.coordinator.group import records
+from kafkastore.coordinator.group.join import JoinRequest
+from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic
+from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
+from kafkastore.coordinator.group.service import LoopClock, offsets_topic
+from kafkastore.coordinator.group.sync import SyncRequest
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafkastore.coordinator.group.coordinator import GroupCoordinator
+
+CONFIG = {
+    "offsets__topic__num__partitions": "3",
+    "offsets__topic__replication__factor": "1",
+    "group__initial__rebalance__delay__ms": "0",
+}
+
+
+def join_request(member_id: str = "") -> JoinRequest:
+    return JoinRequest("g", member_id, None, "c", "/h", "consumer", (("range", b""),), 10_000, 10_000, False, True)
+
+
+def commit_request(offset: int) -> CommitRequest:
+    topic = CommitTopic("t", None, (CommitPartition(0, offset, -1, ""),))
+    return CommitRequest("g", "", None, -1, 8, (topic,))
+
+
+async def loaded(coordinator: GroupCoordinator) -> None:
+    while coordinator.store.is_loading or not coordinator.store.partitions:  # noqa: ASYNC110 ends within a few passes
+        await asyncio.sleep(0)
+
+
+def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG) as broker:
+            services = broker.services
+            assert services.image.topic(OFFSETS_TOPIC) is None
+            coordinator = services.group_coordinator
+            assert services.image.topic(OFFSETS_TOPIC) is None
+            assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NOT_COORDINATOR
+            topic = await offsets_topic(services)
+            assert len(topic.partitions) == 3
+            assert topic.configs["cleanup.policy"] == "compact"
+            await loaded(coordinator)
+            assert sorted(coordinator.store.partitions) == [0, 1, 2]
+
+    run(body)
+
+
+def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG) as broker:
+            services = broker.services
+            coordinator = services.group_coordinator
+            await offsets_topic(services)
+            await loaded(coordinator)
+            committed = await coordinator.commit_offsets(commit_request(5))
+            assert committed == [("t", [(0, ErrorCode.NONE)])]
+            joined = await coordinator.join_group(join_request())
+            assert joined.generation_id == 1
+            sync = SyncRequest("g", joined.member_id, None, 1, None, None, ((joined.member_id, b"part"),))
+            assert (await coordinator.sync_group(sync)).assignment == b"part"
+            assert coordinator.heartbeat("g", joined.member_id, None, 1) == ErrorCode.NONE
+            partition = coordinator.store.partition_for("g")
+            rows, _ = services.engine.read_records(OFFSETS_TOPIC, partition, 0, 1 << 20)
+            kinds = [type(records.read_key(row[2] or b"")) for row in rows]
+            assert kinds == [records.OffsetKey, records.GroupKey]
+            # another election reads it all again
+            coordinator.on_resignation(partition)
+            coordinator.on_election(partition, 1)
+            assert coordinator.fetch_offsets("g", None).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            await loaded(coordinator)
+            assert coordinator.fetch_offsets("g", None).topics[0][1][0].offset == 5
+            assert coordinator.describe_group("g").members[0].assignment == b"part"
+
+    run(body)
+
+
+def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
+    async def body() -> Any:
+        async with running_broker(tmp_path, **{**CONFIG, "group__initial__rebalance__delay__ms": "60000"}) as broker:
+            coordinator = broker.services.group_coordinator
+            await offsets_topic(broker.services)
+            await loaded(coordinator)
+            waiting = asyncio.ensure_future(coordinator.join_group(join_request()))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+        assert (await waiting).error_code == ErrorCode.NOT_COORDINATOR
+
+    run(body)
+
+
+def test_the_clock_of_the_loop_never_calls_early() -> None:
+    async def body() -> None:
+        loop = asyncio.get_running_loop()
+        clock = LoopClock(loop)
+        called = loop.create_future()
+        deadline_ms = clock.monotonic_ms() + 3
+        clock.call_at(deadline_ms, lambda: called.set_result(clock.monotonic_ms()))
+        assert await called >= deadline_ms
+
+    run(body)

@@ -1,0 +1,230 @@
+"""Dispatch: from a request's bytes to the bytes of its answer, and what can go wrong on the way (spec R0.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fake_engine import EngineError, Request
+from kio.schema.metadata.v5.request import MetadataRequestTopic
+from world import run, running_broker
+
+from kafkastore.errors import UnknownMemberIdError
+from kafkastore.server.context import RequestContext, schema_class
+from kafkastore.server.registry import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from kafkastore.server.broker import Broker
+
+HEARTBEAT = BY_NAME["Heartbeat"]
+
+
+def encode(api: str, version: int, **fields: Any) -> bytes:
+    from kio.serial import entity_writer
+
+    entity_class = schema_class(BY_NAME[api], version, "request")
+    buffer = io.BytesIO()
+    entity_writer(entity_class)(buffer, entity_class(**fields))
+    return buffer.getvalue()
+
+
+def decode(api: str, version: int, body: bytes | None) -> Any:
+    from kio.serial import entity_reader
+
+    assert body is not None
+    value, size = entity_reader(schema_class(BY_NAME[api], version, "response"))(body, 0)
+    assert size == len(body)
+    return value
+
+
+def heartbeat(token: int = 1, member: str = "m") -> Request:
+    body = encode("Heartbeat", 4, group_id="g", generation_id=1, member_id=member, group_instance_id=None)
+    return Request(HEARTBEAT.key, 4, body, token)
+
+
+@pytest.fixture
+def handler(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
+    """The module in the place of ``handlers.heartbeat``; tests set its ``handle``."""
+    module = types.ModuleType("kafkastore.handlers.heartbeat")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return module
+
+
+def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
+    async def body() -> None:
+        async with running_broker(folder) as broker:
+            await test(broker)
+
+    run(body)
+
+
+async def answered(broker: Broker, *requests: Request) -> list[bytes | None]:
+    """Submits and waits for the answers."""
+    engine = broker.services.engine
+    engine.submit(*requests)
+    await _until(lambda: all(request.token in engine.answers for request in requests))
+    return [engine.answers[request.token] for request in requests]
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - the double has no event for what it was told
+            await asyncio.sleep(0)
+
+
+def test_request_is_decoded_handled_and_its_answer_encoded(tmp_path: Path, handler: types.ModuleType) -> None:
+    async def handle(context: RequestContext, request: Any) -> Any:
+        assert (context.api.name, context.api_version, request.member_id) == ("Heartbeat", 4, "m")
+        return context.response(error_code=27)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        (body,) = await answered(broker, heartbeat())
+        assert decode("Heartbeat", 4, body).error_code == 27
+
+    check(tmp_path, test)
+
+
+def test_handlers_that_do_not_wait_are_answered_in_one_pass(tmp_path: Path, handler: types.ModuleType) -> None:
+    async def handle(context: RequestContext, request: Any) -> Any:
+        return context.response(error_code=0)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        batches: list[int] = []
+        respond = engine.respond
+        engine.respond = lambda answers: (batches.append(len(answers)), respond(answers))  # type: ignore[method-assign]
+        await answered(broker, *(heartbeat(token) for token in range(1, 11)))
+        assert batches == [10]
+
+    check(tmp_path, test)
+
+
+def test_slow_handler_does_not_delay_others(tmp_path: Path, handler: types.ModuleType) -> None:
+    async def test(broker: Broker) -> None:
+        gate = asyncio.Event()
+        steps: list[str] = []
+
+        async def handle(context: RequestContext, request: Any) -> Any:
+            if request.member_id == "slow":
+                await gate.wait()
+                await asyncio.get_running_loop().run_in_executor(None, steps.append, "waited twice")
+            return context.response(error_code=0)
+
+        handler.handle = handle
+        broker.services.engine.submit(heartbeat(1, "slow"))
+        await answered(broker, heartbeat(2, "fast"))
+        assert 1 not in broker.services.engine.answers
+        gate.set()
+        await _until(lambda: 1 in broker.services.engine.answers)
+        assert decode("Heartbeat", 4, broker.services.engine.answers[1]).error_code == 0
+        assert steps == ["waited twice"]
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(UnknownMemberIdError(), 25), (EngineError(6, "not here"), 6), (RuntimeError("our bug"), -1)],
+)
+def test_errors_of_handlers_become_the_apis_error_response(
+    tmp_path: Path,
+    handler: types.ModuleType,
+    error: Exception,
+    code: int,
+    waits: bool,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def handle(context: RequestContext, request: Any) -> Any:
+        if waits:
+            await asyncio.sleep(0)
+        raise error
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        (body,) = await answered(broker, heartbeat())
+        assert decode("Heartbeat", 4, body).error_code == code
+
+    check(tmp_path, test)
+    tracebacks = [record for record in caplog.records if record.exc_info]
+    assert len(tracebacks) == (1 if code == -1 else 0)
+    assert all("Heartbeat v4" in record.getMessage() for record in tracebacks)
+
+
+def test_handler_that_waits_sees_cancellation_when_the_broker_stops(tmp_path: Path, handler: types.ModuleType) -> None:
+    ended: list[str] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.append(request.member_id)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        broker.services.engine.submit(heartbeat(1, "forever"))
+        await _until(lambda: not broker.services.engine._queue)
+
+    check(tmp_path, test)
+    assert ended == ["forever"]
+
+
+def test_malformed_body_closes_the_connection_with_one_log_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(broker: Broker) -> None:
+        answers = await answered(
+            broker,
+            Request(HEARTBEAT.key, 4, b"MALFORMED", 1),
+            Request(HEARTBEAT.key, 4, b"\x05g", 2),
+            Request(HEARTBEAT.key, 99, b"", 3),
+            Request(999, 0, b"", 4),
+        )
+        assert answers == [None] * 4
+
+    check(tmp_path, test)
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(lines) == 4
+    assert "/127.0.0.1" in lines[0]
+    assert "malformed Heartbeat v4" in lines[0]
+
+
+def test_response_that_cannot_be_encoded_is_an_unknown_server_error(tmp_path: Path, handler: types.ModuleType) -> None:
+    async def handle(context: RequestContext, request: Any) -> Any:
+        return context.response(error_code="not a number")
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        (body,) = await answered(broker, heartbeat())
+        assert decode("Heartbeat", 4, body).error_code == -1
+
+    check(tmp_path, test)
+
+
+def test_metadata_creates_what_is_missing_and_goes_back_to_the_data_plane(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        for token, allowed in ((1, False), (2, True), (3, True)):
+            fields = {"allow_auto_topic_creation": allowed}
+            topics = tuple(MetadataRequestTopic(name=name) for name in ("new", "bad name", "__consumer_offsets"))
+            engine.submit(Request(3, 5, encode("Metadata", 5, topics=topics, **fields), token))
+            await _until(lambda token=token: token in engine.served_here)
+            assert ("new" in broker.services.image.topics) is allowed
+        assert sorted(broker.services.image.topics) == ["new"]  # offsets.topic.replication.factor is 3 here, as Kafka's
+        assert engine.answers == {}
+
+    check(tmp_path, test)

@@ -1,0 +1,38 @@
+"""The registry beside kio's schemas and Kafka's rules."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from kafkastore.server.registry import APIS, BY_KEY, NO_FLEXIBLE_VERSION, Api, api_version_ranges, markdown_table
+
+
+@pytest.mark.parametrize("api", [api for api in APIS if api.plane == "control"], ids=lambda api: api.name)
+def test_kio_has_every_version_and_agrees_on_key_and_flexibility(api: Api) -> None:
+    for version in range(api.min_version, api.max_version + 1):
+        for direction in ("request", "response"):
+            module = import_module(f"kio.schema.{api.module}.v{version}.{direction}")
+            entity_class = getattr(module, f"{api.name}{direction.capitalize()}")
+            assert (entity_class.__api_key__, entity_class.__version__) == (api.key, version)
+            assert entity_class.__flexible__ is api.is_flexible(version)
+
+
+def test_produce_is_advertised_from_zero() -> None:  # KAFKA-18659
+    assert BY_KEY[0].min_version == 0
+
+
+def test_keys_are_in_order_and_unique() -> None:
+    assert [api.key for api in APIS] == sorted(BY_KEY)
+
+
+def test_data_plane_is_told_what_it_serves() -> None:
+    assert (18, 0, 4, 3, True) in api_version_ranges()
+    assert (47, 0, 0, NO_FLEXIBLE_VERSION, False) in api_version_ranges()
+
+
+def test_table_has_a_row_per_api() -> None:
+    table = markdown_table()
+    assert table.count("\n") == len(APIS) + 2
+    assert "| 19 | CreateTopics | 2-7 | 5 | `handlers/create_topics.py` |" in table
