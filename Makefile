@@ -16,6 +16,9 @@ unexport PYTHONPATH PYTHONHOME
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop)
+# kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
+CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
 .PHONY: help build run test rust-test python-test client-test demo bench referee lint format cargo-bench test-environment clean
 
@@ -81,7 +84,7 @@ lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafk
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
-	MYPYPATH=tests:benches $(BIN)/mypy --strict --explicit-package-bases tests demo benches/load
+	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
 	$(BIN)/python -m mypy.stubtest kafkastore._core
 
 format: build ## cargo fmt, ruff format

@@ -1,4 +1,7 @@
-"""The demo, step by step: a broker, the flights in, a changing group out, the proof. `--bootstrap HOST:PORT` uses a broker that runs."""
+"""The demo, step by step: a broker, the flights in, a changing group out, the proof.
+
+`--bootstrap HOST:PORT` uses a broker that runs already.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -20,6 +23,9 @@ from demo import machine
 from demo.flights import Delays, airlines, as_record, delays_of_csv, rows
 from demo.group import Reading, read_with_a_changing_group
 from demo.produce import PARTITIONS, Produced, create_topic, produce
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 READY_LIMIT_S = 30
 
@@ -37,10 +43,18 @@ def own_broker() -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="kafkastore-demo-") as folder, (Path(folder) / "out.log").open("wb") as log:
-        overrides = {"listeners": f"PLAINTEXT://127.0.0.1:{port}", "log.dirs": f"{folder}/data", "offsets.topic.replication.factor": "1"}
-        command = [executable, "broker", *(part for key, value in overrides.items() for part in ("--override", f"{key}={value}"))]
+        overrides = {
+            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "log.dirs": f"{folder}/data",
+            "offsets.topic.replication.factor": "1",
+        }
+        command = [
+            executable,
+            "broker",
+            *(part for key, value in overrides.items() for part in ("--override", f"{key}={value}")),
+        ]
         started = time.perf_counter()
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own broker
         try:
             wait_until_served(port, process, Path(folder) / "out.log")
             say(f"kafkastore serves 127.0.0.1:{port} after {(time.perf_counter() - started) * 1000:.0f} ms")
@@ -75,11 +89,17 @@ def prove(records: list[tuple[bytes, bytes]], produced: Produced, reading: Readi
     sent: dict[str, list[int]] = {}
     for row, (key, _) in enumerate(records):
         sent.setdefault(key.decode(), []).append(row)
-    partition_of = {carrier: {p for p, at in reading.rows.items() for _, c in at.values() if c == carrier} for carrier in sent}
+    partition_of = {
+        carrier: {p for p, at in reading.rows.items() for _, c in at.values() if c == carrier} for carrier in sent
+    }
     claims = {
         f"every one of the {len(records):,} records was read": reading.records == produced.records == len(records),
-        "no offset is missing in any partition": all(offsets[p] == list(range(end)) for p, end in produced.ends.items()),
-        f"each carrier's flights stand in one of the {PARTITIONS} partitions": all(len(p) == 1 for p in partition_of.values()),
+        "no offset is missing in any partition": all(
+            offsets[p] == list(range(end)) for p, end in produced.ends.items()
+        ),
+        f"each carrier's flights stand in one of the {PARTITIONS} partitions": all(
+            len(p) == 1 for p in partition_of.values()
+        ),
         "and in the order in which they were sent": by_carrier == sent,
     }
     for claim, holds in claims.items():
@@ -125,13 +145,17 @@ def run(bootstrap: str, records: list[tuple[bytes, bytes]]) -> None:
         say(f"  holds: {claim}")
     shares = ", ".join(f"{name} {count:,}" for name, count in reading.by_member.items())
     say(f"  read by member: {shares}")
-    say(f"  {reading.twice:,} records were read twice: the {reading.killed} member had read them but not committed when it was killed")
+    say(
+        f"  {reading.twice:,} records were read twice: when it was killed, the {reading.killed} member had not committed them"
+    )
     print_rates(records, produced, reading)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--bootstrap", help="a running broker without a topic `flights` (default: one of ours, started for the demo)")
+    parser.add_argument(
+        "--bootstrap", help="a running broker without a topic `flights` (default: one of ours, started for the demo)"
+    )
     bootstrap = parser.parse_args().bootstrap
     started = time.perf_counter()
     say("reading the flights of 2013 ...")

@@ -10,9 +10,12 @@ import importlib.util
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TEXT_COLUMNS = {"carrier", "tailnum", "origin", "dest", "time_hour"}
 
@@ -46,7 +49,10 @@ def _number(text: str) -> int | float:
 
 def as_record(number: int, row: dict[str, str]) -> tuple[bytes, bytes]:
     """(key, value) of a row."""
-    typed = {name: None if text in ("", "NA") else text if name in TEXT_COLUMNS else _number(text) for name, text in row.items()}
+    typed = {
+        name: None if text in ("", "NA") else text if name in TEXT_COLUMNS else _number(text)
+        for name, text in row.items()
+    }
     return row["carrier"].encode(), json.dumps({"row": number, **typed}, separators=(",", ":")).encode()
 
 

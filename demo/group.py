@@ -1,4 +1,4 @@
-"""The consumer group of the demo: two members read, a third joins, one of the first two is killed; what they report is kept."""
+"""The consumer group of the demo: two members read, a third joins, one of the first two is killed; reports are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from demo.progress import Progress
 
 GROUP = "delays"
 JOIN_AT = 0.05  # of all records: the third member starts
-KILL_WITH_UNCOMMITTED = 1000  # once the third owns partitions, the next older member with so many records read but not committed is killed
+KILL_WITH_UNCOMMITTED = (
+    1000  # once the third owns partitions, the next older member with so many records read but not committed is killed
+)
 LIMIT_S = 60
 
 
@@ -25,7 +27,7 @@ class Member:
     def __init__(self, name: str, bootstrap: str, reports: queue.Queue[tuple[str, dict[str, Any]]]) -> None:
         self.name = name
         command = [sys.executable, "-m", "demo.member", bootstrap, GROUP]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - a member of ours
         self._reports = reports
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -48,7 +50,7 @@ class Member:
 
 @dataclass
 class Reading:
-    """What the group read: which row and carrier stands at which offset, by whom it was read first, and what was read twice."""
+    """What the group read: which row and carrier stands at which offset, how much each member read, and what twice."""
 
     rows: dict[int, dict[int, tuple[int, str]]] = field(default_factory=dict)
     delays: Delays = field(default_factory=Delays)
@@ -70,7 +72,9 @@ class Reading:
             elif at[place] == (row, carrier):
                 self.twice += 1
             else:
-                raise SystemExit(f"offset {place} of partition {partition} changed from {at[place]} to {(row, carrier)}")
+                raise SystemExit(
+                    f"offset {place} of partition {partition} changed from {at[place]} to {(row, carrier)}"
+                )
         self.by_member[member] = self.by_member.get(member, 0) + len(flights)
 
 
@@ -97,7 +101,9 @@ def read_with_a_changing_group(bootstrap: str, total: int) -> Reading:
                 members[name].kill()
                 reading.killed = name
                 reading.until_kill = (reading.records, progress.seconds)
-                progress.say(f"the {name} member is killed (SIGKILL); the others take over when its session expires, after 6 s")
+                progress.say(
+                    f"the {name} member is killed (SIGKILL); the others take over when its session expires, after 6 s"
+                )
     except queue.Empty:
         raise SystemExit(f"nothing was read for {LIMIT_S} s: {reading.records:,} of {total:,} records") from None
     finally:

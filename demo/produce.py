@@ -48,8 +48,10 @@ def produce(bootstrap: str, records: list[tuple[bytes, bytes]]) -> Produced:
         if error is not None:
             raise KafkaException(error)
         acknowledged += 1
-        partition = message.partition()
-        ends[partition] = max(ends.get(partition, 0), message.offset() + 1)
+        partition, offset = message.partition(), message.offset()
+        if partition is None or offset is None:
+            raise SystemExit("a record was delivered without a place")
+        ends[partition] = max(ends.get(partition, 0), offset + 1)
 
     for number, (key, value) in enumerate(records):
         while True:

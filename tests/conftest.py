@@ -1,41 +1,64 @@
 """Fixtures that start brokers, and the two rules of a run: warnings are errors, and in CI nothing may be skipped.
 
-`--against=kafka` runs the client, wire, crash and interop tests against Apache Kafka itself, which proves the tests; the default
-runs them against ours. A broker that a fixture started ends with the fixture.
+`--against=kafka` runs the client, wire, crash and interop tests against Apache Kafka itself, which proves the tests; the
+default runs them against ours. A broker that a fixture started ends with the fixture.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from typing import TYPE_CHECKING
+
 from peer.broker_factory import KINDS, BrokerFactory
-from peer.broker_process import BrokerProcess
 from peer.java_tools import JavaTools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peer.broker_process import BrokerProcess
 
 TEST_LIMIT_S = 120
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--against", choices=sorted(KINDS), default="kafkastore", help="the broker that tests with a broker run against")
+    parser.addoption(
+        "--against", choices=sorted(KINDS), default="kafkastore", help="the broker that tests with a broker run against"
+    )
     parser.addoption("--kills", type=int, default=20, help="how often the crash test kills the broker under load")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "error")
-    config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")  # kafka-python's import
+    config.addinivalue_line(
+        "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
+    )  # kafka-python's import
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
+
+
+SUMMARY = pytest.StashKey[list[str]]()
+
+
+@pytest.fixture(scope="session")
+def summary(pytestconfig: pytest.Config) -> list[str]:
+    """Sentences that are printed at the end of the run, above pytest's own closing line."""
+    return pytestconfig.stash.setdefault(SUMMARY, [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(SUMMARY, []):
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(trylast=True)
@@ -53,7 +76,9 @@ def _session_broker(kind: str, folder: Path) -> Iterator[BrokerProcess]:
     ended_early = not broker.is_running()
     exit_code = broker.stop()
     assert not ended_early, f"{kind} ended during the tests:\n{broker.output()[-4000:]}"
-    assert exit_code in (0, 143), f"{kind} stopped with {exit_code}:\n{broker.output()[-4000:]}"  # a JVM answers SIGTERM with 143
+    assert exit_code in (0, 143), (
+        f"{kind} stopped with {exit_code}:\n{broker.output()[-4000:]}"
+    )  # a JVM answers SIGTERM with 143
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import datetime
+import datetime as dt
+import os
 import platform
 import shutil
 import statistics
@@ -11,11 +12,14 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from load.scenarios import BETTER_HIGHER, SCENARIOS, Figures
 from peer.apache_kafka import ApacheKafkaForMeasurement
-from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
+
+if TYPE_CHECKING:
+    from peer.broker_process import BrokerProcess
 
 RECORD = Path(__file__).parents[1] / "record"
 NOISY_CORES = 0.25  # CPU of bystanders, in cores, from which a figure is marked
@@ -58,32 +62,47 @@ def table(figures: Measured, kinds: list[str]) -> list[str]:
         medians = [statistics.median(figures[kind, name, figure]) for kind in kinds]
         cells = [number(value) for value in medians]
         if len(kinds) == 2:
-            cells.append(f"{medians[1] / medians[0]:.2f} {'↑' if figure in BETTER_HIGHER else '↓'}" if medians[0] else "")
+            cells.append(
+                f"{medians[1] / medians[0]:.2f} {'↑' if figure in BETTER_HIGHER else '↓'}" if medians[0] else ""
+            )
         lines.append(f"| {name} | {figure} | {' | '.join(cells)} |")
     return lines
 
 
 def machine() -> str:
-    model = next((line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
-    cores = subprocess.run(["nproc"], capture_output=True, text=True, check=True).stdout.strip()
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        "",
+    )
+    cores = os.cpu_count()
     return f"{cores} cores of {model or platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
 
 
 def commit() -> str:
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False)
+    git = shutil.which("git")
+    if git is None:
+        return "unknown"
+    command = [git, "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - constant
     return done.stdout.strip() or "unknown"
 
 
 def new_record() -> Path:
     RECORD.mkdir(exist_ok=True)
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
     names = [today, *(f"{today}-{number}" for number in range(2, 100))]
     return next(path for name in names if not (path := RECORD / f"{name}.md").exists())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2, help="how often each broker is measured; the table has the medians")
+    parser.add_argument(
+        "--rounds", type=int, default=2, help="how often each broker is measured; the table has the medians"
+    )
     parser.add_argument("--only", default="", help="words of scenario names, comma separated (the start always runs)")
     parser.add_argument("--brokers", default="kafka,kafkastore", help="which, in this order")
     parser.add_argument("--no-record", action="store_true", help="print only")
@@ -94,7 +113,10 @@ def main() -> None:
         wanted.remove("kafka")
     classes: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
     first, *others = SCENARIOS
-    chosen = [first, *(name for name in others if name == "(warm-up)" or any(word in name for word in arguments.only.split(",")))]
+    chosen = [
+        first,
+        *(name for name in others if name == "(warm-up)" or any(word in name for word in arguments.only.split(","))),
+    ]
     figures: Measured = {}
     noise = max(run_once(classes[kind], chosen, figures) for _ in range(arguments.rounds) for kind in wanted)
     header = [f"# {commit()}", "", f"{machine()}. Brokers in turn, {arguments.rounds} rounds, medians."]

@@ -16,7 +16,9 @@ def cpu_seconds(pid: int) -> float:
 
 def machine_cpu_seconds() -> float:
     """What all processes together used since the start of the machine."""
-    user, nice, system, _, _, interrupts, soft_interrupts = map(int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8])
+    user, nice, system, _, _, interrupts, soft_interrupts = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:8]
+    )
     return (user + nice + system + interrupts + soft_interrupts) / TICKS_A_SECOND
 
 

@@ -1,6 +1,6 @@
 """What is measured of one started broker: each scenario gives figures by name; `better` says which way is good.
 
-Rates are what this driver (Python, on the same cores as the broker) reaches; the broker's CPU per unit of work does not depend on it.
+Rates are what this driver (Python, on the same cores as the broker) reaches; the broker's CPU per unit of work is its own.
 """
 
 from __future__ import annotations
@@ -10,17 +10,21 @@ import statistics
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from load.process import cpu_seconds, machine_cpu_seconds, memory_mb
 from load.wire import Connection, Run, batch, fetch, fetch_frame, produce, produce_frame
-from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from peer.broker_process import BrokerProcess
 
 SECONDS = 3.0
 FETCH_BYTES = 256 << 20
@@ -43,7 +47,9 @@ class Usage:
 def measured(broker: BrokerProcess, usage: Usage) -> Iterator[None]:
     def now() -> tuple[float, float]:
         own = os.times()
-        return cpu_seconds(broker.pid), machine_cpu_seconds() - (own.user + own.system + own.children_user + own.children_system)
+        return cpu_seconds(broker.pid), machine_cpu_seconds() - (
+            own.user + own.system + own.children_user + own.children_system
+        )
 
     before_broker, before_rest = now()
     yield
@@ -64,16 +70,23 @@ def _produce_in_process(port: int, topic: str, partition: int, records: bytes, s
         connection.close()
 
 
-def _produce(broker: BrokerProcess, name: str, records: bytes, connections: int = 1, acks: int = 1) -> tuple[Run, Usage]:
+def _produce(
+    broker: BrokerProcess, name: str, records: bytes, connections: int = 1, acks: int = 1
+) -> tuple[Run, Usage]:
     topic = create_topic(broker.bootstrap, name, connections)
     usage = Usage()
     with ProcessPoolExecutor(connections) as pool:
         list(pool.map(abs, range(connections)))  # the processes are up
         with measured(broker, usage):
-            jobs = [pool.submit(_produce_in_process, broker.port, topic, i, records, SECONDS, acks) for i in range(connections)]
+            jobs = [
+                pool.submit(_produce_in_process, broker.port, topic, i, records, SECONDS, acks)
+                for i in range(connections)
+            ]
             runs = [job.result() for job in jobs]
     latencies = [latency for run in runs for latency in run.latencies_s]
-    total = Run(sum(r.requests for r in runs), sum(r.payload_bytes for r in runs), max(r.seconds for r in runs), latencies)
+    total = Run(
+        sum(r.requests for r in runs), sum(r.payload_bytes for r in runs), max(r.seconds for r in runs), latencies
+    )
     return total, usage
 
 
@@ -111,7 +124,10 @@ def fetch_from_page_cache(broker: BrokerProcess) -> tuple[Figures, Usage]:
     with measured(broker, usage):
         run = fetch(connection, topic, 0, 16 * count, 1 << 20, SECONDS)
     connection.close()
-    return {"MB/s": run.payload_bytes / run.seconds / 1e6, "broker CPU s / GB": usage.broker_s / run.payload_bytes * 1e9}, usage
+    return {
+        "MB/s": run.payload_bytes / run.seconds / 1e6,
+        "broker CPU s / GB": usage.broker_s / run.payload_bytes * 1e9,
+    }, usage
 
 
 def tail(broker: BrokerProcess) -> tuple[Figures, Usage]:
@@ -143,7 +159,9 @@ def librdkafka(broker: BrokerProcess) -> tuple[Figures, Usage]:
     value = os.urandom(1000)
     usage = Usage()
     with measured(broker, usage):
-        producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": 1, "linger.ms": 5, "queue.buffering.max.messages": 500_000})
+        producer = Producer(
+            {"bootstrap.servers": broker.bootstrap, "acks": 1, "linger.ms": 5, "queue.buffering.max.messages": 500_000}
+        )
         started = time.perf_counter()
         for _ in range(CLIENT_RECORDS):
             producer.produce(topic, value)
@@ -187,7 +205,14 @@ def first_produce(broker: BrokerProcess) -> tuple[Figures, Usage]:
 
 def _ask_for_topic(connection: Connection, topic: str) -> None:
     """Metadata v4 with auto-creation."""
-    payload = struct.pack(">hhi", 3, 4, 0) + struct.pack(">h", 4) + b"load" + struct.pack(">ih", 1, len(topic)) + topic.encode() + b"\x01"
+    payload = (
+        struct.pack(">hhi", 3, 4, 0)
+        + struct.pack(">h", 4)
+        + b"load"
+        + struct.pack(">ih", 1, len(topic))
+        + topic.encode()
+        + b"\x01"
+    )
     connection.socket.sendall(struct.pack(">i", len(payload)) + payload)
     connection.receive()
 

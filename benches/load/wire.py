@@ -1,7 +1,8 @@
 """Produce and Fetch as raw frames on blocking sockets, several in flight: a driver that costs little beside the broker.
 
-    produce v7 := transactional_id:null acks:int16 timeout_ms:int32 [topic [partition:int32 records:bytes]]
-    fetch v4   := replica_id:int32 max_wait_ms:int32 min_bytes:int32 max_bytes:int32 isolation:int8 [topic [partition offset max_bytes]]
+produce v7 := transactional_id:null acks:int16 timeout_ms:int32 [topic [partition:int32 records:bytes]]
+fetch v4   := replica_id:int32 max_wait_ms:int32 min_bytes:int32 max_bytes:int32 isolation:int8
+                  [topic [partition offset max_bytes]]
 """
 
 from __future__ import annotations

@@ -5,16 +5,22 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_process import BrokerProcess
 from peer.topics import create_topic
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from peer.broker_process import BrokerProcess
+
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-START_TIME_MS = (int(time.time()) - 3600) * 1000  # an hour ago: retention keeps it, and it is not the time of the append
+START_TIME_MS = (
+    int(time.time()) - 3600
+) * 1000  # an hour ago: retention keeps it, and it is not the time of the append
 _numbers = itertools.count()
 
 
@@ -29,10 +35,12 @@ class Sample:
 
 
 def samples(count: int, value_bytes: int = 100) -> list[Sample]:
-    """`count` records a millisecond apart, among them null keys, null values, empty ones, and headers (null, twice the same name)."""
+    """`count` records a millisecond apart, some with null keys, null or empty values, headers (null, a name twice)."""
     made = []
     for i in range(count):
-        key = None if i % 5 == 3 and i % 11 != 7 else b"key-%d" % (i % 7)  # never without both: aiokafka and kafka-python refuse that
+        key = (
+            None if i % 5 == 3 and i % 11 != 7 else b"key-%d" % (i % 7)
+        )  # never without both: aiokafka and kafka-python refuse that
         value = None if i % 11 == 7 else b"" if i % 11 == 8 else (b"value-%d " % i).ljust(value_bytes, b".")
         headers = (("trace", b"%d" % i), ("trace", b""), ("none", None)) if i % 3 == 0 else ()
         made.append(Sample(key, value, START_TIME_MS + i, headers))

@@ -1,7 +1,7 @@
 """One member of a consumer group as a process: `member.py LIBRARY BOOTSTRAP GROUP TOPIC [INSTANCE_ID]`.
 
-Prints a JSON line each time the partitions it owns change: `{"owned": [0, 2]}`, and `{"consumed": n}` once records came; ends with
-`{"fenced": true}` when another took its instance id. SIGTERM makes it leave the group and exit 0; SIGKILL is a crash.
+Prints a JSON line each time the partitions it owns change: `{"owned": [0, 2]}`, and `{"consumed": n}` once records came; ends
+with `{"fenced": true}` when another took its instance id. SIGTERM makes it leave the group and exit 0; SIGKILL is a crash.
 """
 
 from __future__ import annotations
@@ -10,16 +10,24 @@ import asyncio
 import json
 import signal
 import sys
-from types import FrameType
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 SESSION_TIMEOUT_MS = 2000
 HEARTBEAT_MS = 200
-leaving = False
+leaving = threading.Event()
 
 
 def on_sigterm(number: int, frame: FrameType | None) -> None:
-    global leaving
-    leaving = True
+    leaving.set()
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 class Report:
@@ -32,14 +40,14 @@ class Report:
     def update(self, owned: list[int], consumed: int = 0) -> None:
         if owned != self.owned:
             self.owned = owned
-            print(json.dumps({"owned": owned}), flush=True)
+            say(json.dumps({"owned": owned}))
         self.consumed += consumed
         if consumed:
-            print(json.dumps({"consumed": self.consumed}), flush=True)
+            say(json.dumps({"consumed": self.consumed}))
 
 
 def fenced() -> int:
-    print(json.dumps({"fenced": True}), flush=True)
+    say(json.dumps({"fenced": True}))
     return 3
 
 
@@ -47,23 +55,18 @@ def run_librdkafka(bootstrap: str, group: str, topic: str, instance_id: str | No
     from confluent_kafka import Consumer, KafkaError
 
     config = {
-        "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest", "session.timeout.ms": SESSION_TIMEOUT_MS,
+        "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
+        "session.timeout.ms": SESSION_TIMEOUT_MS,
         "heartbeat.interval.ms": HEARTBEAT_MS, "partition.assignment.strategy": assignor, "max.poll.interval.ms": 10_000,
     }  # fmt: skip
-    fatal: list[KafkaError] = []
-
-    def on_error(error: KafkaError) -> None:
-        if error.code() == KafkaError._FATAL:
-            fatal.append(error)
-
     static = {"group.instance.id": instance_id} if instance_id else {}
-    consumer = Consumer(config | static | {"error_cb": on_error})
+    consumer = Consumer(config | static)
     consumer.subscribe([topic])
     report = Report()
-    while not leaving:
+    while not leaving.is_set():
         message = consumer.poll(0.05)
         error = message.error() if message is not None else None
-        if fatal or (error is not None and error.fatal()):
+        if error is not None and error.code() == KafkaError._FATAL:
             return fenced()
         came = 1 if message is not None and error is None else 0
         report.update(sorted(partition.partition for partition in consumer.assignment()), came)
@@ -85,12 +88,14 @@ def run_kafka_python(bootstrap: str, group: str, topic: str, instance_id: str | 
     )  # fmt: skip
     consumer.subscribe([topic])
     report = Report()
-    while not leaving:
+    while not leaving.is_set():
         try:
             polled = consumer.poll(timeout_ms=50)
         except FencedInstanceIdError:
             return fenced()
-        report.update(sorted(partition.partition for partition in consumer.assignment()), sum(map(len, polled.values())))
+        report.update(
+            sorted(partition.partition for partition in consumer.assignment()), sum(map(len, polled.values()))
+        )
     consumer.close()
     return 0
 
@@ -100,14 +105,17 @@ def run_aiokafka(bootstrap: str, group: str, topic: str, instance_id: str | None
         from aiokafka import AIOKafkaConsumer
 
         consumer = AIOKafkaConsumer(
-            topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", session_timeout_ms=SESSION_TIMEOUT_MS,
+            topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
+            session_timeout_ms=SESSION_TIMEOUT_MS,
             heartbeat_interval_ms=HEARTBEAT_MS, max_poll_interval_ms=10_000, group_instance_id=instance_id,
         )  # fmt: skip
         await consumer.start()
         report = Report()
-        while not leaving:
+        while not leaving.is_set():
             polled = await consumer.getmany(timeout_ms=50)
-            report.update(sorted(partition.partition for partition in consumer.assignment()), sum(map(len, polled.values())))
+            report.update(
+                sorted(partition.partition for partition in consumer.assignment()), sum(map(len, polled.values()))
+            )
         await consumer.stop()
 
     asyncio.run(poll())

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -20,6 +19,9 @@ from clients.conftest import CODECS, START_TIME_MS, Sample, samples
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import end_offsets
 
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
 LIMIT_S = 30
 
 
@@ -28,7 +30,12 @@ async def produce(broker: BrokerProcess, topic: str, records: list[Sample], **co
     async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap, max_request_size=4 << 20, **config) as producer:
         sent = [
             await producer.send(
-                topic, record.value, record.key, partition=0, timestamp_ms=record.timestamp, headers=list(record.headers) or None
+                topic,
+                record.value,
+                record.key,
+                partition=0,
+                timestamp_ms=record.timestamp,
+                headers=list(record.headers) or None,
             )
             for record in records
         ]
@@ -62,8 +69,12 @@ def as_sample(record: Any) -> Sample:
     return Sample(record.key, record.value, record.timestamp, tuple(record.headers))
 
 
-@pytest.mark.parametrize(("codec", "acks"), [*((codec, "all") for codec in CODECS), ("none", 1), ("none", 0), ("zstd", 0)])
-def test_records_are_read_back_as_they_were_produced(broker: BrokerProcess, topic: str, codec: str, acks: str | int) -> None:
+@pytest.mark.parametrize(
+    ("codec", "acks"), [*((codec, "all") for codec in CODECS), ("none", 1), ("none", 0), ("zstd", 0)]
+)
+def test_records_are_read_back_as_they_were_produced(
+    broker: BrokerProcess, topic: str, codec: str, acks: str | int
+) -> None:
     sent = samples(300)
     asyncio.run(produce(broker, topic, sent, compression_type=None if codec == "none" else codec, acks=acks))
     wait_until(lambda: end_offsets(broker.bootstrap, topic)[0] == (0, len(sent)), LIMIT_S, "all records in the log")
@@ -138,7 +149,9 @@ def test_topics_configs_records_and_groups_are_administered(broker: BrokerProces
             await admin.create_partitions({name: NewPartitions(3)})
             (described,) = await admin.describe_topics([name])
             assert len(described["partitions"]) == 3
-            (answer,) = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name, {"retention.ms": None})])
+            (answer,) = await admin.describe_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, name, {"retention.ms": None})]
+            )
             assert answer.resources[0][4][0][:2] == ("retention.ms", "5000000")
             deleted = await admin.delete_records({TopicPartition(name, 0): RecordsToDelete(12)})
             assert deleted == {TopicPartition(name, 0): 12}

@@ -29,7 +29,15 @@ class Member:
     """A member process, and what it last said that it owns."""
 
     def __init__(self, library: str, bootstrap: str, group: str, topic: str, instance_id: str | None = None) -> None:
-        command = [sys.executable, str(MEMBER), library, bootstrap, group, topic, *([instance_id] if instance_id else [])]
+        command = [
+            sys.executable,
+            str(MEMBER),
+            library,
+            bootstrap,
+            group,
+            topic,
+            *([instance_id] if instance_id else []),
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.owned: list[int] = []
         self.changes = 0
@@ -79,14 +87,15 @@ def start(broker: BrokerProcess, topic: str, name: str) -> Iterator[Starter]:
 
     yield make
     for member in members:
-        if member.process.poll() is None:
-            member.end(kill=True)
+        member.end(kill=True)
 
 
 def is_settled(members: list[Member]) -> bool:
     """Every partition has one owner, and every member owns a fair share."""
     owned = [partition for member in members for partition in member.owned]
-    return sorted(owned) == list(range(PARTITIONS)) and all(len(member.owned) == PARTITIONS // len(members) for member in members)
+    return sorted(owned) == list(range(PARTITIONS)) and all(
+        len(member.owned) == PARTITIONS // len(members) for member in members
+    )
 
 
 def wait_until_settled(members: list[Member]) -> None:
@@ -94,14 +103,20 @@ def wait_until_settled(members: list[Member]) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_partitions_follow_members_that_join_leave_and_die(broker: BrokerProcess, topic: str, start: Starter, library: str) -> None:
+def test_partitions_follow_members_that_join_leave_and_die(
+    broker: BrokerProcess, topic: str, start: Starter, library: str
+) -> None:
     first, second = start(library), start(library)
     wait_until_settled([first, second])
     third = start(library)
     wait_until_settled([first, second, third])
     for partition in range(PARTITIONS):
         produce(broker, topic, samples(10), partition=partition)
-    wait_until(lambda: first.consumed + second.consumed + third.consumed == 10 * PARTITIONS, SETTLED_LIMIT_S, "every record read once")
+    wait_until(
+        lambda: first.consumed + second.consumed + third.consumed == 10 * PARTITIONS,
+        SETTLED_LIMIT_S,
+        "every record read once",
+    )
     assert first.end() == 0
     wait_until_settled([second, third])
     second.end(kill=True)
@@ -125,7 +140,11 @@ def test_second_member_with_an_instance_id_fences_the_first(start: Starter, libr
     first = start(library, "one")
     wait_until_settled([first])
     second = start(library, "one")
-    wait_until(lambda: first.fenced and len(second.owned) == PARTITIONS, SETTLED_LIMIT_S, "the newer member owns all, the older is fenced")
+    wait_until(
+        lambda: first.fenced and len(second.owned) == PARTITIONS,
+        SETTLED_LIMIT_S,
+        "the newer member owns all, the older is fenced",
+    )
 
 
 def test_members_of_different_libraries_share_one_group(broker: BrokerProcess, start: Starter, name: str) -> None:

@@ -6,8 +6,8 @@ spec: R0.4, R0.5, R0.9, R4.3, R4.8
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,11 +16,16 @@ from peer.broker_process import BrokerProcess, wait_until
 from peer.java_tools import JavaError, JavaRecord, JavaTools
 from peer.topics import end_offsets
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LIMIT_S = 30
 
 
 def records(count: int, partition: int | None = 0) -> list[JavaRecord]:
-    return [JavaRecord(partition, sample.timestamp, sample.key, sample.value, sample.headers) for sample in samples(count)]
+    return [
+        JavaRecord(partition, sample.timestamp, sample.key, sample.value, sample.headers) for sample in samples(count)
+    ]
 
 
 def as_sent(read: list[JavaRecord]) -> list[JavaRecord]:
@@ -29,18 +34,27 @@ def as_sent(read: list[JavaRecord]) -> list[JavaRecord]:
 
 @pytest.mark.parametrize(
     ("codec", "acks", "idempotent"),
-    [*((codec, "all", "true") for codec in CODECS), ("none", "1", "false"), ("none", "0", "false"), ("zstd", "0", "false")],
+    [
+        *((codec, "all", "true") for codec in CODECS),
+        ("none", "1", "false"),
+        ("none", "0", "false"),
+        ("zstd", "0", "false"),
+    ],
 )
 def test_records_are_read_back_as_they_were_produced(
     java: JavaTools, broker: BrokerProcess, topic: str, codec: str, acks: str, idempotent: str
 ) -> None:
     sent = records(400)
-    java.produce(broker.bootstrap, topic, sent, compression_type=codec, acks=acks, enable_idempotence=idempotent, linger_ms="5")
+    java.produce(
+        broker.bootstrap, topic, sent, compression_type=codec, acks=acks, enable_idempotence=idempotent, linger_ms="5"
+    )
     wait_until(lambda: end_offsets(broker.bootstrap, topic)[0] == (0, len(sent)), LIMIT_S, "all records in the log")
     read = java.consume(broker.bootstrap, topic)
     assert as_sent(read) == sent
     assert [record.offset for record in read] == list(range(len(sent)))
-    assert as_sent(java.consume(broker.bootstrap, topic, isolation="read_committed")) == sent  # none is transactional: the same
+    assert (
+        as_sent(java.consume(broker.bootstrap, topic, isolation="read_committed")) == sent
+    )  # none is transactional: the same
 
 
 def test_one_megabyte_messages_pass_whole(java: JavaTools, broker: BrokerProcess, topic: str) -> None:
@@ -49,7 +63,9 @@ def test_one_megabyte_messages_pass_whole(java: JavaTools, broker: BrokerProcess
     assert as_sent(java.consume(broker.bootstrap, topic)) == sent
 
 
-def test_log_append_time_replaces_the_producers(java: JavaTools, broker: BrokerProcess, new_topic: Callable[..., str]) -> None:
+def test_log_append_time_replaces_the_producers(
+    java: JavaTools, broker: BrokerProcess, new_topic: Callable[..., str]
+) -> None:
     topic = new_topic(config={"message.timestamp.type": "LogAppendTime"})
     java.produce(broker.bootstrap, topic, records(10), compression_type="lz4")
     read = java.consume(broker.bootstrap, topic)
@@ -69,7 +85,12 @@ def test_consumer_seeks_by_offset_and_by_time(java: JavaTools, broker: BrokerPro
 def test_group_resumes_at_its_committed_offset(java: JavaTools, broker: BrokerProcess, topic: str, name: str) -> None:
     sent = records(100)
     java.produce(broker.bootstrap, topic, sent)
-    config = {"group.id": name, "auto.offset.reset": "earliest", "enable.auto.commit": "false", "max.poll.records": "20"}
+    config = {
+        "group.id": name,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": "false",
+        "max.poll.records": "20",
+    }
     for first, last in ((0, 40), (40, 100)):
         nodes = java.call("consumeInGroup", broker.bootstrap, topic=topic, count=last - first, config=config)
         assert as_sent([JavaRecord.as_read(node) for node in nodes]) == sent[first:last]
@@ -115,21 +136,31 @@ def test_configs_are_set_described_and_unset(java: JavaTools, broker: BrokerProc
     assert java.call("describeConfig", broker.bootstrap, broker="1")["node.id"]["value"] == "1"
 
 
-def test_special_offsets_are_listed_before_and_after_a_deletion(java: JavaTools, broker: BrokerProcess, topic: str) -> None:
+def test_special_offsets_are_listed_before_and_after_a_deletion(
+    java: JavaTools, broker: BrokerProcess, topic: str
+) -> None:
     def offset(spec: str) -> tuple[int, int]:
         found = java.call("listOffsets", broker.bootstrap, topic=topic, spec=spec)
         return found["offset"], found["timestamp"]
 
     assert [offset(spec)[0] for spec in ("earliest", "latest", "max_timestamp", "earliest_local")] == [0, 0, -1, 0]
     sent = records(60)
-    java.produce(broker.bootstrap, topic, [*sent[:-1], replace(sent[-1], timestamp=START_TIME_MS)])  # the last is not the newest
+    java.produce(
+        broker.bootstrap, topic, [*sent[:-1], replace(sent[-1], timestamp=START_TIME_MS)]
+    )  # the last is not the newest
     assert (offset("max_timestamp"), offset("latest")[0]) == ((58, START_TIME_MS + 58), 60)
     assert offset(str(START_TIME_MS + 20)) == (20, START_TIME_MS + 20)
     assert java.call("deleteRecords", broker.bootstrap, topic=topic, before=30) == 30
-    assert (offset("earliest")[0], offset("earliest_local")[0], offset(str(START_TIME_MS + 20))) == (30, 30, (30, START_TIME_MS + 30))
+    assert (offset("earliest")[0], offset("earliest_local")[0], offset(str(START_TIME_MS + 20))) == (
+        30,
+        30,
+        (30, START_TIME_MS + 30),
+    )
 
 
-def test_groups_are_listed_described_moved_and_deleted(java: JavaTools, broker: BrokerProcess, topic: str, name: str) -> None:
+def test_groups_are_listed_described_moved_and_deleted(
+    java: JavaTools, broker: BrokerProcess, topic: str, name: str
+) -> None:
     java.produce(broker.bootstrap, topic, records(10))
     config = {"group.id": name, "auto.offset.reset": "earliest"}
     java.call("consumeInGroup", broker.bootstrap, topic=topic, count=10, config=config)

@@ -6,10 +6,9 @@ spec: R0.4, R0.5, R4.3, R4.8
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
@@ -20,20 +19,29 @@ from clients.conftest import CODECS, START_TIME_MS, Sample
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import end_offsets
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 LIMIT_S = 30
 
 
 def samples(count: int) -> list[Sample]:
     """Without null header values, which kafka-python refuses to send."""
     made = conftest.samples(count)
-    return [replace(sample, headers=tuple(header for header in sample.headers if header[1] is not None)) for sample in made]
+    return [
+        replace(sample, headers=tuple(header for header in sample.headers if header[1] is not None)) for sample in made
+    ]
 
 
 def produce(broker: BrokerProcess, topic: str, records: list[Sample], **config: Any) -> list[int]:
     """Sends the records to partition 0; returns their offsets."""
-    with closing(KafkaProducer(bootstrap_servers=broker.bootstrap, max_request_size=4 << 20, linger_ms=5, **config)) as producer:
+    with closing(
+        KafkaProducer(bootstrap_servers=broker.bootstrap, max_request_size=4 << 20, linger_ms=5, **config)
+    ) as producer:
         sent = [
-            producer.send(topic, record.value, record.key, list(record.headers), partition=0, timestamp_ms=record.timestamp)
+            producer.send(
+                topic, record.value, record.key, list(record.headers), partition=0, timestamp_ms=record.timestamp
+            )
             for record in records
         ]
         producer.flush(LIMIT_S)
@@ -41,7 +49,9 @@ def produce(broker: BrokerProcess, topic: str, records: list[Sample], **config: 
 
 
 def consumer(broker: BrokerProcess, **config: Any) -> KafkaConsumer:
-    return KafkaConsumer(bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False, **config)
+    return KafkaConsumer(
+        bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", enable_auto_commit=False, **config
+    )
 
 
 def take(member: KafkaConsumer, count: int) -> list[Any]:
@@ -69,10 +79,19 @@ def admin(broker: BrokerProcess) -> Iterator[KafkaAdminClient]:
 @pytest.mark.parametrize(
     ("codec", "acks"), [*((codec, "all") for codec in CODECS), ("none", 1), ("none", 0), ("lz4", 0)]
 )
-def test_records_are_read_back_as_they_were_produced(broker: BrokerProcess, topic: str, codec: str, acks: str | int) -> None:
+def test_records_are_read_back_as_they_were_produced(
+    broker: BrokerProcess, topic: str, codec: str, acks: str | int
+) -> None:
     sent = samples(300)
     idempotent = acks == "all"
-    produce(broker, topic, sent, compression_type=None if codec == "none" else codec, acks=acks, enable_idempotence=idempotent)
+    produce(
+        broker,
+        topic,
+        sent,
+        compression_type=None if codec == "none" else codec,
+        acks=acks,
+        enable_idempotence=idempotent,
+    )
     wait_until(lambda: end_offsets(broker.bootstrap, topic)[0] == (0, len(sent)), LIMIT_S, "all records in the log")
     with closing(consumer(broker)) as reader:
         reader.assign([TopicPartition(topic, 0)])
@@ -101,7 +120,10 @@ def test_consumer_seeks_by_offset_and_by_time(broker: BrokerProcess, topic: str)
         found = reader.offsets_for_times({partition: START_TIME_MS + 77})[partition]
         assert (found.offset, found.timestamp) == (77, START_TIME_MS + 77)
         assert reader.offsets_for_times({partition: START_TIME_MS + 10_000})[partition] is None
-        assert (reader.beginning_offsets([partition]), reader.end_offsets([partition])) == ({partition: 0}, {partition: 200})
+        assert (reader.beginning_offsets([partition]), reader.end_offsets([partition])) == (
+            {partition: 0},
+            {partition: 200},
+        )
 
 
 # spec: R4.8
@@ -119,7 +141,9 @@ def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str
 
 
 def test_topics_are_created_described_grown_and_deleted(admin: KafkaAdminClient, name: str) -> None:
-    admin.create_topics({name: {"num_partitions": 2, "replication_factor": 1, "configs": {"cleanup.policy": "compact"}}})
+    admin.create_topics(
+        {name: {"num_partitions": 2, "replication_factor": 1, "configs": {"cleanup.policy": "compact"}}}
+    )
     wait_until(lambda: name in admin.list_topics(), LIMIT_S, "the topic listed")
     with pytest.raises(TopicAlreadyExistsError):
         admin.create_topics({name: {"num_partitions": 2, "replication_factor": 1}})
@@ -137,7 +161,9 @@ def test_configs_are_altered_and_described(admin: KafkaAdminClient, topic: str) 
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"retention.ms": "777000"})])
 
     def modified() -> dict[str, Any]:
-        described: dict[str, Any] = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])["topic"][topic]
+        described: dict[str, Any] = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])["topic"][
+            topic
+        ]
         return described
 
     wait_until(lambda: "retention.ms" in modified(), LIMIT_S, "the altered config")
@@ -152,7 +178,9 @@ def test_records_are_deleted_and_offsets_listed(admin: KafkaAdminClient, broker:
     assert admin.list_partition_offsets({partition: -1})[partition].offset == 50
 
 
-def test_groups_are_listed_described_and_deleted(admin: KafkaAdminClient, broker: BrokerProcess, topic: str, name: str) -> None:
+def test_groups_are_listed_described_and_deleted(
+    admin: KafkaAdminClient, broker: BrokerProcess, topic: str, name: str
+) -> None:
     produce(broker, topic, samples(10))
     with closing(consumer(broker, group_id=name)) as member:
         member.subscribe([topic])

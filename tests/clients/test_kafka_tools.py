@@ -6,12 +6,16 @@ spec: R4.1, R4.2 (Kafka's tools read our directories)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from clients.conftest import CODECS, samples
 from clients.test_librdkafka import produce
 from peer.broker_process import BrokerProcess, wait_until
-from peer.java_tools import JavaTools, ToolResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from peer.java_tools import JavaTools, ToolResult
 
 LIMIT_S = 30
 
@@ -23,7 +27,9 @@ def run(java: JavaTools, broker: BrokerProcess, name: str, *args: str, stdin: st
 
 
 def test_kafka_topics_creates_describes_alters_and_deletes(java: JavaTools, broker: BrokerProcess, name: str) -> None:
-    run(java, broker, "kafka-topics", "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=99000")
+    run(
+        java, broker, "kafka-topics", "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=99000"
+    )
     described = run(java, broker, "kafka-topics", "--describe", "--topic", name)
     assert re.search(r"PartitionCount: 2\s+ReplicationFactor: 1\s+.*retention\.ms=99000", described)
     assert len(re.findall(r"Leader: 1\s+Replicas: 1\s+Isr: 1", described)) == 2
@@ -33,12 +39,25 @@ def test_kafka_topics_creates_describes_alters_and_deletes(java: JavaTools, brok
     wait_until(lambda: name not in run(java, broker, "kafka-topics", "--list").split(), LIMIT_S, "the topic gone")
 
 
-def test_console_producer_and_consumer_pass_lines(java: JavaTools, broker: BrokerProcess, topic: str, name: str) -> None:
+def test_console_producer_and_consumer_pass_lines(
+    java: JavaTools, broker: BrokerProcess, topic: str, name: str
+) -> None:
     lines = "".join(f"k{i}\tvalue {i}\n" for i in range(50))
     parse = ["--reader-property", "parse.key=true"]
     run(java, broker, "kafka-console-producer", "--topic", topic, *parse, stdin=lines)
     limits = ["--from-beginning", "--max-messages", "50", "--timeout-ms", "20000"]
-    read = run(java, broker, "kafka-console-consumer", "--topic", topic, "--group", name, *limits, "--formatter-property", "print.key=true")
+    read = run(
+        java,
+        broker,
+        "kafka-console-consumer",
+        "--topic",
+        topic,
+        "--group",
+        name,
+        *limits,
+        "--formatter-property",
+        "print.key=true",
+    )
     assert read == lines
     described = run(java, broker, "kafka-consumer-groups", "--describe", "--group", name)
     row = next(line.split() for line in described.splitlines() if topic in line)
@@ -52,7 +71,15 @@ def test_console_producer_and_consumer_pass_lines(java: JavaTools, broker: Broke
 
 def test_kafka_configs_alters_and_describes(java: JavaTools, broker: BrokerProcess, topic: str) -> None:
     entity = ["--entity-type", "topics", "--entity-name", topic]
-    run(java, broker, "kafka-configs", *entity, "--alter", "--add-config", "segment.bytes=3000000,cleanup.policy=[compact,delete]")
+    run(
+        java,
+        broker,
+        "kafka-configs",
+        *entity,
+        "--alter",
+        "--add-config",
+        "segment.bytes=3000000,cleanup.policy=[compact,delete]",
+    )
     described = run(java, broker, "kafka-configs", *entity, "--describe")
     assert "segment.bytes=3000000" in described
     assert "cleanup.policy=compact,delete" in described
@@ -80,7 +107,9 @@ def dump(java: JavaTools, *args: str) -> ToolResult:
 
 
 # spec: R4.1, R4.2
-def test_kafka_dump_log_accepts_the_directory(java: JavaTools, broker: BrokerProcess, new_topic: Callable[..., str]) -> None:
+def test_kafka_dump_log_accepts_the_directory(
+    java: JavaTools, broker: BrokerProcess, new_topic: Callable[..., str]
+) -> None:
     topic = new_topic(config={"segment.bytes": "1048576", "index.interval.bytes": "2000"})
     sent = samples(6000, value_bytes=400)
     for codec in CODECS:
@@ -95,7 +124,9 @@ def test_kafka_dump_log_accepts_the_directory(java: JavaTools, broker: BrokerPro
     assert "isvalid: false" not in dumped.out
     sealed = logs[:-1]  # the newest segment's indexes may still be in memory, or preallocated
     for suffix in (".index", ".timeindex"):
-        checked = dump(java, "--files", ",".join(str(log.with_suffix(suffix)) for log in sealed), "--index-sanity-check")
+        checked = dump(
+            java, "--files", ",".join(str(log.with_suffix(suffix)) for log in sealed), "--index-sanity-check"
+        )
         assert checked.out.count("passed sanity check") == len(sealed), checked
         deep = dump(java, "--files", ",".join(str(log.with_suffix(suffix)) for log in sealed))
         assert not re.search(r"[Mm]ismatch|not found|out of order", deep.out + deep.err), deep

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
 
 from clients.conftest import CODECS
-from peer.broker_process import BrokerProcess
+
+if TYPE_CHECKING:
+    from peer.broker_process import BrokerProcess
 
 LIMIT_S = 30
 
@@ -32,7 +35,9 @@ def test_lines_come_back_in_order(broker: BrokerProcess, topic: str, codec: str)
 
 def test_headers_and_null_values_are_kept(broker: BrokerProcess, topic: str) -> None:
     kcat(broker, "-P", "-t", topic, "-K", ":", "-Z", "-H", "origin=test", stdin="gone:\n")
-    (record,) = [json.loads(line) for line in kcat(broker, "-C", "-t", topic, "-o", "beginning", "-e", "-q", "-J").splitlines()]
+    (record,) = [
+        json.loads(line) for line in kcat(broker, "-C", "-t", topic, "-o", "beginning", "-e", "-q", "-J").splitlines()
+    ]
     assert (record["key"], record["payload"], record["headers"]) == ("gone", None, ["origin", "test"])
 
 
@@ -40,7 +45,10 @@ def test_consumer_starts_at_an_offset_from_the_end_and_at_a_time(broker: BrokerP
     kcat(broker, "-P", "-t", topic, stdin="".join(f"{i}\n" for i in range(100)))
     assert kcat(broker, "-C", "-t", topic, "-o", "97", "-e", "-q") == "97\n98\n99\n"
     assert kcat(broker, "-C", "-t", topic, "-o", "-2", "-e", "-q") == "98\n99\n"
-    times = [json.loads(line)["ts"] for line in kcat(broker, "-C", "-t", topic, "-o", "beginning", "-e", "-q", "-J").splitlines()]
+    times = [
+        json.loads(line)["ts"]
+        for line in kcat(broker, "-C", "-t", topic, "-o", "beginning", "-e", "-q", "-J").splitlines()
+    ]
     assert kcat(broker, "-Q", "-t", f"{topic}:0:{times[0]}").split() == [topic, "[0]", "offset", "0"]
 
 

@@ -1,24 +1,32 @@
-"""librdkafka through confluent-kafka: produce, consume, seek, commit. Groups: test_group_rebalance.py; admin: test_librdkafka_admin.py.
+"""librdkafka through confluent-kafka: produce, consume, seek, commit.
 
-spec: R0.4 (produce and fetch, per partition), R0.5 (acks), R4.3 (lookup by offset and by timestamp), R4.8 (position by committed offsets)
+Its groups are in test_group_rebalance.py, its admin client in test_librdkafka_admin.py.
+
+spec: R0.4 (produce and fetch, per partition), R0.5 (acks), R4.3 (lookup by offset and by timestamp), R4.8 (committed offsets)
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from clients.conftest import CODECS, START_TIME_MS, Sample, samples
-from peer.broker_process import BrokerProcess
-from peer.topics import end_offsets, read_topic
+from peer.topics import end_offsets, place_of, read_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from peer.broker_process import BrokerProcess
 
 FLUSH_LIMIT_S = 30
 
 
-def produce(broker: BrokerProcess, topic: str, records: list[Sample], partition: int = 0, **config: object) -> list[int]:
+def produce(
+    broker: BrokerProcess, topic: str, records: list[Sample], partition: int = 0, **config: object
+) -> list[int]:
     """Sends the records; returns their offsets (-1 or -1001 where acks=0 tells none)."""
     settings = {"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "message.max.bytes": 4 << 20}
     producer = Producer(settings | {name.replace("_", "."): value for name, value in config.items()})
@@ -27,21 +35,35 @@ def produce(broker: BrokerProcess, topic: str, records: list[Sample], partition:
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise KafkaException(error)
-        offsets.append(message.offset())
+        offsets.append(place_of(message)[1])
 
     for record in records:
-        headers = list(record.headers) or None
-        producer.produce(topic, record.value, record.key, partition, on_delivery=delivered, timestamp=record.timestamp, headers=headers)
+        headers: list[tuple[str, str | bytes | None]] = list(record.headers)
+        producer.produce(
+            topic,
+            record.value,
+            record.key,
+            partition,
+            on_delivery=delivered,
+            timestamp=record.timestamp,
+            headers=headers or None,
+        )
     assert producer.flush(FLUSH_LIMIT_S) == 0
     return offsets
 
 
 def as_sample(message: Message) -> Sample:
-    return Sample(message.key(), message.value(), message.timestamp()[1], tuple(message.headers() or ()))
+    headers: Any = message.headers() or ()
+    return Sample(message.key(), message.value(), message.timestamp()[1], tuple(headers))
 
 
 def consumer(broker: BrokerProcess, group: str, **config: object) -> Consumer:
-    settings = {"bootstrap.servers": broker.bootstrap, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    settings = {
+        "bootstrap.servers": broker.bootstrap,
+        "group.id": group,
+        "auto.offset.reset": "earliest",
+        "enable.auto.commit": False,
+    }
     return Consumer(settings | {name.replace("_", "."): value for name, value in config.items()})
 
 
@@ -86,12 +108,16 @@ def test_idempotent_producer_writes_every_record_once_in_order(broker: BrokerPro
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_one_megabyte_messages_pass_whole(broker: BrokerProcess, topic: str, codec: str) -> None:
-    sent = [Sample(b"big", os.urandom(1_000_000), START_TIME_MS + i) for i in range(3)]  # random: no codec makes them small
+    sent = [
+        Sample(b"big", os.urandom(1_000_000), START_TIME_MS + i) for i in range(3)
+    ]  # random: no codec makes them small
     produce(broker, topic, sent, compression_type=codec)
     assert [as_sample(message) for message in read_topic(broker.bootstrap, topic)] == sent
 
 
-def test_message_over_the_topic_limit_is_refused_and_the_next_one_passes(broker: BrokerProcess, new_topic: Callable[..., str]) -> None:
+def test_message_over_the_topic_limit_is_refused_and_the_next_one_passes(
+    broker: BrokerProcess, new_topic: Callable[..., str]
+) -> None:
     topic = new_topic(config={"max.message.bytes": "2000"})
     with pytest.raises(KafkaException) as refusal:
         produce(broker, topic, [Sample(None, os.urandom(3000), START_TIME_MS)])
@@ -172,5 +198,6 @@ def test_record_reaches_a_waiting_consumer_at_once(broker: BrokerProcess, topic:
     take(member, 1)
     produce(broker, topic, samples(1))
     message = member.poll(5)  # a fourth of the wait
-    assert message is not None and message.offset() == 1
+    assert message is not None
+    assert message.offset() == 1
     member.close()

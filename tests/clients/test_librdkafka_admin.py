@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
@@ -22,6 +21,9 @@ from clients.conftest import samples
 from clients.test_librdkafka import produce
 from peer.broker_process import BrokerProcess, wait_until
 from peer.topics import admin_client, end_offsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LIMIT_S = 20
 
@@ -48,11 +50,15 @@ def topic_config(admin: AdminClient, topic: str) -> dict[str, ConfigEntry]:
 def set_topic_config(admin: AdminClient, topic: str, name: str, value: str | None) -> dict[Any, Any]:
     operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
     entry = ConfigEntry(name, value, incremental_operation=operation)
-    futures: dict[Any, Any] = admin.incremental_alter_configs([ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])])
+    futures: dict[Any, Any] = admin.incremental_alter_configs(
+        [ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])]
+    )
     return futures
 
 
-def test_created_topic_is_listed_with_its_partitions_and_configs(admin: AdminClient, new_topic: Callable[..., str]) -> None:
+def test_created_topic_is_listed_with_its_partitions_and_configs(
+    admin: AdminClient, new_topic: Callable[..., str]
+) -> None:
     topic = new_topic(partitions=3, config={"retention.ms": "123456"})
     metadata = admin.list_topics(topic, timeout=LIMIT_S).topics[topic]
     assert sorted(metadata.partitions) == [0, 1, 2]
@@ -91,13 +97,19 @@ def test_validate_only_creates_nothing(admin: AdminClient, name: str) -> None:
 def test_partitions_are_added_and_never_removed(admin: AdminClient, broker: BrokerProcess, topic: str) -> None:
     produce(broker, topic, samples(5))
     admin.create_partitions([NewPartitions(topic, 3)])[topic].result(LIMIT_S)
-    wait_until(lambda: len(admin.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions) == 3, LIMIT_S, "three partitions")
+    wait_until(
+        lambda: len(admin.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions) == 3,
+        LIMIT_S,
+        "three partitions",
+    )
     produce(broker, topic, samples(4), partition=2)
     assert end_offsets(broker.bootstrap, topic) == {0: (0, 5), 1: (0, 0), 2: (0, 4)}
     assert failure(admin.create_partitions([NewPartitions(topic, 2)])) == KafkaError.INVALID_PARTITIONS
 
 
-def test_altered_config_takes_effect_at_once_and_deletion_restores_the_default(admin: AdminClient, broker: BrokerProcess, topic: str) -> None:
+def test_altered_config_takes_effect_at_once_and_deletion_restores_the_default(
+    admin: AdminClient, broker: BrokerProcess, topic: str
+) -> None:
     default = topic_config(admin, topic)["max.message.bytes"]
     assert default.is_default
     for future in set_topic_config(admin, topic, "max.message.bytes", "500").values():
@@ -107,7 +119,9 @@ def test_altered_config_takes_effect_at_once_and_deletion_restores_the_default(a
         produce(broker, topic, samples(1, value_bytes=1000))
     for future in set_topic_config(admin, topic, "max.message.bytes", None).values():
         future.result(LIMIT_S)
-    wait_until(lambda: topic_config(admin, topic)["max.message.bytes"].value == default.value, LIMIT_S, "the default again")
+    wait_until(
+        lambda: topic_config(admin, topic)["max.message.bytes"].value == default.value, LIMIT_S, "the default again"
+    )
     assert produce(broker, topic, samples(1, value_bytes=1000)) == [0]
 
 
@@ -151,7 +165,9 @@ def test_special_offsets_are_listed(admin: AdminClient, broker: BrokerProcess, t
     assert listed(OffsetSpec.for_timestamp(sent[20].timestamp)) == (20, sent[20].timestamp)
 
 
-def test_groups_are_listed_described_and_deleted(admin: AdminClient, broker: BrokerProcess, topic: str, name: str) -> None:
+def test_groups_are_listed_described_and_deleted(
+    admin: AdminClient, broker: BrokerProcess, topic: str, name: str
+) -> None:
     produce(broker, topic, samples(10))
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": name, "auto.offset.reset": "earliest"}
     member = Consumer(settings | {"enable.auto.commit": False})

@@ -6,11 +6,14 @@ A record's value is its producer's name and its number; what was acknowledged is
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from peer.broker_process import BrokerProcess
-from peer.topics import read_topic
+from peer.topics import place_of, read_topic
+
+if TYPE_CHECKING:
+    from peer.broker_process import BrokerProcess
 
 FLUSH_LIMIT_S = 60
 QUEUE_LIMIT = 2000  # records in flight: enough to have several batches unanswered at the kill
@@ -21,8 +24,8 @@ class Load:
 
     def __init__(self, broker: BrokerProcess, topic: str, name: str, partitions: int, **config: object) -> None:
         settings = {
-            "bootstrap.servers": broker.bootstrap, "acks": "all", "linger.ms": 1, "batch.num.messages": 50, "reconnect.backoff.ms": 10,
-            "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20, "log_level": 0,
+            "bootstrap.servers": broker.bootstrap, "acks": "all", "linger.ms": 1, "batch.num.messages": 50,
+            "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 100, "retry.backoff.ms": 20, "log_level": 0,
         }  # fmt: skip
         self.producer = Producer(settings | {key.replace("_", "."): value for key, value in config.items()})
         self.topic = topic
@@ -36,9 +39,9 @@ class Load:
         if error is not None:
             self.failed.append(error)
             return
-        place = (message.partition(), message.offset())
+        place = place_of(message)
         assert place not in self.acknowledged, f"offset {place} was acknowledged twice"
-        self.acknowledged[place] = message.value()
+        self.acknowledged[place] = message.value() or b""
 
     def run_until_acknowledged(self, count: int, limit_s: float = 60) -> None:
         """Sends until `count` more records than now are acknowledged, with more of them still in flight."""
@@ -48,7 +51,9 @@ class Load:
             assert time.monotonic() < deadline, f"{len(self.acknowledged)} of {target} acknowledged after {limit_s:g} s"
             while len(self.producer) < QUEUE_LIMIT:
                 value = f"{self.name}-{self.sent}".encode().ljust(200, b".")
-                self.producer.produce(self.topic, value, partition=self.sent % self.partitions, on_delivery=self._delivered)
+                self.producer.produce(
+                    self.topic, value, partition=self.sent % self.partitions, on_delivery=self._delivered
+                )
                 self.sent += 1
             self.producer.poll(0.005)
 
@@ -62,9 +67,12 @@ def assert_all_are_read_back(broker: BrokerProcess, topic: str, loads: list[Load
     read: dict[tuple[int, int], bytes] = {}
     values: dict[int, list[bytes]] = {}
     for message in read_topic(broker.bootstrap, topic, limit_s=90, check_crcs=True):
-        read[message.partition(), message.offset()] = message.value()
-        values.setdefault(message.partition(), []).append(message.value())
+        value = message.value() or b""
+        read[place_of(message)] = value
+        values.setdefault(place_of(message)[0], []).append(value)
     for load in loads:
         lost = {place: value for place, value in load.acknowledged.items() if read.get(place) != value}
-        assert not lost, f"{len(lost)} of {len(load.acknowledged)} acknowledged records lost, first {next(iter(lost.items()))}"
+        assert not lost, (
+            f"{len(lost)} of {len(load.acknowledged)} acknowledged records lost, first {next(iter(lost.items()))}"
+        )
     return values

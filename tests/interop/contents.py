@@ -31,7 +31,8 @@ TOPICS = [
     Topic("recompressed", 1, {**SMALL_SEGMENTS, "compression.type": "zstd"}),
     Topic("transactions", 2, SMALL_SEGMENTS, only_kafka=True),
     Topic(
-        "compacted", 1, {**SMALL_SEGMENTS, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "200"},
+        "compacted", 1,
+        {**SMALL_SEGMENTS, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "200"},
         only_kafka=True,
     ),
 ]  # fmt: skip
@@ -74,9 +75,18 @@ def fill(broker: BrokerProcess, java: JavaTools) -> None:
 
 def _fill_transactions(at: str, java: JavaTools) -> None:
     for number, end in enumerate(["commit", "abort", "commit", "abort"]):
-        java.produce(at, "transactions", _records(40, partitions=2), end, transactional_id=f"t{number}", compression_type=CODECS[number])
+        java.produce(
+            at,
+            "transactions",
+            _records(40, partitions=2),
+            end,
+            transactional_id=f"t{number}",
+            compression_type=CODECS[number],
+        )
         java.produce(at, "transactions", _records(10, partitions=2))  # without a transaction, between them
-    java.produce(at, "transactions", _records(20, partitions=2), "open", transactional_id="open", transaction_timeout_ms="600000")
+    java.produce(
+        at, "transactions", _records(20, partitions=2), "open", transactional_id="open", transaction_timeout_ms="600000"
+    )
     java.produce(at, "transactions", _records(10, partitions=2))  # beyond the last stable offset
 
 
@@ -87,9 +97,13 @@ def _fill_compacted(broker: BrokerProcess, java: JavaTools) -> None:
     def is_compacted() -> bool:
         nonlocal last
         last += 1
-        keys = [b"only-%d" % last if i == 25 else b"key-%d" % (i % 10) for i in range(50)]  # one of each round stays, so holes do
+        keys = [
+            b"only-%d" % last if i == 25 else b"key-%d" % (i % 10) for i in range(50)
+        ]  # one of each round stays, so holes do
         records = [JavaRecord(0, None, key, b"%d of round %d" % (i, last)) for i, key in enumerate(keys)]
-        java.produce(broker.bootstrap, "compacted", records)  # each round rolls a segment (segment.ms), so that there is one to clean
+        java.produce(
+            broker.bootstrap, "compacted", records
+        )  # each round rolls a segment (segment.ms), so that there is one to clean
         return len(java.consume(broker.bootstrap, "compacted")) < end_offsets(broker.bootstrap, "compacted")[0][1]
 
     wait_until(is_compacted, 60, "the cleaner compacts")
@@ -101,7 +115,9 @@ def keep_as_it_is(broker: BrokerProcess) -> None:
 
     entry = ConfigEntry("cleanup.policy", "delete", incremental_operation=AlterConfigOpType.SET)
     admin = admin_client(broker.bootstrap)
-    for future in admin.incremental_alter_configs([ConfigResource(ResourceType.TOPIC, "compacted", incremental_configs=[entry])]).values():
+    for future in admin.incremental_alter_configs(
+        [ConfigResource(ResourceType.TOPIC, "compacted", incremental_configs=[entry])]
+    ).values():
         future.result(30)
 
 

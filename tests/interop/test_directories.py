@@ -1,28 +1,34 @@
 """A directory that Apache Kafka wrote is opened and served by ours with every record, and the other way round.
 
-spec: R4.1, R4.2 (formats are Kafka's), R4.3 (its indexes are used), last stable offset and aborted transactions from its files
+spec: R4.1, R4.2 (formats are Kafka's), R4.3 (its indexes are used), LSO and aborted transactions from its files
 """
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_factory import BrokerFactory
 from interop.contents import DELETED_BEFORE, create, fill, keep_as_it_is, read_all, topics_of
 from interop.transplant import partition_folders, read_checkpoint, transplant
 from peer.broker_process import BrokerProcess, wait_until
 from peer.java_tools import JavaRecord, JavaTools
 from peer.topics import end_offsets
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from peer.broker_factory import BrokerFactory
+
 Read = dict[tuple[str, str], list[JavaRecord]]
 
 
 def write_and_read(factory: BrokerFactory, java: JavaTools, kind: str, stop: str) -> tuple[BrokerProcess, Read]:
     """A broker of that kind with all contents, now stopped; and what was read of it."""
-    soon = {"log.flush.start.offset.checkpoint.interval.ms": "200"}  # a kill forgets a log start that is not yet in the checkpoint
+    soon = {
+        "log.flush.start.offset.checkpoint.interval.ms": "200"
+    }  # a kill forgets a log start that is not yet in the checkpoint
     source = factory({**soon, "log.cleaner.backoff.ms": "200"} if kind == "kafka" else soon, kind=kind)
     topics = topics_of(kind)
     create(source, topics)
@@ -83,7 +89,9 @@ def test_directory_of_apache_kafka_is_served_whole(
         (found, *_) = java.consume(target.bootstrap, topic, from_timestamp=newest.timestamp or 0)
         assert found == newest
     assert end_offsets(target.bootstrap, "deleted-heads")[0][0] == DELETED_BEFORE
-    java.produce(target.bootstrap, "transactions", [JavaRecord(0, None, b"k", b"after")])  # and writing goes on behind it
+    java.produce(
+        target.bootstrap, "transactions", [JavaRecord(0, None, b"k", b"after")]
+    )  # and writing goes on behind it
     assert java.consume(target.bootstrap, "transactions")[-1].value is not None
 
 
@@ -115,4 +123,5 @@ def assert_dump_log_accepts(java: JavaTools, log_dir: Path, topics: set[str]) ->
         verdicts = checked.out.count("passed sanity check") + checked.out.count(" is empty")
         assert (checked.exit, verdicts) == (0, len(indexes)), checked.out
         deep = java.tool("kafka-dump-log", "--files", ",".join(indexes))
-        assert deep.exit == 0 and not re.search(r"[Mm]ismatch|not found|out of order", deep.out + deep.err), deep.out[-3000:]
+        assert deep.exit == 0, deep
+        assert not re.search(r"[Mm]ismatch|not found|out of order", deep.out + deep.err), deep.out[-3000:]

@@ -1,13 +1,16 @@
 """Moves the logs of topics from one stopped broker's directory into another's, Kafka's or ours: the formats are the same.
 
-The target has the same topics, empty; their ids stay (partition.metadata is the target's), everything else in the partition folders
-becomes the source's, and so do the checkpoints of these partitions.
+The target has the same topics, empty; their ids stay (partition.metadata is the target's), everything else in the partition
+folders becomes the source's, and so do the checkpoints of these partitions.
 """
 
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CHECKPOINTS = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint")
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -21,7 +24,11 @@ def read_checkpoint(path: Path) -> dict[str, str]:
 
 
 def write_checkpoint(path: Path, entries: dict[str, str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in ["0", str(len(entries)), *(f"{name} {offset}" for name, offset in entries.items())]))
+    path.write_text(
+        "".join(
+            f"{line}\n" for line in ["0", str(len(entries)), *(f"{name} {offset}" for name, offset in entries.items())]
+        )
+    )
 
 
 def partition_folders(log_dir: Path, topics: set[str]) -> list[Path]:
@@ -40,8 +47,12 @@ def transplant(source: Path, target: Path, topics: set[str]) -> None:
             if file.name != OF_THE_TARGET:
                 shutil.copy2(file, received / file.name)
     for name in CHECKPOINTS:
-        moved = {key: offset for key, offset in read_checkpoint(source / name).items() if key.rsplit(" ", 1)[0] in topics}
-        kept = {key: offset for key, offset in read_checkpoint(target / name).items() if key.rsplit(" ", 1)[0] not in topics}
+        moved = {
+            key: offset for key, offset in read_checkpoint(source / name).items() if key.rsplit(" ", 1)[0] in topics
+        }
+        kept = {
+            key: offset for key, offset in read_checkpoint(target / name).items() if key.rsplit(" ", 1)[0] not in topics
+        }
         write_checkpoint(target / name, kept | moved)
     if not (source / CLEAN_SHUTDOWN).exists():
         (target / CLEAN_SHUTDOWN).unlink(missing_ok=True)

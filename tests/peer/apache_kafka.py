@@ -8,8 +8,20 @@ from peer.broker_process import BrokerProcess, free_port
 from peer.jars import classpath
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
-QUICK_JVM = ["-Xms256m", "-Xmx768m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]  # tests: quick to start
-SERVER_JVM = ["-Xms1g", "-Xmx1g", "-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"]  # measurements: as Kafka's own scripts
+QUICK_JVM = [
+    "-Xms256m",
+    "-Xmx768m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+]  # tests: quick to start
+SERVER_JVM = [
+    "-Xms1g",
+    "-Xmx1g",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+]  # measurements: as Kafka's own scripts
 SINGLE_BROKER = {
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
@@ -53,7 +65,15 @@ class ApacheKafka(BrokerProcess):
         assert done.returncode == 0, done.stdout + done.stderr
 
     def command(self) -> list[str]:
-        return ["java", *self.jvm, "-Djava.awt.headless=true", "-cp", classpath(), "kafka.Kafka", str(self.properties_file)]
+        return [
+            "java",
+            *self.jvm,
+            "-Djava.awt.headless=true",
+            "-cp",
+            classpath(),
+            "kafka.Kafka",
+            str(self.properties_file),
+        ]
 
 
 class ApacheKafkaForMeasurement(ApacheKafka):

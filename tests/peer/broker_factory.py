@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from peer.apache_kafka import ApacheKafka
-from peer.broker_process import BrokerProcess
 from peer.kafkastore_broker import KafkastoreBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from peer.broker_process import BrokerProcess
 
 KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafka, "kafkastore": KafkastoreBroker}
 
@@ -22,7 +26,11 @@ class BrokerFactory:
         self.made: list[BrokerProcess] = []
 
     def __call__(
-        self, overrides: Mapping[str, str] | None = None, log_dirs: Sequence[Path] = (), kind: str | None = None, start: bool = True
+        self,
+        overrides: Mapping[str, str] | None = None,
+        log_dirs: Sequence[Path] = (),
+        kind: str | None = None,
+        start: bool = True,
     ) -> BrokerProcess:
         """`overrides`: lines of server.properties. With start=False the caller launches it."""
         made = KINDS[kind or self.kind](self.folder / f"broker-{len(self.made)}", overrides, log_dirs)

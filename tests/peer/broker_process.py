@@ -12,13 +12,17 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from peer.wire_socket import WireSocket
 
-PORTS = range(22000, 23000)  # below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+PORTS = range(
+    22000, 23000
+)  # below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts
 READY_LIMIT_S = 60.0  # Apache Kafka on two busy cores needs about 5 s
 STOP_LIMIT_S = 30.0
 POLL_S = 0.02
@@ -114,7 +118,11 @@ class BrokerProcess(ABC):
         self.prepare()
         self._output = (self.folder / "out.log").open("ab")
         self.process = subprocess.Popen(
-            self.command(), stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True
+            self.command(),
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
 
     def start(self, limit_s: float = READY_LIMIT_S) -> BrokerProcess:

@@ -1,4 +1,4 @@
-"""The jars of Apache Kafka, fetched once through Maven into a cache folder, and our own small Java program compiled against them.
+"""The jars of Apache Kafka, fetched once through Maven into a cache folder, and our small Java program compiled against them.
 
 `pom.xml` beside this file pins every version; the folder's name carries its checksum, so a changed pom fetches anew.
 """
@@ -32,7 +32,9 @@ def _filled(folder: Path, command: list[str]) -> Path:
     partial = folder.with_name(f"{folder.name}.{os.getpid()}")
     partial.mkdir()
     try:
-        done = subprocess.run([part.replace("{}", str(partial)) for part in command], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [part.replace("{}", str(partial)) for part in command], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, f"{command[0]} failed:\n{done.stdout}\n{done.stderr}"
         if not folder.exists():
             partial.rename(folder)
@@ -62,5 +64,4 @@ def program_classpath() -> str:
 
 
 if __name__ == "__main__":
-    print(jars())
-    print(program_classpath().split(":")[0])
+    program_classpath()  # fills both caches

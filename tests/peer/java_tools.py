@@ -6,10 +6,12 @@ import base64
 import json
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from peer.jars import program_classpath
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 TOOLS = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -43,13 +45,25 @@ class JavaRecord:
     timestamp_type: str = "CreateTime"
 
     def as_sent(self) -> list[Any]:
-        return [self.partition, self.timestamp, _text(self.key), _text(self.value), [[k, _text(v)] for k, v in self.headers]]
+        return [
+            self.partition,
+            self.timestamp,
+            _text(self.key),
+            _text(self.value),
+            [[k, _text(v)] for k, v in self.headers],
+        ]
 
     @classmethod
     def as_read(cls, node: dict[str, Any]) -> JavaRecord:
         headers = tuple((name, _bytes(value)) for name, value in node["headers"])
         place = {"partition": node["partition"], "timestamp": node["timestamp"], "offset": node["offset"]}
-        return cls(key=_bytes(node["key"]), value=_bytes(node["value"]), headers=headers, timestamp_type=node["timestamp_type"], **place)
+        return cls(
+            key=_bytes(node["key"]),
+            value=_bytes(node["value"]),
+            headers=headers,
+            timestamp_type=node["timestamp_type"],
+            **place,
+        )
 
 
 class JavaError(AssertionError):
@@ -69,7 +83,16 @@ class JavaTools:
 
     def __init__(self, log: Path) -> None:
         self._log = log.open("wb")
-        command = ["java", "-Xms64m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", program_classpath(), "ToolServer"]
+        command = [
+            "java",
+            "-Xms64m",
+            "-Xmx512m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            program_classpath(),
+            "ToolServer",
+        ]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log)
 
     def close(self) -> None:
@@ -78,7 +101,8 @@ class JavaTools:
         self._log.close()
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
@@ -97,16 +121,28 @@ class JavaTools:
             raise JavaError(answer["error"])
         return answer["result"]
 
-    def produce(self, bootstrap: str, topic: str, records: list[JavaRecord], transaction: str = "", **config: str) -> list[tuple[int, int]]:
+    def produce(
+        self, bootstrap: str, topic: str, records: list[JavaRecord], transaction: str = "", **config: str
+    ) -> list[tuple[int, int]]:
         """Sends the records; config names with `_` for `.`. Returns (partition, offset) of each."""
-        arguments: dict[str, Any] = {"topic": topic, "records": [record.as_sent() for record in records], "config": _config(config)}
+        arguments: dict[str, Any] = {
+            "topic": topic,
+            "records": [record.as_sent() for record in records],
+            "config": _config(config),
+        }
         if transaction:
             arguments["transaction"] = transaction
         return [(partition, offset) for partition, offset in self.call("produce", bootstrap, **arguments)]
 
-    def consume(self, bootstrap: str, topic: str, isolation: str = "read_uncommitted", **start: int) -> list[JavaRecord]:
-        """Reads the topic to its end from its beginning, or from_offset=, or from_timestamp=; sorted by partition and offset."""
-        config = {"isolation.level": isolation, "auto.offset.reset": "earliest", "max.partition.fetch.bytes": str(4 << 20)}
+    def consume(
+        self, bootstrap: str, topic: str, isolation: str = "read_uncommitted", **start: int
+    ) -> list[JavaRecord]:
+        """Reads the topic to its end, from its beginning or from_offset= or from_timestamp=; by partition and offset."""
+        config = {
+            "isolation.level": isolation,
+            "auto.offset.reset": "earliest",
+            "max.partition.fetch.bytes": str(4 << 20),
+        }
         nodes = self.call("consume", bootstrap, topic=topic, config=config, **start)
         return sorted(map(JavaRecord.as_read, nodes), key=lambda record: (record.partition or 0, record.offset))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from peer.broker_process import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LIMIT_S = 30.0
 
@@ -25,10 +27,22 @@ def create_topic(bootstrap: str, name: str, partitions: int = 1, config: Mapping
 
     def has_leaders() -> bool:
         found = admin.list_topics(name, timeout=LIMIT_S).topics[name]
-        return found.error is None and len(found.partitions) == partitions and all(p.leader >= 0 for p in found.partitions.values())
+        return (
+            found.error is None
+            and len(found.partitions) == partitions
+            and all(p.leader >= 0 for p in found.partitions.values())
+        )
 
     wait_until(has_leaders, LIMIT_S, f"leaders for {name}")
     return name
+
+
+def place_of(message: Message) -> tuple[int, int]:
+    """(partition, offset) of a message that has them: one that was delivered, or read."""
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None
+    assert offset is not None
+    return partition, offset
 
 
 def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
@@ -36,7 +50,10 @@ def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
     try:
         partitions = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
-        return {partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), LIMIT_S, False) for partition in partitions}
+        return {
+            partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), LIMIT_S, False)
+            for partition in partitions
+        }
     finally:
         consumer.close()
 
@@ -44,7 +61,12 @@ def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:
     """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for `.`."""
     ends = end_offsets(bootstrap, topic)
-    settings = {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False, "enable.partition.eof": True}
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": "unused",
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    }
     settings |= {name.replace("_", "."): value for name, value in config.items()}
     consumer = Consumer(settings)
     messages: list[Message] = []

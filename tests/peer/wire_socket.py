@@ -1,15 +1,18 @@
 """A client connection reduced to bytes: frames out, frames in, nothing understood beyond the header.
 
-    frame          := size:int32 payload
-    request header := api_key:int16 api_version:int16 correlation_id:int32 client_id:nullable string [tagged fields]
-    response       := correlation_id:int32 [tagged fields] body
+frame          := size:int32 payload
+request header := api_key:int16 api_version:int16 correlation_id:int32 client_id:nullable string [tagged fields]
+response       := correlation_id:int32 [tagged fields] body
 """
 
 from __future__ import annotations
 
 import socket
 import struct
-from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 API_VERSIONS = 18
 METADATA = 3
@@ -36,10 +39,12 @@ class WireSocket:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout_s)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
-    def __enter__(self) -> WireSocket:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.socket.close()
 
     def send(self, data: bytes) -> None:
@@ -59,7 +64,9 @@ class WireSocket:
         (size,) = struct.unpack(">i", self.receive_exactly(4))
         return self.receive_exactly(size)
 
-    def ask(self, api_key: int, api_version: int, body: bytes, correlation_id: int = 1, flexible: bool = False) -> bytes:
+    def ask(
+        self, api_key: int, api_version: int, body: bytes, correlation_id: int = 1, flexible: bool = False
+    ) -> bytes:
         """Sends one request; returns the response after its correlation id (a flexible response header's tags included)."""
         self.send(frame(request_header(api_key, api_version, correlation_id, flexible) + body))
         answer = self.receive()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_process import BrokerProcess
 from peer.wire_socket import WireSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from peer.broker_process import BrokerProcess
 
 
 @pytest.fixture

@@ -1,17 +1,20 @@
 """Frames as bytes on a socket: sizes that lie, requests that nobody knows, bodies cut anywhere, bytes that trickle in.
 
-The answer is Apache Kafka's: a closed connection where the request cannot be understood (ApiVersions excepted), everyone else served.
+The answer is Apache Kafka's: a closed connection where a request is not understood (ApiVersions excepted), others served.
 """
 
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 import pytest
 
-from peer.broker_process import BrokerProcess
 from peer.wire_socket import API_VERSIONS, METADATA, ConnectionClosedError, WireSocket, frame, request_header
 from wire.requests import WELL_FORMED, Encoded
+
+if TYPE_CHECKING:
+    from peer.broker_process import BrokerProcess
 
 UNSUPPORTED_VERSION = 35
 SOCKET_REQUEST_MAX_BYTES = 104_857_600
@@ -41,14 +44,18 @@ def test_another_protocol_closes_the_connection(broker: BrokerProcess, data: byt
     ("api_key", "api_version"),
     [(-1, 0), (4, 0), (999, 0), (32767, 0), (METADATA, -1), (METADATA, 99), (0, 2), (0, 99), (1, 3)],
 )
-def test_request_that_is_not_advertised_closes_the_connection(broker: BrokerProcess, api_key: int, api_version: int) -> None:
+def test_request_that_is_not_advertised_closes_the_connection(
+    broker: BrokerProcess, api_key: int, api_version: int
+) -> None:
     with WireSocket(broker.port) as connection:
         connection.send(frame(request_header(api_key, api_version) + bytes(64)))
         assert connection.is_closed_by_peer()
 
 
 @pytest.mark.parametrize("version", [99, 5, -1])
-def test_api_versions_of_an_unknown_version_gets_the_v0_answer_with_error_35(broker: BrokerProcess, version: int) -> None:
+def test_api_versions_of_an_unknown_version_gets_the_v0_answer_with_error_35(
+    broker: BrokerProcess, version: int
+) -> None:
     with WireSocket(broker.port) as connection:
         answer = connection.ask(API_VERSIONS, version, bytes(20))
         error, count = struct.unpack(">hi", answer[:6])
