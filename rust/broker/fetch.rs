@@ -219,7 +219,7 @@ impl Plan {
 
     fn read_row(&self, broker: &Broker, row: &Row, left: usize, at_least_one_batch: bool) -> Outcome {
         let Some(partition) = &row.partition else {
-            return Outcome::failed(self.unknown(broker, row));
+            return Outcome::failed(Self::unknown(broker, row));
         };
         let max_bytes = usize::try_from(row.asked.max_bytes).unwrap_or(0).min(left);
         let request = ReadRequest {
@@ -260,7 +260,7 @@ impl Plan {
         Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message))
     }
 
-    fn unknown(&self, broker: &Broker, row: &Row) -> ErrorCode {
+    fn unknown(broker: &Broker, row: &Row) -> ErrorCode {
         let image = broker.image.load();
         match &row.asked.topic {
             RowTopic::Id(id) if image.topic_by_id(id).is_none() => ErrorCode::UNKNOWN_TOPIC_ID,

@@ -18,7 +18,7 @@ use super::registry::TopicId;
 use crate::error::ErrorCode;
 
 /// A session idle for so long may be evicted for a new one (as Kafka's `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
-const MIN_EVICTION_AGE: Duration = Duration::from_secs(120);
+const MIN_EVICTION_AGE: Duration = Duration::from_mins(2);
 
 /// How a row's topic was named: by name before version 13, by id from then on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

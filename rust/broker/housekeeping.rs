@@ -31,7 +31,7 @@ pub struct ReadRecord {
     pub is_control: bool,
 }
 
-/// A log directory as DescribeLogDirs tells it.
+/// A log directory as `DescribeLogDirs` tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogDirDescription {
     /// Path.

@@ -1,4 +1,4 @@
-//! ListOffsets: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
+//! `ListOffsets`: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
 //!
 //! A lookup by timestamp may read cold pages, which a network loop must not wait for: such a request becomes a
 //! [`ParkedLookup`], run elsewhere, after which its owner is called.
@@ -15,7 +15,7 @@ use crate::wire::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
 };
 
-/// What became of a ListOffsets request.
+/// What became of a `ListOffsets` request.
 pub enum ListOffsetsOutcome {
     /// The response body is written.
     Answered,
@@ -31,7 +31,7 @@ pub struct ParkedLookup {
     answer: Mutex<Option<Vec<u8>>>,
 }
 
-/// Serves one ListOffsets body.
+/// Serves one `ListOffsets` body.
 pub fn handle(broker: &Broker, version: i16, body: &[u8], out: &mut Vec<u8>) -> Result<ListOffsetsOutcome, WireError> {
     let mut request = ListOffsetsRequest::default();
     request.decode(version, body)?;

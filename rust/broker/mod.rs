@@ -35,7 +35,7 @@ pub use list_offsets::{ListOffsetsOutcome, ParkedLookup, handle as list_offsets}
 pub use metadata::{MetadataOutcome, handle as metadata};
 pub use metrics::Metrics;
 pub use options::Options;
-pub use partition::{Awaited, Isolation, OffsetsView, Partition, ReadRequest, ReadResult};
+pub use partition::{Awaited, Isolation, OffsetsView, Partition, ProducerDescription, ReadRequest, ReadResult};
 pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};
 pub use state::Broker;

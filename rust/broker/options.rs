@@ -50,7 +50,7 @@ impl Default for Options {
             fetch_session_slots: 1000,
             max_connections: usize::MAX,
             max_connections_per_ip: usize::MAX,
-            connections_max_idle: Duration::from_secs(600),
+            connections_max_idle: Duration::from_mins(10),
             auto_create_topics_enable: true,
             producer_id_expiration_ms: 86_400_000,
         }

@@ -17,6 +17,7 @@ use super::registry::TopicId;
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
+use crate::storage::producer_state::ProducerEntry;
 use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, Log};
 use crate::wire::list_offsets::timestamp;
 
@@ -35,7 +36,7 @@ struct Offsets {
 pub struct OffsetsView {
     /// First offset that can be read.
     pub log_start: i64,
-    /// First offset that read_committed may not see.
+    /// First offset that `read_committed` may not see.
     pub last_stable: i64,
     /// First offset that consumers may not see.
     pub high_watermark: i64,
@@ -82,10 +83,27 @@ pub struct ReadResult {
     pub log_start: i64,
     /// The bytes, where there are any.
     pub slice: Option<FileSlice>,
-    /// Transactions aborted within the slice (read_committed only).
+    /// Transactions aborted within the slice (`read_committed` only).
     pub aborted: Option<Vec<AbortedTxn>>,
     /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
     pub diverging_epoch: Option<(i32, i64)>,
+}
+
+/// A producer as `DescribeProducers` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProducerDescription {
+    /// Producer id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i32,
+    /// Sequence of its last record, -1 for none.
+    pub last_sequence: i32,
+    /// Timestamp of its last batch, ms.
+    pub last_timestamp: i64,
+    /// Epoch of the coordinator that wrote its last marker, -1 for none.
+    pub coordinator_epoch: i32,
+    /// Where its ongoing transaction begins, -1 for none.
+    pub current_transaction_start_offset: i64,
 }
 
 /// What must happen before a produce is answered, beyond the local append.
@@ -368,10 +386,11 @@ impl Partition {
         let end = log.log_end_offset();
         let start = log.log_start_offset();
         let mut high_watermark = self.offsets.high_watermark.load(Ordering::Relaxed).clamp(start, end);
-        if let Some(lease) = self.lease.load().as_ref() {
-            if lease.leader == self.node_id && lease.is_sole_in_sync(self.node_id) {
-                high_watermark = end;
-            }
+        if let Some(lease) = self.lease.load().as_ref()
+            && lease.leader == self.node_id
+            && lease.is_sole_in_sync(self.node_id)
+        {
+            high_watermark = end;
         }
         self.offsets.log_end.store(end, Ordering::Release);
         self.offsets.high_watermark.store(high_watermark, Ordering::Release);
@@ -406,13 +425,13 @@ impl Partition {
     /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.
     pub fn read(&self, request: &ReadRequest) -> Result<ReadResult> {
         self.leading(request.current_leader_epoch)?;
-        if request.last_fetched_epoch >= 0 {
-            if let Some(diverging) = self.diverging_epoch(request) {
-                return Ok(ReadResult {
-                    diverging_epoch: Some(diverging),
-                    ..self.empty_result()
-                });
-            }
+        if request.last_fetched_epoch >= 0
+            && let Some(diverging) = self.diverging_epoch(request)
+        {
+            return Ok(ReadResult {
+                diverging_epoch: Some(diverging),
+                ..self.empty_result()
+            });
         }
         let bound = self.bound(request.isolation);
         let mut result = self.empty_result();
@@ -484,29 +503,33 @@ impl Partition {
             .unwrap_or((-1, -1)))
     }
 
-    /// Producers with state in this log: (id, epoch, last sequence, last timestamp, coordinator epoch, start offset of the
-    /// ongoing transaction or -1).
-    pub fn describe_producers(&self) -> Result<Vec<(i64, i32, i32, i64, i32, i64)>> {
+    /// Producers with state in this log.
+    pub fn describe_producers(&self) -> Result<Vec<ProducerDescription>> {
         self.leading(-1)?;
         let log = self.log.lock();
-        let row = |(id, entry): (i64, &crate::storage::producer_state::ProducerEntry)| {
-            let transaction = entry.current_txn_first_offset.unwrap_or(-1);
-            let epoch = i32::from(entry.producer_epoch);
-            (
-                id,
-                epoch,
-                entry.last_sequence(),
-                entry.last_timestamp,
-                entry.coordinator_epoch,
-                transaction,
-            )
+        let describe = |(id, entry): (i64, &ProducerEntry)| ProducerDescription {
+            producer_id: id,
+            producer_epoch: i32::from(entry.producer_epoch),
+            last_sequence: entry.last_sequence(),
+            last_timestamp: entry.last_timestamp,
+            coordinator_epoch: entry.coordinator_epoch,
+            current_transaction_start_offset: entry.current_txn_first_offset.unwrap_or(-1),
         };
-        Ok(log.producers().active_producers().map(row).collect())
+        Ok(log.producers().active_producers().map(describe).collect())
     }
 
-    /// Moves the log start (spec: DeleteRecords); -1 means the high watermark. Returns the new log start.
+    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the new log start.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
         self.leading(-1)?;
+        if !self.log.lock().config().is_deleted {
+            return Err(Error::rejected(
+                ErrorCode::POLICY_VIOLATION,
+                format!(
+                    "records of {}-{} are compacted, not deleted (cleanup.policy)",
+                    self.topic, self.index
+                ),
+            ));
+        }
         let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
         let target = if before_offset == -1 {
             high_watermark

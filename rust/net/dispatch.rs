@@ -75,9 +75,8 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
         if key != ApiTable::API_VERSIONS {
             return Err(Refused::Unsupported(key, version));
         }
-        return answer(connection, framing, |_, out| {
-            encode_api_versions_unsupported(out, &table)
-        });
+        answer(connection, framing, |out| encode_api_versions_unsupported(out, &table));
+        return Ok(());
     }
     let malformed = |e| Refused::Malformed(key, version, e);
     match key {
@@ -115,17 +114,11 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
 }
 
 /// Writes a whole response: size, header, and the body by `write`.
-fn answer(
-    connection: &mut Connection,
-    framing: Framing,
-    write: impl FnOnce(&ClientInfo, &mut Vec<u8>),
-) -> Result<(), Refused> {
-    let client = connection.client.clone();
+fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
-    write(&client, out);
+    write(out);
     finish(out, start, 0);
-    Ok(())
 }
 
 /// Starts a response; returns where it starts.
@@ -306,15 +299,12 @@ pub fn complete_fetch(
 ) -> bool {
     let out = answer.tail();
     let start = begin(out, framing);
-    match parked.try_complete(broker, listener, is_due, now, out) {
-        Some(splices) => {
-            finish_with_files(answer, start, splices);
-            true
-        }
-        None => {
-            out.truncate(start);
-            false
-        }
+    if let Some(splices) = parked.try_complete(broker, listener, is_due, now, out) {
+        finish_with_files(answer, start, splices);
+        true
+    } else {
+        out.truncate(start);
+        false
     }
 }
 
@@ -343,8 +333,8 @@ fn api_versions(
         };
         connection.client = Arc::new(info);
     }
-    let _ = answer(connection, framing, |_, out| {
-        encode_api_versions_response(out, version, table, code, 0)
+    answer(connection, framing, |out| {
+        encode_api_versions_response(out, version, table, code, 0);
     });
     Ok(())
 }

@@ -80,17 +80,17 @@ impl Engine {
         match self.try_append(topic, index, batch, acks, now_ms) {
             Ok((partition, done, awaited)) => {
                 let done = AppendDone { token, ..done };
-                if !awaited.is_nothing() {
-                    if let Some(server) = &*self.server.read() {
-                        let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
-                        return server.park_append(Box::new(ParkedAppend {
-                            operation,
-                            partition,
-                            awaited,
-                            deadline,
-                            done,
-                        }));
-                    }
+                if !awaited.is_nothing()
+                    && let Some(server) = &*self.server.read()
+                {
+                    let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
+                    return server.park_append(Box::new(ParkedAppend {
+                        operation,
+                        partition,
+                        awaited,
+                        deadline,
+                        done,
+                    }));
                 }
                 self.broker.events.push(Event::AppendDone(done));
             }

@@ -79,7 +79,7 @@ impl Outbox {
         for piece in other.pieces.drain(..) {
             match piece {
                 Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => {
-                    self.tail().extend_from_slice(&bytes)
+                    self.tail().extend_from_slice(&bytes);
                 }
                 piece => self.pieces.push_back(piece),
             }
@@ -141,11 +141,12 @@ impl Outbox {
     fn drop_first(&mut self) {
         self.sent_of_first = 0;
         self.warmed_until = 0;
-        if let Some(Piece::Bytes(mut bytes)) = self.pieces.pop_front() {
-            if bytes.capacity() <= KEEP_BYTES && bytes.capacity() > self.spare.capacity() {
-                bytes.clear();
-                self.spare = bytes;
-            }
+        if let Some(Piece::Bytes(mut bytes)) = self.pieces.pop_front()
+            && bytes.capacity() <= KEEP_BYTES
+            && bytes.capacity() > self.spare.capacity()
+        {
+            bytes.clear();
+            self.spare = bytes;
         }
     }
 }

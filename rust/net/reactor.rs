@@ -84,7 +84,7 @@ impl Reactor {
         self.mailbox.enter();
         let mut events = Events::with_capacity(EVENTS);
         loop {
-            let timeout = self.timeout();
+            let timeout = Some(self.timeout());
             match self.poll.poll(&mut events, timeout) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 result => result?,
@@ -109,9 +109,9 @@ impl Reactor {
         }
     }
 
-    fn timeout(&self) -> Option<Duration> {
+    fn timeout(&self) -> Duration {
         if !self.ready.is_empty() || self.mailbox.has_mail() {
-            return Some(Duration::ZERO);
+            return Duration::ZERO;
         }
         let mut until = self.next_idle_check;
         let acceptor = self.acceptor.as_ref().and_then(Acceptor::retry_at);
@@ -121,7 +121,7 @@ impl Reactor {
         {
             until = until.min(at);
         }
-        Some(until.saturating_duration_since(Instant::now()))
+        until.saturating_duration_since(Instant::now())
     }
 
     // ---- connections

@@ -15,7 +15,7 @@ use mio::{Interest, Poll, Token, Waker};
 use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
-use super::reactor::{FIRST_CONNECTION, FIRST_LISTENER, Reactor, WAKER};
+use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
 use crate::broker::Broker;
 
 /// How long accepting pauses when the process has no file descriptor left.
@@ -283,7 +283,6 @@ fn refused(listener: &ListenerConfig, e: &io::Error) -> String {
 }
 
 fn bind(listener: &ListenerConfig, backlog: i32) -> Result<TcpListener, String> {
-    debug_assert!(FIRST_LISTENER < FIRST_CONNECTION);
     let fail = |e: io::Error| refused(listener, &e);
     let socket = if listener.host.is_empty() {
         TcpListener::bind(SocketAddr::from(([0u16; 8], listener.port)))

@@ -1,7 +1,7 @@
 //! Values across the boundary: topic ids, paths, configurations, durations.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +48,6 @@ pub fn millis(ms: i64) -> Duration {
 }
 
 /// A path as Python shows it.
-pub fn path(path: PathBuf) -> String {
+pub fn path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

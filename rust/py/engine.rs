@@ -1,5 +1,7 @@
 //! `Engine`: one broker's data plane as a Python object. Methods may be called from any thread.
 
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+
 use std::collections::HashMap;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -12,7 +14,7 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{Broker, BrokerRow, Options, PartitionRow, TopicRow};
+use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
 use crate::storage::LogContext;
@@ -28,6 +30,10 @@ type TopicTuple = (String, Vec<u8>, bool, Vec<PartitionTuple>);
 type BrokerTuple = (i32, Option<String>, Vec<(String, String, u16)>);
 /// (offset, timestamp, key, value, is control).
 type RecordTuple = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, bool);
+/// (topic, partition, topic id, log dir, log start, log end).
+type LogTuple = (String, i32, Option<Py<PyBytes>>, String, i64, i64);
+/// (id, epoch, last sequence, last timestamp, coordinator epoch, start of the ongoing transaction).
+type ProducerTuple = (i64, i32, i32, i64, i32, i64);
 /// (log dir, error code, total bytes, usable bytes, [(topic, partition, size, lag, is future)]).
 type LogDirTuple = (String, i16, i64, i64, Vec<(String, i32, u64, i64, bool)>);
 
@@ -77,7 +83,7 @@ impl PyEngine {
         let configs = configs.collect::<crate::error::Result<HashMap<_, _>>>()?;
         let opened = py.detach(|| self.broker().open_log_dirs(&self.log_dirs, &configs, &self.progress));
         let opened = opened.map_err(|e| start_error(e.to_string()))?;
-        Ok(opened.into_iter().map(|(dir, failure)| (path(dir), failure)).collect())
+        Ok(opened.into_iter().map(|(dir, failure)| (path(&dir), failure)).collect())
     }
 
     fn recovery_progress(&self) -> (u64, u64, u64, u64) {
@@ -95,7 +101,7 @@ impl PyEngine {
         self.broker().cluster_id()
     }
 
-    fn logs(&self, py: Python<'_>) -> Vec<(String, i32, Option<Py<PyBytes>>, String, i64, i64)> {
+    fn logs(&self, py: Python<'_>) -> Vec<LogTuple> {
         let logs = py.detach(|| self.broker().logs());
         let id = |id: [u8; 16]| (id != [0; 16]).then(|| PyBytes::new(py, &id).unbind());
         let row = |l: crate::broker::HostedLog| {
@@ -103,7 +109,7 @@ impl PyEngine {
                 l.topic.to_string(),
                 l.index,
                 id(l.topic_id),
-                path(l.log_dir),
+                path(&l.log_dir),
                 l.log_start,
                 l.log_end,
             )
@@ -267,7 +273,7 @@ impl PyEngine {
         let mut batch = batch.to_vec();
         py.detach(|| {
             self.engine
-                .append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms))
+                .append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms));
         });
         token
     }
@@ -313,13 +319,20 @@ impl PyEngine {
         }
     }
 
-    fn describe_producers(
-        &self,
-        py: Python<'_>,
-        topic: &str,
-        partition: i32,
-    ) -> PyResult<Vec<(i64, i32, i32, i64, i32, i64)>> {
-        Ok(py.detach(|| self.broker().partition(topic, partition)?.describe_producers())?)
+    fn describe_producers(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<Vec<ProducerTuple>> {
+        let producers = py.detach(|| self.broker().partition(topic, partition)?.describe_producers())?;
+        let row = |p: ProducerDescription| {
+            let transaction = p.current_transaction_start_offset;
+            (
+                p.producer_id,
+                p.producer_epoch,
+                p.last_sequence,
+                p.last_timestamp,
+                p.coordinator_epoch,
+                transaction,
+            )
+        };
+        Ok(producers.into_iter().map(row).collect())
     }
 
     fn describe_log_dirs(&self, py: Python<'_>) -> Vec<LogDirTuple> {
@@ -329,7 +342,7 @@ impl PyEngine {
                 .into_iter()
                 .map(|(t, p, size, lag, future)| (t.to_string(), p, size, lag, future));
             (
-                path(d.log_dir),
+                path(&d.log_dir),
                 d.error.0,
                 d.total_bytes,
                 d.usable_bytes,

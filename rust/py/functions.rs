@@ -1,5 +1,7 @@
 //! Module functions: batches for coordinators, and the check of request bodies before `kio` decodes them.
 
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -11,15 +13,20 @@ use pyo3::types::PyBytes;
 use crate::record::{BatchBuilder, Codec};
 use crate::wire::Shape;
 
+/// Shapes by (API key, version).
+type Shapes = HashMap<(i16, i16), Arc<Shape>>;
+/// (key, value).
+type KeyValue = (Option<Vec<u8>>, Option<Vec<u8>>);
+
 /// Checked shapes by (API key, version); Python registers each once, at its first use.
-static SHAPES: LazyLock<RwLock<HashMap<(i16, i16), Arc<Shape>>>> = LazyLock::new(RwLock::default);
+static SHAPES: LazyLock<RwLock<Shapes>> = LazyLock::new(RwLock::default);
 
 /// A v2 record batch of (key, value) pairs with base offset 0.
 #[pyfunction]
 #[pyo3(signature = (records, timestamp_ms, compression="none"))]
 pub fn build_batch<'py>(
     py: Python<'py>,
-    records: Vec<(Option<Vec<u8>>, Option<Vec<u8>>)>,
+    records: Vec<KeyValue>,
     timestamp_ms: i64,
     compression: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
