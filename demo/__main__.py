@@ -54,7 +54,7 @@ def own_broker() -> Iterator[str]:
             *(part for key, value in overrides.items() for part in ("--override", f"{key}={value}")),
         ]
         started = time.perf_counter()
-        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own broker
+        process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
             wait_until_served(port, process, Path(folder) / "out.log")
             say(f"kafkastore serves 127.0.0.1:{port} after {(time.perf_counter() - started) * 1000:.0f} ms")

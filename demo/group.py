@@ -27,7 +27,7 @@ class Member:
     def __init__(self, name: str, bootstrap: str, reports: queue.Queue[tuple[str, dict[str, Any]]]) -> None:
         self.name = name
         command = [sys.executable, "-m", "demo.member", bootstrap, GROUP]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)  # noqa: S603 - a member of ours
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE)
         self._reports = reports
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -10,12 +10,12 @@ import functools
 from typing import TYPE_CHECKING
 
 import pytest
-from peer.apache_kafka import ApacheKafka
-from peer.kafkastore_broker import KafkastoreBroker
 
 from parity.answers import SETTLE_SECONDS, all_answers
 from parity.expected import comparable, expected_answers
 from parity.raw_client import RawClient
+from peer.apache_kafka import ApacheKafka
+from peer.kafkastore_broker import KafkastoreBroker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
