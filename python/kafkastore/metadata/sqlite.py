@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.errors import StartupError
@@ -58,6 +59,10 @@ SESSION_TIMEOUT_MS = 18_000
 
 BUSY_TIMEOUT_MS = 10_000
 """How long a write waits for another process's; commits take milliseconds, so this is a process that hangs."""
+
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+"""The metadata says who may do what: nobody but the broker's user reads it."""
 
 _AT = "WHERE parent = ? AND name = ?"
 
@@ -439,10 +444,24 @@ def _is_plain_create(operation: Operation) -> bool:
     return isinstance(operation, Create) and not operation.is_ephemeral and not operation.is_sequential
 
 
+def _make_private(path: str) -> None:
+    """Makes the file and the directories above it where they are missing, for their owner only whatever the umask is.
+    SQLite gives ``-wal`` and ``-shm`` the file's permissions."""
+    missing = []
+    directory = os.path.dirname(path)
+    while not os.path.isdir(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for one in reversed(missing):
+        with suppress(FileExistsError):  # made meanwhile; a file of that name fails below
+            os.mkdir(one, DIRECTORY_MODE)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+
+
 def _open(path: str) -> sqlite3.Connection:
     """A connection to the file, which is made when it is not there. Raises StartupError naming the path."""
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        _make_private(path)
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
         )
