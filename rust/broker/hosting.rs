@@ -81,10 +81,16 @@ impl Broker {
             }
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
+            if report.failure.is_none() && !report.shutdown.is_clean {
+                self.unclean_log_dirs.lock().push(dir.path().to_path_buf());
+            }
             let (fs, deleted) = (Arc::clone(&self.context.fs), report.deleted.clone());
             self.reaper
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
+        self.unclean_log_dirs
+            .lock()
+            .retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
         self.host(&opened.online, loaded.logs);
         *self.log_dirs.lock() = opened.online;
         for (path, failure) in &outcome {
@@ -93,6 +99,12 @@ impl Broker {
             }
         }
         Ok(outcome)
+    }
+
+    /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page
+    /// cache may be gone from their logs. A directory without logs lost nothing. Empty before [`Self::open_log_dirs`].
+    pub fn unclean_log_dirs(&self) -> Vec<PathBuf> {
+        self.unclean_log_dirs.lock().clone()
     }
 
     fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &RecoveryProgress) -> Result<Log> {
