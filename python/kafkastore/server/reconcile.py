@@ -175,6 +175,7 @@ def _state_node(broker: BrokerServices, topic: TopicImage, number: int, state: P
 
 # ---- B
 async def _make_missing(broker: BrokerServices) -> None:
+    wanted: list[tuple[TopicImage, list[int]]] = []
     for topic in broker.image.topics.values():
         missing = [
             number
@@ -188,7 +189,9 @@ async def _make_missing(broker: BrokerServices) -> None:
             for number in missing:
                 topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
             continue
-        await broker.topics.make_logs(topic, missing)
+        wanted.append((topic, missing))
+    if wanted:
+        await broker.topics.make_logs(wanted)
 
 
 async def _elect(broker: BrokerServices) -> None:
