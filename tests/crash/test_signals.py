@@ -41,14 +41,20 @@ def assert_ends(broker: BrokerProcess, *codes: int) -> None:
     assert not re.search("Traceback|panicked|Exception", broker.output()), broker.output()
 
 
-def writer_of(fifo: Path) -> int | None:
-    """A descriptor that keeps a reader of the FIFO waiting for bytes; None while nobody reads it."""
-    try:
-        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError as error:
-        if error.errno != errno.ENXIO:
-            raise
-        return None
+def wait_for_reader(fifo: Path) -> int:
+    """A descriptor that keeps the reader of a FIFO, once there is one, waiting for bytes."""
+    found: list[int] = []
+
+    def is_read() -> bool:
+        try:
+            found.append(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        return bool(found)
+
+    wait_until(is_read, 30, f"somebody reads {fifo}")
+    return found[0]
 
 
 def test_sigterm_during_recovery_ends_the_broker_and_the_next_start_recovers(broker_factory: BrokerFactory) -> None:
@@ -61,16 +67,11 @@ def test_sigterm_during_recovery_ends_the_broker_and_the_next_start_recovers(bro
         epochs.rename(kept)
     os.mkfifo(epochs)  # whoever reads it waits for a writer: a recovery that takes as long as we like
     broker.launch()
-    writers: list[int] = []
-    wait_until(
-        lambda: writers or writers.extend(fd for fd in [writer_of(epochs)] if fd is not None),
-        30,
-        "recovery has come to the log",
-    )
+    writer = wait_for_reader(epochs)
     os.kill(broker.pid, signal.SIGTERM)
     os.kill(broker.pid, signal.SIGTERM)
     assert_ends(broker, 0)
-    os.close(writers[0])
+    os.close(writer)
     assert not (broker.log_dir / CLEAN_SHUTDOWN).exists()
     epochs.unlink()
     if kept.exists():
