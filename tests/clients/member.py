@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 
 SESSION_TIMEOUT_MS = 2000
 HEARTBEAT_MS = 200
-<<<<<<< HEAD
 leaving = threading.Event()
-=======
 KAFKA_PYTHON_POLL_MS = 500  # two heartbeats: a rebalance that the others learn of by theirs ends within one poll
-leaving = False
->>>>>>> fix-groups
 
 
 def on_sigterm(number: int, frame: FrameType | None) -> None:
@@ -71,10 +67,7 @@ def run_librdkafka(bootstrap: str, group: str, topic: str, instance_id: str | No
     while not leaving.is_set():
         message = consumer.poll(0.05)
         error = message.error() if message is not None else None
-<<<<<<< HEAD
-=======
         # a consumer's fatal error comes once, as a message (never to error_cb), with this code in place of its own
->>>>>>> fix-groups
         if error is not None and error.code() == KafkaError._FATAL:
             return fenced()
         came = 1 if message is not None and error is None else 0
