@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidy.apis_page import PAGE, page
+from tidy.apis_page import PAGE
+from tidy.apis_page import page as apis_page
 from tidy.sources import PYTHON, ROOT
 
 if TYPE_CHECKING:
@@ -24,13 +25,21 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_page_of_apis_is_what_make_docs_writes() -> None:
-    assert PAGE.read_text() == page(), "run `make docs`"
+    assert PAGE.read_text() == apis_page(), "run `make docs`"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_lead_somewhere(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
-        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+    for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):
+        page = path.parent / target if target else path
+        assert page.exists(), f"{path.name} links to {target}"
+        assert not anchor or anchor in anchors(page), f"{path.name} links to {target}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings as they are linked to: lower case, hyphens for spaces, no punctuation."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
