@@ -25,7 +25,9 @@ CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=i
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-build: $(BIN)/.built ## .venv with kafkastore and everything the tests need; makes .venv/bin/kafkastore
+PYTHON_SOURCES := $(shell find python/kafkastore -name '*.py')
+
+build: $(BIN)/.compiled ## .venv with kafkastore and everything the tests need; makes .venv/bin/kafkastore
 
 $(BIN)/.requirements: tests/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }
@@ -35,6 +37,11 @@ $(BIN)/.requirements: tests/requirements.txt
 
 $(BIN)/.built: $(BIN)/.requirements $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	touch $@
+
+# bytecode at build time: a start must not compile what it imports, whatever PYTHONDONTWRITEBYTECODE says
+$(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
+	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)

@@ -77,32 +77,29 @@ impl Engine {
     /// The control plane's own append, on everyone's path (spec: R3.1). `AppendDone` with `token` follows as an event.
     pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
         let now_ms = self.broker.context.clock.now_ms();
-        match self.try_append(topic, index, batch, acks, now_ms) {
-            Ok((partition, done, awaited)) => {
-                let done = AppendDone { token, ..done };
-                if !awaited.is_nothing()
-                    && let Some(server) = &*self.server.read()
-                {
+        let done = match self.try_append(topic, index, batch, acks, now_ms) {
+            Err(error) => refused(token, error.code(), error.to_string()),
+            Ok((_, done, awaited)) if awaited.is_nothing() => AppendDone { token, ..done },
+            Ok((partition, done, awaited)) => match &*self.server.read() {
+                Some(server) => {
                     let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
-                    return server.park_append(Box::new(ParkedAppend {
+                    let done = AppendDone { token, ..done };
+                    let parked = ParkedAppend {
                         operation,
                         partition,
                         awaited,
                         deadline,
                         done,
-                    }));
+                    };
+                    return server.park_append(Box::new(parked));
                 }
-                self.broker.events.push(Event::AppendDone(done));
-            }
-            Err(error) => self.broker.events.push(Event::AppendDone(AppendDone {
-                token,
-                code: error.code(),
-                base_offset: -1,
-                last_offset: -1,
-                log_append_time_ms: -1,
-                message: Some(error.to_string()),
-            })),
-        }
+                None => {
+                    let message = "the network is closed, so replicas cannot be waited for".to_owned();
+                    refused(token, ErrorCode::REQUEST_TIMED_OUT, message)
+                }
+            },
+        };
+        self.broker.events.push(Event::AppendDone(done));
     }
 
     fn try_append(
@@ -140,5 +137,16 @@ impl Engine {
     /// Paths of `log.dirs` that failed so far.
     pub fn failed_log_dirs(&self) -> Vec<PathBuf> {
         self.broker.failed_log_dirs()
+    }
+}
+
+fn refused(token: u64, code: ErrorCode, message: String) -> AppendDone {
+    AppendDone {
+        token,
+        code,
+        base_offset: -1,
+        last_offset: -1,
+        log_append_time_ms: -1,
+        message: Some(message),
     }
 }

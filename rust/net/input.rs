@@ -12,8 +12,10 @@ use rustix::io::Errno;
 
 /// The least that a frame's buffer grows by.
 const GROW_BYTES: usize = 64 << 10;
-/// A buffer larger than this is given back when it is empty.
-const KEEP_BYTES: usize = 64 << 10;
+/// A frame up to this size gets its buffer at once: memory that is reserved but not written costs nothing yet.
+const WHOLE_BYTES: usize = 2 << 20;
+/// Buffers kept by a loop for the next large frames.
+const POOLED: usize = 8;
 /// Bytes of the size prefix.
 pub const SIZE_BYTES: usize = 4;
 
@@ -46,6 +48,27 @@ pub fn front(bytes: &[u8], max_bytes: usize) -> Front {
     }
 }
 
+/// Buffers of large frames, kept by a loop: fresh memory costs more than all else that is done to a frame.
+#[derive(Default)]
+pub struct BufferPool {
+    free: Vec<Vec<u8>>,
+}
+
+impl BufferPool {
+    /// An empty buffer, an old one when there is one.
+    fn take(&mut self) -> Vec<u8> {
+        self.free.pop().unwrap_or_default()
+    }
+
+    /// Keeps a buffer, unless it is large or there are enough.
+    fn put(&mut self, mut buffer: Vec<u8>) {
+        if self.free.len() < POOLED && buffer.capacity() <= WHOLE_BYTES + SIZE_BYTES {
+            buffer.clear();
+            self.free.push(buffer);
+        }
+    }
+}
+
 /// Bytes received and not yet served.
 #[derive(Default)]
 pub struct Input {
@@ -63,13 +86,10 @@ impl Input {
         std::mem::take(&mut self.kept)
     }
 
-    /// Keeps the bytes of `buffer` from `from` on, reusing it.
-    pub fn keep(&mut self, mut buffer: Vec<u8>, from: usize) {
+    /// Keeps the bytes of `buffer` from `from` on, or gives the buffer to the pool when none are left.
+    pub fn keep(&mut self, mut buffer: Vec<u8>, from: usize, pool: &mut BufferPool) {
         if from >= buffer.len() {
-            if buffer.capacity() <= KEEP_BYTES {
-                buffer.clear();
-                self.kept = buffer;
-            }
+            pool.put(buffer);
         } else {
             buffer.drain(..from);
             self.kept = buffer;
@@ -77,9 +97,14 @@ impl Input {
     }
 
     /// Keeps a copy of bytes that arrived in the shared buffer; `needed` is the whole frame's size, as far as known.
-    pub fn keep_copy(&mut self, bytes: &[u8], needed: usize) {
-        self.kept
-            .reserve_exact(needed.min(bytes.len() + GROW_BYTES).max(bytes.len()));
+    pub fn keep_copy(&mut self, bytes: &[u8], needed: usize, pool: &mut BufferPool) {
+        self.kept = pool.take();
+        let whole = if needed <= WHOLE_BYTES + SIZE_BYTES {
+            needed
+        } else {
+            bytes.len() + GROW_BYTES
+        };
+        self.kept.reserve_exact(whole.max(bytes.len()));
         self.kept.extend_from_slice(bytes);
     }
 
@@ -87,8 +112,9 @@ impl Input {
     /// `Ok(0)` is the end of the stream.
     pub fn receive(&mut self, socket: impl AsFd, needed: usize) -> io::Result<usize> {
         let missing = needed.saturating_sub(self.kept.len());
-        let room = missing.min(GROW_BYTES.max(self.kept.len()));
-        self.kept.reserve(room);
+        if self.kept.capacity() == self.kept.len() {
+            self.kept.reserve_exact(missing.min(GROW_BYTES.max(self.kept.len())));
+        }
         loop {
             // The spare room may be larger than what is missing: then the next frame's first bytes come along.
             match rustix::io::read(&socket, spare_capacity(&mut self.kept)) {

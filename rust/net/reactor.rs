@@ -16,6 +16,7 @@ use slab::Slab;
 
 use super::connection::Connection;
 use super::dispatch::Scratch;
+use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operations, Parked};
 use super::outbox::Sent;
@@ -47,6 +48,7 @@ pub struct Reactor {
     pub(super) operations: Operations,
     pub(super) scratch: Scratch,
     pub(super) buffer: Vec<u8>,
+    pub(super) pool: BufferPool,
     ready: VecDeque<ConnectionRef>,
     pub(super) mail: Vec<Message>,
     next_idle_check: Instant,
@@ -72,6 +74,7 @@ impl Reactor {
             operations,
             scratch: Scratch::default(),
             buffer: vec![0; BUFFER_BYTES],
+            pool: BufferPool::default(),
             ready: VecDeque::new(),
             mail: Vec::new(),
             next_idle_check: Instant::now() + IDLE_CHECK,

@@ -45,7 +45,7 @@ impl Reactor {
                     return Ok(false);
                 };
                 let was_all = used >= kept.len();
-                connection.input.keep(kept, used);
+                connection.input.keep(kept, used, &mut self.pool);
                 served += used;
                 match needed {
                     Need::Stop => return Ok(false),
@@ -107,7 +107,9 @@ impl Reactor {
         };
         if used < received {
             let needed = if let Need::More(n) = need { n } else { 0 };
-            connection.input.keep_copy(&buffer[used..received], needed);
+            connection
+                .input
+                .keep_copy(&buffer[used..received], needed, &mut self.pool);
         }
         Ok(matches!(need, Need::More(_)).then_some(received))
     }

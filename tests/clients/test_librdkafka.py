@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from clients.conftest import CODECS, START_TIME_MS, Sample, samples
-from peer.topics import end_offsets, place_of, read_topic
+from peer.topics import end_offsets, read_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,8 @@ def produce(
     def delivered(error: KafkaError | None, message: Message) -> None:
         if error is not None:
             raise KafkaException(error)
-        offsets.append(place_of(message)[1])
+        offset = message.offset()
+        offsets.append(-1 if offset is None else offset)
 
     for record in records:
         headers: list[tuple[str, str | bytes | None]] = list(record.headers)

@@ -20,7 +20,7 @@ fn a_buffer_grows_with_what_arrives_and_not_by_what_is_claimed() {
     let (mut sender, receiver) = UnixStream::pair().unwrap();
     receiver.set_nonblocking(true).unwrap();
     let mut input = Input::default();
-    input.keep_copy(&[0; 8], 100 << 20);
+    input.keep_copy(&[0; 8], 100 << 20, &mut BufferPool::default());
     sender.write_all(&[1; 1000]).unwrap();
     assert!(input.receive(&receiver, 100 << 20).unwrap() > 0);
     assert!(
@@ -33,8 +33,28 @@ fn a_buffer_grows_with_what_arrives_and_not_by_what_is_claimed() {
 #[test]
 fn what_is_not_served_is_kept() {
     let mut input = Input::default();
-    input.keep(vec![1, 2, 3, 4], 2);
+    let mut pool = BufferPool::default();
+    input.keep(vec![1, 2, 3, 4], 2, &mut pool);
     assert_eq!(input.take(), [3, 4]);
-    input.keep(vec![1, 2], 2);
+    input.keep(vec![1, 2], 2, &mut pool);
     assert!(input.is_empty());
+}
+
+#[test]
+fn a_served_buffer_is_used_for_the_next_frame() {
+    let (mut input, mut pool) = (Input::default(), BufferPool::default());
+    input.keep_copy(&[0; 8], 1 << 20, &mut pool);
+    let first = input.take();
+    let place = first.as_ptr();
+    input.keep(first, 8, &mut pool);
+    input.keep_copy(&[0; 8], 1 << 20, &mut pool);
+    let second = input.take();
+    assert_eq!(second.as_ptr(), place);
+}
+
+#[test]
+fn huge_buffers_are_not_pooled() {
+    let (mut input, mut pool) = (Input::default(), BufferPool::default());
+    input.keep(vec![0; 3 << 20], 3 << 20, &mut pool);
+    assert!(pool.free.is_empty());
 }
