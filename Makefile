@@ -20,7 +20,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash inte
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test demo bench referee lint format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test demo bench referee lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -93,6 +93,9 @@ lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafk
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
 	$(BIN)/python -m mypy.stubtest kafkastore._core
+
+docs: build ## writes docs/apis.md from the registry of APIs
+	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page
 
 format: build ## cargo fmt, ruff format
 	cargo fmt
