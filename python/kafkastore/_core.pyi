@@ -72,7 +72,7 @@ class Engine:
         """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Returns (log_dir, failure
         or None) of each. Raises StartError."""
     def recovery_progress(self) -> tuple[int, int, int, int]:
-        """(logs done, logs in all, bytes done, bytes in all); callable while open_log_dirs runs."""
+        """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
     def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
         """(topic, partition, topic_id or None, log_dir, log_start_offset, log_end_offset) of every log found or
         created."""

@@ -51,6 +51,8 @@ pub struct ParkedProduce {
     names: Vec<u8>,
     results: Vec<ProduceResult>,
     waits: Vec<Wait>,
+    /// All that were ever waited for: a satisfied one may still be watched.
+    watched: Vec<Arc<Partition>>,
     /// When it must be answered whatever happens.
     pub deadline: Instant,
 }
@@ -270,12 +272,14 @@ fn park(version: i16, body: &[u8], scratch: &mut ProduceScratch, waits: Vec<Wait
         }
     }
     request.transactional_id = None;
+    let watched = waits.iter().map(|w| Arc::clone(&w.partition)).collect();
     ParkedProduce {
         version,
         request,
         names,
         results: std::mem::take(&mut scratch.results),
         waits,
+        watched,
         deadline,
     }
 }
@@ -288,10 +292,10 @@ impl ParkedProduce {
         }
     }
 
-    /// Stops watching.
+    /// Stops watching, everywhere.
     pub fn forget(&self, waiter: &Waiter) {
-        for wait in &self.waits {
-            wait.partition
+        for partition in &self.watched {
+            partition
                 .waiters()
                 .forget(WaitKind::Produce, waiter.operation, &waiter.owner);
         }
