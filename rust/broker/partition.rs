@@ -17,7 +17,7 @@ use super::registry::TopicId;
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
-use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, Log};
+use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, FlushJob, Flushed, Log};
 use crate::wire::list_offsets::timestamp;
 
 /// Offsets that readers see without the log's lock.
@@ -333,6 +333,19 @@ impl Partition {
         drop(log);
         self.waiters.wake_all(WaitKind::Produce);
         Ok(())
+    }
+
+    /// First half of a stop: no flush runs any more and no append comes after; see [`Log::begin_close`].
+    pub fn begin_close(&self) -> Result<Option<FlushJob>> {
+        let _one_at_a_time = self.flushing.lock();
+        self.log.lock().begin_close()
+    }
+
+    /// Second half; wakes everyone who waits for this log.
+    pub fn complete_close(&self, flushed: Result<Flushed>) -> Result<()> {
+        let closed = self.log.lock().complete_close(flushed);
+        self.refresh();
+        closed
     }
 
     /// Whether something has been unflushed for longer than `flush.ms`.
