@@ -238,7 +238,7 @@ impl Plan {
             },
             Err(error) => {
                 if matches!(error, Error::Io { .. }) {
-                    broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                    broker.storage_failed(partition, &error);
                 }
                 Outcome::failed(error.code())
             }

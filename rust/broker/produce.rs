@@ -217,7 +217,7 @@ fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendErro
         AppendError::Storage(error) => {
             let code = error.code();
             if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
-                broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                broker.storage_failed(partition, &error);
             }
             let mut result = ProduceResult::refused(code, Some(error.to_string()));
             if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
