@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
@@ -93,7 +94,7 @@ impl Reactor {
                 match event.token() {
                     WAKER => {}
                     Token(t) if t < FIRST_CONNECTION => self.accept(t - FIRST_LISTENER),
-                    Token(t) => self.on_event(t - FIRST_CONNECTION, event.is_readable(), event.is_writable()),
+                    Token(t) => self.on_event(t - FIRST_CONNECTION, event),
                 }
             }
             for _ in 0..self.ready.len() {
@@ -184,13 +185,14 @@ impl Reactor {
             .is_some_and(|c| c.reference == reference)
     }
 
-    fn on_event(&mut self, key: usize, readable: bool, writable: bool) {
+    fn on_event(&mut self, key: usize, event: &Event) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        connection.is_readable |= readable;
+        connection.is_readable |= event.is_readable();
+        connection.is_ended |= event.is_read_closed();
         let reference = connection.reference;
-        if writable && !connection.outbox.is_empty() && !self.send(reference.key) {
+        if event.is_writable() && !connection.outbox.is_empty() && !self.send(reference.key) {
             return;
         }
         self.proceed(reference);

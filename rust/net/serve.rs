@@ -98,8 +98,8 @@ impl Reactor {
             }
             Err(_) => return Err(Closed::ByPeer),
         };
-        if received < buffer.len() {
-            connection.is_readable = false; // drained; the next edge says when there is more
+        if received < buffer.len() && !connection.is_ended {
+            connection.is_readable = false; // drained; the next edge says when there is more, but the end may have come with this one
         }
         let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
         let Some(connection) = self.connections.get_mut(key) else {
