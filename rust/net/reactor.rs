@@ -20,7 +20,7 @@ use super::dispatch::Scratch;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operations, Parked};
 use super::outbox::Sent;
-use super::serve::Closed;
+use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::warm::read_ahead;
 use crate::broker::ClientInfo;
@@ -214,7 +214,10 @@ impl Reactor {
                 return;
             }
         }
-        self.send(reference.key);
+        let was_held_up = self.connections.get(reference.key).is_some_and(is_held_up);
+        if self.send(reference.key) && was_held_up && !self.connections.get(reference.key).is_some_and(is_held_up) {
+            self.ready.push_back(reference); // no event will say that what came behind can be served now
+        }
     }
 
     fn log_refusal(&self, key: usize, reason: &Closed) {

@@ -180,8 +180,12 @@ fn may_serve(connection: &Connection) -> bool {
     !connection.is_muted()
         && !connection.is_closing
         && connection.queued() < MAX_QUEUED
-        && !connection.outbox.has_files()
-        && connection.outbox.buffered_bytes() < MAX_UNSENT_BYTES
+        && !is_held_up(connection)
+}
+
+/// Whether unsent answers hold up the serving of more requests.
+pub(super) fn is_held_up(connection: &Connection) -> bool {
+    connection.outbox.has_files() || connection.outbox.buffered_bytes() >= MAX_UNSENT_BYTES
 }
 
 fn is_produce(frame: &[u8]) -> bool {
