@@ -137,6 +137,9 @@ impl Reactor {
         let ip = socket
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
+        if self.drain_until.is_some() {
+            return self.shared.release(ip); // it was accepted while the loops were told to end
+        }
         let id = self.shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
         let reference = ConnectionRef { key: entry.key(), id };
@@ -300,6 +303,9 @@ impl Reactor {
     pub(super) fn drain(&mut self, until: Instant) {
         self.drain_until = Some(until);
         self.acceptor = None;
+        for (_, connection) in &mut self.connections {
+            connection.is_closing = true; // first, or an answered fetch would begin the next one
+        }
         for number in self.operations.numbers() {
             if matches!(
                 self.operations.request(number).map(|o| &o.parked),
@@ -310,9 +316,6 @@ impl Reactor {
         }
         let keys: Vec<usize> = self.connections.iter().map(|(k, _)| k).collect();
         for key in keys {
-            if let Some(connection) = self.connections.get_mut(key) {
-                connection.is_closing = true;
-            }
             self.send(key);
         }
     }
