@@ -93,6 +93,7 @@ impl Reactor {
                 }
             }
             Parked::Produce(parked) => {
+                parked.forget(&waiter); // it may still be watched at the partitions that did not call
                 parked.watch(&waiter);
                 let is_done = parked.poll() || is_due;
                 if is_done {
