@@ -442,7 +442,10 @@ impl ParkedFetch {
     fn may_complete(&self) -> bool {
         self.plan.rows.iter().any(|row| match &row.partition {
             None => true,
-            Some(p) => p.has_data_past(row.asked.fetch_offset, self.plan.isolation) || p.leading(-1).is_err(),
+            Some(p) => {
+                p.has_data_past(row.asked.fetch_offset, self.plan.isolation)
+                    || p.leading(row.asked.current_leader_epoch).is_err()
+            }
         })
     }
 }
