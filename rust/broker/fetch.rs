@@ -91,7 +91,7 @@ pub fn handle(
     let (session, rows) = match broker.sessions.resolve(asked, now) {
         Ok(resolved) => resolved,
         Err(code) => {
-            FetchResponseWriter::begin(out, version, 0, code, request.session_id, 0).end(&[]);
+            FetchResponseWriter::begin(out, version, 0, code, 0, 0).end(&[]);
             return Ok(FetchOutcome::Answered(Vec::new()));
         }
     };
