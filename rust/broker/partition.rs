@@ -325,7 +325,16 @@ impl Partition {
         let _one_at_a_time = self.flushing.lock();
         self.is_flush_queued.store(false, Ordering::Release);
         self.unflushed_since_ms.store(0, Ordering::Relaxed);
-        let job = self.log.lock().begin_flush();
+        let job = {
+            let log = self.log.lock();
+            if log.is_poisoned() {
+                // A sync after a failed one says nothing: the pages that could not be written may be gone.
+                return Err(Error::Poisoned {
+                    path: log.dir().to_path_buf(),
+                });
+            }
+            log.begin_flush()
+        };
         let flushed = job.run();
         let mut log = self.log.lock();
         log.complete_flush(flushed)?;
