@@ -113,7 +113,7 @@ fn a_request_behind_a_large_fetch_is_served() {
 #[test]
 fn a_client_that_reads_late_gets_everything() {
     let options = Options {
-        socket_send_buffer_bytes: 16 << 10,
+        socket_send_buffer_bytes: 256 << 10,
         ..Options::default()
     };
     let broker = TestBroker::start_with(options, 1);
