@@ -449,3 +449,6 @@ impl ParkedFetch {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -308,3 +308,6 @@ impl Broker {
         broken.into_values().next().map_or(Ok(()), Err)
     }
 }
+
+#[cfg(test)]
+mod tests;

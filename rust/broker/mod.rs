@@ -22,6 +22,8 @@ mod produce;
 mod reaper;
 mod registry;
 mod state;
+#[cfg(test)]
+pub(crate) mod testing;
 mod waiters;
 mod workers;
 

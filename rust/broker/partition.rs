@@ -536,3 +536,6 @@ impl Partition {
         Ok(self.offsets().log_start)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -339,3 +339,6 @@ impl ParkedProduce {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

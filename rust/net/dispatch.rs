@@ -449,3 +449,6 @@ fn control(
         body: body.to_vec(),
     }));
 }
+
+#[cfg(test)]
+mod tests;
