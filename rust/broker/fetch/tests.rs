@@ -21,7 +21,10 @@ const AT_ONCE: Ask = Ask {
     min_bytes: 1,
     max_bytes: 1 << 20,
 };
-const WAITING: Ask = Ask { wait_ms: 1000, ..AT_ONCE };
+const WAITING: Ask = Ask {
+    wait_ms: 1000,
+    ..AT_ONCE
+};
 
 /// A version 9 body for rows of (partition, leader epoch, offset).
 fn body(ask: Ask, rows: &[(i32, i32, i64)]) -> Vec<u8> {
@@ -85,7 +88,16 @@ fn a_fetch_waits_only_if_all_four_conditions_hold() {
     assert!(is_parked(WAITING, &[empty]));
     assert!(!is_parked(AT_ONCE, &[empty]), "no wait");
     assert!(!is_parked(WAITING, &[]), "no partitions");
-    assert!(!is_parked(Ask { min_bytes: 0, ..WAITING }, &[empty]), "enough bytes");
+    assert!(
+        !is_parked(
+            Ask {
+                min_bytes: 0,
+                ..WAITING
+            },
+            &[empty]
+        ),
+        "enough bytes"
+    );
     assert!(!is_parked(WAITING, &[empty, (9, -1, 0)]), "a partition failed");
     append(&fixture, 1, 100);
     assert!(!is_parked(WAITING, &[empty, (1, -1, 0)]), "enough bytes in another");
@@ -95,7 +107,10 @@ fn a_fetch_waits_only_if_all_four_conditions_hold() {
 #[test]
 fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
     let fixture = fixture();
-    let ask = Ask { min_bytes: 300, ..WAITING };
+    let ask = Ask {
+        min_bytes: 300,
+        ..WAITING
+    };
     let waiting = parked(serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)])).0);
     let try_at = |is_due| {
         let mut out = Vec::new();
@@ -156,7 +171,10 @@ fn only_what_is_read_first_may_exceed_the_limit() {
     let fixture = fixture();
     append(&fixture, 0, 2000);
     append(&fixture, 1, 2000);
-    let ask = Ask { max_bytes: 10, ..AT_ONCE };
+    let ask = Ask {
+        max_bytes: 10,
+        ..AT_ONCE
+    };
     let (_, one) = serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)]));
     assert!((2000..4000).contains(&one.len()), "{} bytes", one.len());
 }

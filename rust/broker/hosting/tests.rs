@@ -33,7 +33,15 @@ fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
         let fixture = fixture.restart();
         assert_eq!(ends(&fixture.broker), [(0, 0), (1, 1), (2, 1)], "clean: {is_clean}");
         assert!(fixture.broker.logs().iter().all(|l| l.topic_id == [7; 16]));
-        assert_eq!(fixture.broker.logs().iter().filter(|l| l.log_dir == fixture.dirs[0]).count(), 2);
+        assert_eq!(
+            fixture
+                .broker
+                .logs()
+                .iter()
+                .filter(|l| l.log_dir == fixture.dirs[0])
+                .count(),
+            2
+        );
     }
 }
 
@@ -59,7 +67,10 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
-    assert!(names.iter().any(|n| n.ends_with("-delete")) && !names.contains(&"t-0".to_owned()), "{names:?}");
+    assert!(
+        names.iter().any(|n| n.ends_with("-delete")) && !names.contains(&"t-0".to_owned()),
+        "{names:?}"
+    );
 }
 
 #[test]

@@ -14,7 +14,11 @@ fn append(fixture: &Fixture, timestamp: i64) {
 #[test]
 fn retention_deletes_what_is_old_and_moves_the_log_start() {
     let fixture = Fixture::new(1);
-    let config = [("retention.ms", "1000"), ("segment.bytes", "100"), ("file.delete.delay.ms", "0")];
+    let config = [
+        ("retention.ms", "1000"),
+        ("segment.bytes", "100"),
+        ("file.delete.delay.ms", "0"),
+    ];
     fixture.create("t", 1, &config);
     for i in 0..3 {
         append(&fixture, START_MS + i);
@@ -43,7 +47,9 @@ fn a_checkpoint_that_cannot_be_written_takes_its_directory_offline() {
     fixture.broker.write_checkpoints(&[Checkpoint::Replication]).unwrap();
     let path = fixture.dirs[0].join("replication-offset-checkpoint");
     assert!(std::fs::read_to_string(path).unwrap().contains("t 0 0"));
-    fixture.faults.arm("rename:replication-offset-checkpoint", 1, Fault::NoSpace);
+    fixture
+        .faults
+        .arm("rename:replication-offset-checkpoint", 1, Fault::NoSpace);
     assert!(fixture.broker.write_checkpoints(&[Checkpoint::Replication]).is_err());
     assert!(fixture.broker.is_failed(&fixture.dirs[0]));
 }
@@ -72,12 +78,13 @@ fn the_control_plane_reads_records_up_to_the_log_end() {
     append(&fixture, START_MS + 1);
     let mut marker = end_transaction_marker(true, 5, 0, 0, START_MS);
     let partition = fixture.partition("t", 0);
-    partition
-        .append(&mut marker, 1, Origin::Coordinator, START_MS)
-        .unwrap();
+    partition.append(&mut marker, 1, Origin::Coordinator, START_MS).unwrap();
     let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
     assert_eq!(next, 3);
-    assert_eq!(records.iter().map(|r| (r.offset, r.is_control)).collect::<Vec<_>>(), [(1, false), (2, true)]);
+    assert_eq!(
+        records.iter().map(|r| (r.offset, r.is_control)).collect::<Vec<_>>(),
+        [(1, false), (2, true)]
+    );
     assert_eq!(records[0].value.as_deref(), Some(&b"value"[..]));
     assert_eq!(records[0].timestamp, START_MS + 1);
     let (records, next) = fixture.broker.read_records("t", 0, next, 1).unwrap();

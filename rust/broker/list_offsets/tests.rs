@@ -106,7 +106,10 @@ fn each_partition_has_its_own_error() {
 #[test]
 fn a_partition_elsewhere_is_not_unknown() {
     let fixture = fixture();
-    fixture.broker.image.publish_topics(vec![super::super::testing::row("t", [7; 16], 2)]);
+    fixture
+        .broker
+        .image
+        .publish_topics(vec![super::super::testing::row("t", [7; 16], 2)]);
     let code = ask(&fixture, &body(-1, 0, &[(1, -1, -1)]))[0].0;
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
 }
@@ -115,5 +118,9 @@ fn a_partition_elsewhere_is_not_unknown() {
 fn a_special_timestamp_of_a_later_version_is_refused() {
     let fixture = fixture();
     let code = ask(&fixture, &body(-1, 0, &[(0, -1, timestamp::MAX)]))[0].0;
-    assert_eq!(code, ErrorCode::UNSUPPORTED_VERSION.0, "MAX is served from version 7 on");
+    assert_eq!(
+        code,
+        ErrorCode::UNSUPPORTED_VERSION.0,
+        "MAX is served from version 7 on"
+    );
 }

@@ -55,7 +55,10 @@ fn told(body: &[u8]) -> Told {
 
 fn fixture() -> Fixture {
     let fixture = Fixture::new(1);
-    fixture.broker.image.publish_cluster(vec![broker_row(1), broker_row(2)], 1);
+    fixture
+        .broker
+        .image
+        .publish_cluster(vec![broker_row(1), broker_row(2)], 1);
     let mut away = row("away", [2; 16], 1);
     away.partitions[0].leader = 9;
     fixture.broker.image.publish_topics(vec![row("t", [1; 16], 2), away]);
@@ -74,7 +77,10 @@ fn all_topics_or_those_named_are_told() {
     let fixture = fixture();
     let names = |told: &Told| told.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
     let all = ask(&fixture, "PLAINTEXT", &body(None, false));
-    assert_eq!((all.0.clone(), names(&all)), (vec![1, 2], vec!["away".to_owned(), "t".to_owned()]));
+    assert_eq!(
+        (all.0.clone(), names(&all)),
+        (vec![1, 2], vec!["away".to_owned(), "t".to_owned()])
+    );
     assert_eq!(names(&ask(&fixture, "PLAINTEXT", &body(Some(&["t"]), false))), ["t"]);
     assert!(names(&ask(&fixture, "PLAINTEXT", &body(Some(&[]), false))).is_empty());
 }
@@ -84,7 +90,10 @@ fn a_leader_that_cannot_be_reached_is_not_available() {
     let fixture = fixture();
     let not_available = ErrorCode::LEADER_NOT_AVAILABLE.0;
     let away = ask(&fixture, "PLAINTEXT", &body(Some(&["away"]), false));
-    assert_eq!((away.1[0].0, away.1[0].2[0].0, away.1[0].2[0].1), (0, not_available, -1));
+    assert_eq!(
+        (away.1[0].0, away.1[0].2[0].0, away.1[0].2[0].1),
+        (0, not_available, -1)
+    );
     let elsewhere = ask(&fixture, "SSL", &body(Some(&["t"]), false));
     assert!(elsewhere.0.is_empty(), "no endpoint on that listener");
     assert_eq!(elsewhere.1[0].2[0].1, -1);
@@ -97,7 +106,10 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
         let mut out = Vec::new();
         let body = body(Some(&["t", name]), wanted);
         let outcome = handle(&fixture.broker, 4, "PLAINTEXT", &body, may_create, &mut out).unwrap();
-        (outcome, (outcome == MetadataOutcome::Answered).then(|| told(&out).1[1].0))
+        (
+            outcome,
+            (outcome == MetadataOutcome::Answered).then(|| told(&out).1[1].0),
+        )
     };
     let unknown = (MetadataOutcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
     assert_eq!(outcome(true, true, "new"), (MetadataOutcome::NeedsTopic, None));

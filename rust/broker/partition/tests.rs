@@ -56,7 +56,10 @@ fn only_the_leader_in_its_epoch_serves() {
     for gone in [None, Some(lease(4, &[2, NODE], &[2, NODE]))] {
         let hint = gone.as_ref().map(|l| (l.leader, l.leader_epoch));
         partition.set_lease(gone);
-        assert_eq!(append(&partition, 1).unwrap_err().code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert_eq!(
+            append(&partition, 1).unwrap_err().code(),
+            ErrorCode::NOT_LEADER_OR_FOLLOWER
+        );
         let read = partition.read(&read_at(0, Isolation::ReadUncommitted));
         assert_eq!(code(read.map(|_| ())), ErrorCode::NOT_LEADER_OR_FOLLOWER);
         assert_eq!(partition.current_leader(), hint);
@@ -77,8 +80,14 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     let partition = fixture.partition(TOPIC, 0);
     let awaited = append(&partition, -1).unwrap().1;
     partition.set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
-    assert_eq!(code(partition.is_satisfied(awaited)), ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND);
-    assert_eq!(append(&partition, -1).unwrap_err().code(), ErrorCode::NOT_ENOUGH_REPLICAS);
+    assert_eq!(
+        code(partition.is_satisfied(awaited)),
+        ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    );
+    assert_eq!(
+        append(&partition, -1).unwrap_err().code(),
+        ErrorCode::NOT_ENOUGH_REPLICAS
+    );
     assert_eq!(partition.offsets().log_end, 1);
 }
 
@@ -99,7 +108,10 @@ fn each_isolation_has_its_bound() {
     assert_eq!(bounds, [1, 2, 3]);
     assert!(!partition.has_data_past(1, Isolation::ReadCommitted));
     for (offset, isolation) in [(2, Isolation::ReadCommitted), (3, Isolation::ReadUncommitted)] {
-        assert!(partition.read(&read_at(offset, isolation)).unwrap().slice.is_none(), "past the bound: wait");
+        assert!(
+            partition.read(&read_at(offset, isolation)).unwrap().slice.is_none(),
+            "past the bound: wait"
+        );
     }
     let past = partition.read(&read_at(4, Isolation::ReadUncommitted));
     assert_eq!(code(past.map(|_| ())), ErrorCode::OFFSET_OUT_OF_RANGE);
@@ -208,7 +220,11 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
     append(&partition, 1).unwrap();
     for refused in [4, 5, -2] {
-        assert_eq!(code(partition.delete_records(refused)), ErrorCode::OFFSET_OUT_OF_RANGE, "{refused}");
+        assert_eq!(
+            code(partition.delete_records(refused)),
+            ErrorCode::OFFSET_OUT_OF_RANGE,
+            "{refused}"
+        );
     }
     assert_eq!(partition.delete_records(1).unwrap(), 1);
     assert_eq!(partition.delete_records(-1).unwrap(), 3);

@@ -81,13 +81,18 @@ fn a_parked_produce_ends_when_its_last_partition_is_satisfied() {
     let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
     for (topic, index) in [("first", 0), ("second", 1), ("first", 1)] {
         assert!(!waiting.poll());
-        fixture.partition(topic, index).set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+        fixture
+            .partition(topic, index)
+            .set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
     }
     assert!(waiting.poll());
     assert_eq!(errors(&waiting), [ErrorCode::NONE; 3]);
     waiting.encode(&fixture.broker, "PLAINTEXT", &mut out);
     let text = String::from_utf8_lossy(&out);
-    assert!(text.contains("first") && text.contains("second"), "the names outlive the request");
+    assert!(
+        text.contains("first") && text.contains("second"),
+        "the names outlive the request"
+    );
 }
 
 // spec: R0.8, R0.4
@@ -97,7 +102,9 @@ fn what_is_left_at_the_deadline_times_out_alone() {
     let mut out = Vec::new();
     let topics: &[(&str, &[i32])] = &[("first", &[0, 1])];
     let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
-    fixture.partition("first", 1).set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+    fixture
+        .partition("first", 1)
+        .set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
     assert!(!waiting.poll());
     waiting.expire();
     assert_eq!(errors(&waiting), [ErrorCode::REQUEST_TIMED_OUT, ErrorCode::NONE]);
@@ -126,7 +133,16 @@ fn the_deadline_is_the_client_s_timeout_and_never_before_now() {
         let mut bytes = body(-1, timeout_ms, &[("first", &[0])]);
         let mut scratch = ProduceScratch::default();
         let out = &mut Vec::new();
-        let outcome = handle(&fixture.broker, 8, CALLER, &mut bytes, &mut scratch, (START_MS, now), out).unwrap();
+        let outcome = handle(
+            &fixture.broker,
+            8,
+            CALLER,
+            &mut bytes,
+            &mut scratch,
+            (START_MS, now),
+            out,
+        )
+        .unwrap();
         assert_eq!(parked(outcome).deadline, now + Duration::from_millis(wait));
     }
 }

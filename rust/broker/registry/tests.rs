@@ -22,7 +22,10 @@ fn both_maps_change_together_and_an_older_snapshot_does_not() {
     let before = Arc::clone(&registry.snapshot());
     let partitions = registry.remove("t", &[0]);
     let now = registry.snapshot();
-    assert!(now.by_name("t").is_none() && now.by_id(&[7; 16]).is_none(), "without partitions it disappears");
+    assert!(
+        now.by_name("t").is_none() && now.by_id(&[7; 16]).is_none(),
+        "without partitions it disappears"
+    );
     assert!(before.by_name("t").is_some() && before.by_id(&[7; 16]).is_some());
     registry.add(&"t".into(), [8; 16], partitions);
     let now = registry.snapshot();

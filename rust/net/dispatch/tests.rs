@@ -77,10 +77,16 @@ fn what_is_not_served_or_not_understood_is_named() {
     let fixture = fixture();
     let (mut connection, _client) = connection();
     let unsupported = serve_one(&fixture, &mut connection, request(19, 8, true, |_| {}));
-    assert_eq!(unsupported.unwrap_err().to_string(), "unsupported request: api key 19 version 8");
+    assert_eq!(
+        unsupported.unwrap_err().to_string(),
+        "unsupported request: api key 19 version 8"
+    );
     let malformed = serve_one(&fixture, &mut connection, request(3, 4, false, |_| {}));
     let text = malformed.unwrap_err().to_string();
-    assert!(text.starts_with("malformed request with api key 3 version 4: "), "{text}");
+    assert!(
+        text.starts_with("malformed request with api key 3 version 4: "),
+        "{text}"
+    );
     assert!(serve_one(&fixture, &mut connection, vec![0, 3, 0]).is_err());
     assert!(connection.outbox.is_empty(), "no half an answer is left");
 }
@@ -99,7 +105,10 @@ fn the_client_s_software_is_remembered_if_its_name_is_good() {
     };
     serve_one(&fixture, &mut connection, software("good-client")).unwrap();
     let known = connection.client.clone();
-    assert_eq!((&*known.software_name, &*known.software_version), ("good-client", "1.2"));
+    assert_eq!(
+        (&*known.software_name, &*known.software_version),
+        ("good-client", "1.2")
+    );
     serve_one(&fixture, &mut connection, software("bad name!")).unwrap();
     assert_eq!(connection.client.software_name, "good-client");
 }
@@ -114,7 +123,10 @@ fn a_request_for_the_control_plane_mutes_its_connection() {
     let [Event::Request(asked)] = &events[..] else {
         panic!("{events:?}")
     };
-    assert_eq!((asked.correlation_id, asked.client_id.as_deref(), &asked.body[..]), (42, Some("me"), &b"body"[..]));
+    assert_eq!(
+        (asked.correlation_id, asked.client_id.as_deref(), &asked.body[..]),
+        (42, Some("me"), &b"body"[..])
+    );
 }
 
 #[test]
@@ -160,7 +172,10 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
     let splices = splices.map(|(at, slice)| Splice { at, slice });
     finish_with_files(&mut outbox, start, splices.into());
     let (connection, mut client) = connection();
-    assert!(matches!(outbox.flush(&connection.socket).unwrap(), super::super::outbox::Sent::All));
+    assert!(matches!(
+        outbox.flush(&connection.socket).unwrap(),
+        super::super::outbox::Sent::All
+    ));
     drop(connection);
     let mut arrived = Vec::new();
     client.read_to_end(&mut arrived).unwrap();

@@ -16,7 +16,8 @@ fn file(len: usize) -> (tempfile::TempDir, Arc<dyn File>) {
 fn create(dir: &Path, len: usize) -> Arc<dyn File> {
     let path = dir.join("0.log");
     let mut out = std::fs::File::create(&path).unwrap();
-    out.write_all(&(0..len).map(|i| (i % 251) as u8).collect::<Vec<_>>()).unwrap();
+    out.write_all(&(0..len).map(|i| (i % 251) as u8).collect::<Vec<_>>())
+        .unwrap();
     out.sync_all().unwrap();
     OsFileSystem.open(&path, OpenMode::Read).unwrap()
 }
@@ -73,7 +74,12 @@ fn bytes_and_ranges_leave_in_order() {
     let (arrived, _) = send_all(outbox);
     assert_eq!(arrived.len(), 10 + 2_500_003);
     assert_eq!(arrived[..4], *b"head");
-    assert!(arrived[4..2_500_004].iter().enumerate().all(|(i, &b)| b == ((i + 5) % 251) as u8));
+    assert!(
+        arrived[4..2_500_004]
+            .iter()
+            .enumerate()
+            .all(|(i, &b)| b == ((i + 5) % 251) as u8)
+    );
     assert_eq!(arrived[2_500_004..], *b"middle\x00\x01\x02");
 }
 
