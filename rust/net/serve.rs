@@ -177,10 +177,7 @@ pub(super) enum Refusal {
 }
 
 fn may_serve(connection: &Connection) -> bool {
-    !connection.is_muted()
-        && !connection.is_closing
-        && connection.queued() < MAX_QUEUED
-        && !is_held_up(connection)
+    !connection.is_muted() && !connection.is_closing && connection.queued() < MAX_QUEUED && !is_held_up(connection)
 }
 
 /// Whether unsent answers hold up the serving of more requests.
