@@ -25,6 +25,10 @@ enum Slot {
 }
 
 /// See the module.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, in any combination"
+)]
 pub struct Connection {
     /// Where it is.
     pub reference: ConnectionRef,

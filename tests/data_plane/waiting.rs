@@ -32,8 +32,9 @@ fn ends_exactly_after(wait: Duration, mut run: impl FnMut()) {
         let start = Instant::now();
         run();
         let elapsed = start.elapsed();
-        assert!(elapsed >= wait, "answered after {elapsed:?} instead of {wait:?}");
-        least = least.min(elapsed - wait);
+        let late = elapsed.checked_sub(wait);
+        assert!(late.is_some(), "answered after {elapsed:?} instead of {wait:?}");
+        least = least.min(late.unwrap());
         if least <= MAX_LATE {
             return;
         }

@@ -58,9 +58,9 @@ fn serve(fixture: &Fixture, body: &[u8]) -> (FetchOutcome, Vec<u8>) {
     (outcome, out)
 }
 
-fn parked(outcome: FetchOutcome) -> Box<ParkedFetch> {
+fn parked(outcome: FetchOutcome) -> ParkedFetch {
     match outcome {
-        FetchOutcome::Parked(parked) => parked,
+        FetchOutcome::Parked(parked) => *parked,
         FetchOutcome::Answered(_) => panic!("it should wait"),
     }
 }

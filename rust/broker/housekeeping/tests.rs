@@ -1,7 +1,7 @@
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
 use crate::io::Fault;
-use crate::record::{Origin, end_transaction_marker};
+use crate::record::{BatchBuilder, Codec, Origin, end_transaction_marker};
 
 fn append(fixture: &Fixture, timestamp: i64) {
     let partition = fixture.partition("t", 0);
@@ -91,4 +91,20 @@ fn the_control_plane_reads_records_up_to_the_log_end() {
     assert_eq!((records.len(), next), (0, 3));
     let (records, next) = fixture.broker.read_records("t", 0, 0, 1).unwrap();
     assert_eq!((records.len(), next), (1, 1), "at least one batch");
+}
+
+#[test]
+fn a_read_from_within_a_batch_leaves_out_what_comes_before() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    let mut builder = BatchBuilder::new(Codec::Zstd);
+    for _ in 0..3 {
+        builder.append(START_MS, None, Some(b"v"), &[]);
+    }
+    let mut bytes = builder.build(0, -1);
+    let partition = fixture.partition("t", 0);
+    partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
+    let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
+    assert_eq!(records.iter().map(|r| r.offset).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(next, 3);
 }
