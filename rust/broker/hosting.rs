@@ -294,3 +294,6 @@ impl Broker {
             })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -243,3 +243,6 @@ fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec
     };
     partitions.iter().filter_map(row).collect()
 }
+
+#[cfg(test)]
+mod tests;

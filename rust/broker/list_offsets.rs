@@ -143,3 +143,6 @@ fn one(
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

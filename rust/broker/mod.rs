@@ -23,6 +23,8 @@ mod produce;
 mod reaper;
 mod registry;
 mod state;
+#[cfg(test)]
+pub(crate) mod testing;
 mod waiters;
 mod workers;
 

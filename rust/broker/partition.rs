@@ -348,6 +348,12 @@ impl Partition {
             if log.is_closed() {
                 return Ok(());
             }
+            if log.is_poisoned() {
+                // A sync after a failed one says nothing: the pages that could not be written may be gone.
+                return Err(Error::Poisoned {
+                    path: log.dir().to_path_buf(),
+                });
+            }
             log.begin_flush()
         };
         let flushed = job.run();
@@ -572,3 +578,6 @@ impl Partition {
         Ok(self.offsets().log_start)
     }
 }
+
+#[cfg(test)]
+mod tests;

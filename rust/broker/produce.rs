@@ -343,3 +343,6 @@ impl ParkedProduce {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

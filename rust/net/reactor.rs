@@ -21,7 +21,7 @@ use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operations, Parked};
 use super::outbox::Sent;
-use super::serve::Closed;
+use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::warm::read_ahead;
 use crate::broker::ClientInfo;
@@ -140,6 +140,9 @@ impl Reactor {
         let ip = socket
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
+        if self.drain_until.is_some() {
+            return self.shared.release(ip); // it was accepted while the loops were told to end
+        }
         let id = self.shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
         let reference = ConnectionRef { key: entry.key(), id };
@@ -193,7 +196,7 @@ impl Reactor {
             return;
         };
         connection.is_readable |= event.is_readable();
-        connection.is_read_closed |= event.is_read_closed();
+        connection.is_ended |= event.is_read_closed();
         let reference = connection.reference;
         if event.is_writable() && !connection.outbox.is_empty() && !self.send(reference.key) {
             return;
@@ -217,7 +220,10 @@ impl Reactor {
                 return;
             }
         }
-        self.send(reference.key);
+        let was_held_up = self.connections.get(reference.key).is_some_and(is_held_up);
+        if self.send(reference.key) && was_held_up && !self.connections.get(reference.key).is_some_and(is_held_up) {
+            self.ready.push_back(reference); // no event will say that what came behind can be served now
+        }
     }
 
     fn log_refusal(&self, key: usize, reason: &Closed) {
@@ -300,6 +306,9 @@ impl Reactor {
     pub(super) fn drain(&mut self, until: Instant) {
         self.drain_until = Some(until);
         self.acceptor = None;
+        for (_, connection) in &mut self.connections {
+            connection.is_closing = true; // first, or an answered fetch would begin the next one
+        }
         for number in self.operations.numbers() {
             if matches!(
                 self.operations.request(number).map(|o| &o.parked),
@@ -310,9 +319,6 @@ impl Reactor {
         }
         let keys: Vec<usize> = self.connections.iter().map(|(k, _)| k).collect();
         for key in keys {
-            if let Some(connection) = self.connections.get_mut(key) {
-                connection.is_closing = true;
-            }
             self.send(key);
         }
     }
