@@ -71,6 +71,9 @@ class Engine:
     def open_log_dirs(self, topic_configs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str | None]]:
         """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Returns (log_dir, failure
         or None) of each. Raises StartError."""
+    def unclean_log_dirs(self) -> list[str]:
+        """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
+        clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
     def recovery_progress(self) -> tuple[int, int, int, int]:
         """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
     def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:

@@ -83,11 +83,21 @@ impl Broker {
             }
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
+            if report.failure.is_none() && !report.shutdown.is_clean {
+                self.unclean_log_dirs.lock().push(dir.path().to_path_buf());
+            }
             let (fs, deleted) = (Arc::clone(&self.context.fs), report.deleted.clone());
             self.reaper
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
+<<<<<<< HEAD
         self.host(loaded.logs);
+=======
+        self.unclean_log_dirs
+            .lock()
+            .retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
+        self.host(&opened.online, loaded.logs);
+>>>>>>> wt-loose
         *self.log_dirs.lock() = opened.online;
         for (path, failure) in &outcome {
             if let Some(reason) = failure {
@@ -97,6 +107,7 @@ impl Broker {
         Ok(outcome)
     }
 
+<<<<<<< HEAD
     /// Called by several threads.
     fn open_partition(
         &self,
@@ -104,6 +115,15 @@ impl Broker {
         config: &Arc<LogConfig>,
         progress: &RecoveryProgress,
     ) -> Result<Arc<Partition>> {
+=======
+    /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page
+    /// cache may be gone from their logs. A directory without logs lost nothing. Empty before [`Self::open_log_dirs`].
+    pub fn unclean_log_dirs(&self) -> Vec<PathBuf> {
+        self.unclean_log_dirs.lock().clone()
+    }
+
+    fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &RecoveryProgress) -> Result<Log> {
+>>>>>>> wt-loose
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,

@@ -59,6 +59,7 @@ pub struct Broker {
     pub context: Arc<LogContext>,
     /// Open log directories.
     pub(super) log_dirs: Mutex<Vec<LogDir>>,
+    pub(super) unclean_log_dirs: Mutex<Vec<PathBuf>>,
     options: ArcSwap<Options>,
     apis: ArcSwap<ApiTable>,
     internal_topics: HashSet<&'static str>,
@@ -88,6 +89,7 @@ impl Broker {
             metrics: Metrics::default(),
             context,
             log_dirs: Mutex::default(),
+            unclean_log_dirs: Mutex::default(),
             options: ArcSwap::from_pointee(options),
             apis: ArcSwap::default(),
             internal_topics: HashSet::from(["__consumer_offsets", "__transaction_state", "__share_group_state"]),

@@ -80,24 +80,21 @@ impl Engine {
         let done = match self.try_append(topic, index, batch, acks, now_ms) {
             Err(error) => refused(token, error.code(), error.to_string()),
             Ok((_, done, awaited)) if awaited.is_nothing() => AppendDone { token, ..done },
-            Ok((partition, done, awaited)) => match &*self.server.read() {
-                Some(server) => {
+            Ok((partition, done, awaited)) => {
+                if let Some(server) = &*self.server.read() {
                     let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
                     let done = AppendDone { token, ..done };
-                    let parked = ParkedAppend {
+                    return server.park_append(Box::new(ParkedAppend {
                         operation,
                         partition,
                         awaited,
                         deadline,
                         done,
-                    };
-                    return server.park_append(Box::new(parked));
+                    }));
                 }
-                None => {
-                    let message = "the network is closed, so replicas cannot be waited for".to_owned();
-                    refused(token, ErrorCode::REQUEST_TIMED_OUT, message)
-                }
-            },
+                let message = "the network is closed, so replicas cannot be waited for".to_owned();
+                refused(token, ErrorCode::REQUEST_TIMED_OUT, message)
+            }
         };
         self.broker.events.push(Event::AppendDone(done));
     }

@@ -278,9 +278,19 @@ fn refused(listener: &ListenerConfig, e: &io::Error) -> String {
     let why = match e.kind() {
         io::ErrorKind::AddrInUse => "the port is in use; stop what listens there or choose another port".to_owned(),
         io::ErrorKind::PermissionDenied => "ports below 1024 need more rights; choose another port".to_owned(),
-        _ => e.to_string(),
+        io::ErrorKind::AddrNotAvailable => {
+            "no interface of this machine has the address; give one that has, or no host for all of them".to_owned()
+        }
+        _ => format!("{e}; choose another host or port"),
     };
     format!("listeners: {name}://{host}:{port} cannot be opened: {why}")
+}
+
+fn unresolved(listener: &ListenerConfig, e: &io::Error) -> String {
+    let ListenerConfig { name, host, port } = listener;
+    format!(
+        "listeners: {name}://{host}:{port} cannot be opened: the host has no address ({e}); give one that this machine has"
+    )
 }
 
 fn bind(listener: &ListenerConfig, backlog: i32) -> Result<TcpListener, String> {
@@ -292,7 +302,7 @@ fn bind(listener: &ListenerConfig, backlog: i32) -> Result<TcpListener, String> 
     } else {
         let addresses: Vec<_> = (listener.host.as_str(), listener.port)
             .to_socket_addrs()
-            .map_err(fail)?
+            .map_err(|e| unresolved(listener, &e))?
             .collect();
         TcpListener::bind(&addresses[..]).map_err(fail)?
     };

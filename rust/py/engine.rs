@@ -86,6 +86,10 @@ impl PyEngine {
         Ok(opened.into_iter().map(|(dir, failure)| (path(&dir), failure)).collect())
     }
 
+    fn unclean_log_dirs(&self) -> Vec<String> {
+        self.broker().unclean_log_dirs().iter().map(|dir| path(dir)).collect()
+    }
+
     fn recovery_progress(&self) -> (u64, u64, u64, u64) {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (load, recovery) = (&self.progress, &self.progress.recovery);

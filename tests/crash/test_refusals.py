@@ -78,16 +78,90 @@ def test_log_directory_of_another_cluster_is_refused(broker_factory: BrokerFacto
     assert_refuses(broker, "AAAAAAAAAAAAAAAAAAAAAA", "b")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("log.retention.hours", "soon"), ("num.partitions", "0"), ("listeners", "PLAINTEXT//nowhere"), ("node.id", "-7")],
-)
-def test_wrong_config_value_is_refused(broker_factory: BrokerFactory, key: str, value: str) -> None:
-    broker = broker_factory({key: value}, start=False)
+_TWO = "listener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT\nlisteners="
+
+WRONG = [  # lines that are appended to a good file, where the last of equal keys wins; what the sentence must name
+    ("log.retention.hours=soon", ["log.retention.hours", "soon"]),
+    ("log.retention.ms=0", ["log.retention.ms", "0", "-1"]),
+    ("log.roll.ms=0", ["log.roll.ms"]),
+    ("log.segment.bytes=1", ["log.segment.bytes", "1048576"]),
+    ("num.partitions=0", ["num.partitions", "at least 1"]),
+    ("num.partitions=1_0", ["num.partitions", "1_0"]),
+    ("num.partitions=99999999999999", ["num.partitions", "99999999999999"]),
+    ("num.partitions=\\u00zz", ["num.partitions", "u00zz"]),
+    ("num.partitions=\\ud800", ["num.partitions", "ud800", "escapes"]),
+    ("num.partitions=3\nnum.partitions=x", ["num.partitions", "value x"]),
+    ("num.partitions=a\\nb", ["num.partitions", "a\\nb"]),
+    ("num.network.threads=0", ["num.network.threads"]),
+    ("message.max.bytes=-1", ["message.max.bytes", "-1"]),
+    ("auto.create.topics.enable=ja", ["auto.create.topics.enable", "true or false"]),
+    ("compression.type=brotli", ["compression.type", "brotli", "zstd"]),
+    ("log.cleanup.policy=remove", ["log.cleanup.policy", "compact"]),
+    ("log.cleaner.min.cleanable.ratio=NaN", ["log.cleaner.min.cleanable.ratio", "NaN"]),
+    ("offsets.topic.compression.codec=9", ["offsets.topic.compression.codec", "9"]),
+    ("node.id=-7", ["node.id", "-7"]),
+    ("broker.id=7", ["node.id=1", "broker.id=7"]),
+    ("listeners=", ["listeners", "PLAINTEXT://:9092"]),
+    ("listeners=PLAINTEXT//nowhere", ["listeners", "PLAINTEXT//nowhere"]),
+    ("listeners=PLAINTEXT://:70000", ["listeners", "70000"]),
+    ("listeners=PLAINTEXT://:--5", ["listeners", "--5"]),
+    ("listeners=PLAINTEXT://:\u00b2", ["listeners", "\u00b2"]),
+    ("listeners=SSL://127.0.0.1:0", ["listeners", "SSL"]),
+    ("listeners=PLAINTEXT://no.such.host.invalid:0", ["listeners", "no.such.host.invalid", "give one"]),
+    ("listeners=PLAINTEXT://192.0.2.1:0", ["listeners", "192.0.2.1", "give one"]),
+    (f"{_TWO}A://127.0.0.1:29999,B://127.0.0.1:29999", ["listeners", "29999", "different port"]),
+    (f"{_TWO}A://:29999,B://127.0.0.1:29999", ["listeners", "29999", "different port"]),
+    ("listener.security.protocol.map=FOO", ["listener.security.protocol.map", "FOO"]),
+    ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", ["advertised.listeners", "0.0.0.0"]),
+    ("advertised.listeners=PLAINTEXT://[::]:9092", ["advertised.listeners", "::"]),
+    ("advertised.listeners=OTHER://a:9092", ["advertised.listeners", "OTHER"]),
+    ("log.dirs=", ["log.dirs", "at least one"]),
+    ("log.dirs=/proc/kafka", ["log.dirs=/proc/kafka", "set log.dirs"]),
+    ("log.dirs={folder}/file", ["log.dirs={folder}/file", "set log.dirs"]),
+    ("log.dirs={folder}/file/below", ["log.dirs={folder}/file/below", "set log.dirs"]),
+    ("log.dirs={folder}/a,{folder}/a/", ["log.dirs", "only once"]),
+    ("log.dirs=/a\\u0000b", ["log.dirs", "x00b"]),
+    ("kafkastore.metadata.path={folder}/file", ["kafkastore.metadata.path={folder}/file", "not a database"]),
+    ("kafkastore.metadata.path={folder}", ["kafkastore.metadata.path={folder}", "Is a directory"]),
+]
+
+
+@pytest.mark.parametrize(("lines", "mentions"), WRONG, ids=[ascii(lines) for lines, _ in WRONG])
+def test_wrong_value_is_refused_with_one_sentence(
+    broker_factory: BrokerFactory, tmp_path: Path, lines: str, mentions: list[str]
+) -> None:
+    (tmp_path / "file").write_text("precious")
+    broker = broker_factory(
+        {"client.quota.callback.class": "\n" + lines.replace("{folder}", str(tmp_path))}, start=False
+    )
     if broker.kind == "kafka":
         pytest.skip("kafka-storage format fails before the broker starts")
     broker.launch()
-    assert_refuses(broker, key, value)
+    assert_refuses(broker, *(mention.replace("{folder}", str(tmp_path)) for mention in mentions))
+    assert broker.output().count("\n") == 1, broker.output()
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "not text"])
+def test_properties_file_that_cannot_be_read_is_named(broker_factory: BrokerFactory, tmp_path: Path, kind: str) -> None:
+    broker = broker_factory(start=False)
+    if broker.kind == "kafka":
+        pytest.skip("the sentence is ours")
+    path = tmp_path / "given.properties"
+    if kind == "directory":
+        path.mkdir()
+    elif kind == "not text":
+        path.write_bytes(b"\xff\xfe\0n")
+    ran = subprocess.run([*broker.command()[:-1], str(path)], capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (1, "", 1), ran.stderr
+    assert str(path) in ran.stderr
+    assert "give the path of a server.properties" in ran.stderr
+
+
+def test_last_of_equal_keys_wins(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory({"num.partitions": "x\nnum.partitions=3"})
+    with WireSocket(broker.port) as connection:
+        assert connection.has_broker()
 
 
 def test_unknown_config_key_is_only_a_warning(broker_factory: BrokerFactory) -> None:

@@ -101,6 +101,7 @@ class Engine:
         self.deleted: list[tuple[str, list[int]]] = []
         self.stray: list[tuple[str, int]] = []
         self.listening: list[tuple[str, str, int]] = []
+        self.unclean_dirs: list[str] = []
         self.failed_dirs: dict[str, str] = {}
         self.create_failures: dict[tuple[str, int], str] = {}  # what create_logs is to answer
         self.append_error = 0  # what the next appends are to answer
@@ -134,6 +135,9 @@ class Engine:
         self.calls.append("open_log_dirs")
         self.topic_configs.update({name: dict(config) for name, config in topic_configs.items()})
         return [(log_dir, self.failed_dirs.get(log_dir)) for log_dir in self.log_dirs]
+
+    def unclean_log_dirs(self) -> list[str]:
+        return [one for one in self.unclean_dirs if any(log.log_dir == one for log in self.partitions.values())]
 
     def recovery_progress(self) -> tuple[int, int, int, int]:
         return len(self.partitions), len(self.partitions), 0, 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 
 from kafkastore.errors import KafkastoreError
@@ -10,7 +11,7 @@ from kafkastore.errors import KafkastoreError
 USAGE = """\
 usage: kafkastore broker [server.properties] [--override key=value ...]
 
-Runs one broker in the foreground until SIGTERM or SIGINT. Keys, types and defaults are Kafka's.
+Runs one broker in the foreground until SIGTERM, SIGINT or SIGHUP. Keys, types and defaults are Kafka's.
 
 Without a file: one broker, node.id=1, listeners=PLAINTEXT://:9092 (advertised as localhost), data in
 $XDG_DATA_HOME/kafkastore or ~/.local/share/kafkastore, no delay for the first member of a group.
@@ -31,17 +32,34 @@ def main(arguments: list[str]) -> int:
     if path == "--help":
         sys.stdout.write(USAGE)
         return 0
-    logging.basicConfig(format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)", level=logging.INFO)
-    import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
-    from kafkastore.config import BrokerConfig
-    from kafkastore.server.broker import run_until_stopped
-
+    handler = logging.StreamHandler()
+    handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
+    logging.basicConfig(handlers=[handler], level=logging.INFO)
     try:
+        import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
+        from kafkastore.config import BrokerConfig
+        from kafkastore.server.broker import run_until_stopped
+
         run_until_stopped(BrokerConfig.load(path, overrides))
     except KafkastoreError as error:
-        sys.stderr.write(f"kafkastore: {error}\n")
+        sys.stderr.write(f"kafkastore: {_on_one_line(str(error))}\n")
         return 1
+    except KeyboardInterrupt:  # before the broker had its own handler
+        return 128 + signal.SIGINT
     return 0
+
+
+class _OneLineFormatter(logging.Formatter):
+    """Kafka's log4j layout, ``[%d] %p %m (%c)``. A message is one line, whatever a client put into it; only the traceback
+    of a bug follows on lines of its own."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        return _on_one_line(super().formatMessage(record))
+
+
+def _on_one_line(text: str) -> str:
+    """The text with its line breaks and other control characters escaped."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 class UsageError(Exception):

@@ -40,6 +40,9 @@ SOURCE_DYNAMIC_DEFAULT_BROKER: Final = 3
 SOURCE_STATIC_BROKER: Final = 4
 SOURCE_DEFAULT: Final = 5
 
+OFFSETS_CODECS: Final = 5
+"""Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
+
 
 def default_log_dir() -> str:
     """``$XDG_DATA_HOME/kafkastore`` or ``~/.local/share/kafkastore``."""
@@ -59,13 +62,14 @@ class BrokerConfig:
         self.dynamic_broker: dict[str, str] = {}
         self._parsed: dict[str, Any] = {}
         for name, value in self.static.items():
+            _check_characters(name, value)
             self._parsed[name] = _parse_at_start(name, value)
         self.node_id: int = self._node_id()
         self.log_dirs: list[str] = self._log_dirs()
         self.listeners: list[Listener]
         self.advertised_listeners: list[Listener]
         self._read_listeners()
-        self._check_durations()
+        self._check_values()
 
     @classmethod
     def load(cls, path: str | None, overrides: Iterable[str] = ()) -> BrokerConfig:
@@ -143,6 +147,14 @@ class BrokerConfig:
         return path or os.path.join(self.log_dirs[0], "kafkastore-metadata.sqlite")
 
     @property
+    def metadata_setting(self) -> str:
+        """``key=value`` of what :attr:`metadata_path` follows from, for refusals."""
+        for name in ("kafkastore.metadata.path", "log.dirs"):
+            if self.get(name):
+                return f"{name}={self.text(name)}"
+        return f"log.dir={self.text('log.dir')}"
+
+    @property
     def rack(self) -> str | None:
         rack: str | None = self.get("broker.rack")
         return rack or None
@@ -195,7 +207,7 @@ class BrokerConfig:
         advertised = self.text("advertised.listeners")
         if advertised:
             self.advertised_listeners = [
-                listener
+                self._advertise(listener)
                 for listener in parse_listeners("advertised.listeners", advertised, protocols, is_advertised=True)
                 if listener.name not in controllers
             ]
@@ -203,7 +215,7 @@ class BrokerConfig:
         else:
             self.advertised_listeners = [self._advertise(listener) for listener in self.listeners]
 
-    def _check_durations(self) -> None:
+    def _check_values(self) -> None:
         """What Kafka requires beyond each key's own range (KafkaConfig.validateValues)."""
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
             value = self.get(name)
@@ -217,6 +229,12 @@ class BrokerConfig:
         roll_ms = self.get("log.roll.ms")
         if roll_ms is not None and roll_ms < 1:
             raise ConfigError(f"Invalid value {roll_ms} for configuration log.roll.ms: Value must be at least 1")
+        codec = self.get("offsets.topic.compression.codec")
+        if codec not in range(OFFSETS_CODECS):
+            raise ConfigError(
+                f"Invalid value {codec} for configuration offsets.topic.compression.codec: Unknown compression type id;"
+                " give 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
+            )
 
     def _check_advertised(self, text: str) -> None:
         names = {listener.name for listener in self.listeners}
@@ -240,6 +258,15 @@ def _canonical_host_name() -> str:
     return socket.getfqdn()
 
 
+def _check_characters(name: str, value: str) -> None:
+    """NUL and half of a surrogate pair, which escapes can make, are in no path, number or name."""
+    if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
+        raise ConfigError(
+            f"Invalid value {ascii(value)[1:-1]} for configuration {name}: it has a character that no file system or client"
+            " takes; check its \\u escapes"
+        )
+
+
 def _parse_at_start(name: str, value: str) -> Any:
     key = broker_keys()[name]
     try:
@@ -253,7 +280,8 @@ def _read_file(path: str) -> dict[str, str]:
     try:
         with open(path, encoding="utf-8") as file:
             return parse_properties(file.read())
-    except OSError as error:
-        raise ConfigError(f"Cannot read {path}: {error.strerror}; give the path of a server.properties") from None
     except UnicodeDecodeError:
         raise ConfigError(f"Cannot read {path}: it is not UTF-8 text; give the path of a server.properties") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(f"Cannot read {path or repr(path)}: {reason}; give the path of a server.properties") from None

@@ -58,9 +58,12 @@ class ConfigKey:
             return number
         if kind == "double":
             try:
-                return float(text)
+                real = float(text)
             except ValueError:
                 raise self.invalid(text, "Not a number of type DOUBLE") from None
+            if "_" in text or real != real:  # NaN would pass every range
+                raise self.invalid(text, "Not a number of type DOUBLE")
+            return real
         if kind == "boolean":
             lowered = text.lower()
             if lowered not in ("true", "false"):

@@ -6,6 +6,8 @@ from kafkastore.errors import ConfigError
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
+MAX_PORT_DIGITS = 5
+
 
 class Listener:
     """One endpoint. ``host`` is "" for every interface; ``port`` 0 lets the system choose."""
@@ -49,15 +51,17 @@ def parse_listeners(key: str, text: str, protocols: dict[str, str], *, is_advert
     for item in _items(text):
         name, separator, address = item.partition("://")
         host, colon, port_text = address.rpartition(":")
-        if not (separator and colon and name.strip()) or not port_text.lstrip("-").isdigit():
+        digits = port_text.removeprefix("-")
+        if not (separator and colon and name.strip() and digits.isascii() and digits.isdigit()):
             raise _wrong(key, text, f"{item} is not NAME://host:port, as in PLAINTEXT://localhost:9092")
-        name, port = name.strip().upper(), int(port_text)
+        name = name.strip().upper()
         if name not in protocols:
             raise _wrong(
                 key, text, f"No security protocol defined for listener {name}; add it to listener.security.protocol.map"
             )
+        port = int(digits) if len(digits) <= MAX_PORT_DIGITS and digits == port_text else -1
         if not 0 <= port <= 65535:
-            raise _wrong(key, text, f"port {port} is not between 0 and 65535")
+            raise _wrong(key, text, f"port {port_text} is not between 0 and 65535")
         host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
         if is_advertised and host in ("0.0.0.0", "::"):  # noqa: S104
             raise _wrong(key, text, f"{host} cannot be advertised, give the address that clients connect to")
@@ -70,9 +74,27 @@ def _check_duplicates(key: str, text: str, found: list[Listener], *, check_ports
     names = [listener.name for listener in found]
     if len(set(names)) != len(names):
         raise _wrong(key, text, "each listener must have a different name")
-    ports = [(listener.host, listener.port) for listener in found if listener.port]
-    if check_ports and len(set(ports)) != len(ports):
-        raise _wrong(key, text, "each listener must have a different port")
+    if not check_ports:
+        return
+    families: dict[int, list[str]] = {}
+    for listener in found:
+        if listener.port:
+            families.setdefault(listener.port, []).append(_family(listener.host))
+    for port, on_port in families.items():
+        if len(on_port) > 1 and sorted(on_port) != ["IPv4", "IPv6"]:
+            raise _wrong(
+                key,
+                text,
+                f"each listener must have a different port, but {len(on_port)} have {port}; only one on an IPv4 and one on an"
+                " IPv6 address may share it",
+            )
+
+
+def _family(host: str) -> str:
+    """IPv4 or IPv6 of a literal address; "" of a name and of every interface."""
+    if ":" in host:
+        return "IPv6"
+    return "IPv4" if host and host.replace(".", "").isdigit() else ""
 
 
 def _items(text: str) -> list[str]:

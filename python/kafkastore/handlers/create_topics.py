@@ -18,6 +18,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.server.context import milliseconds
+from kafkastore.server.topics import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,34 +38,38 @@ async def handle(context: RequestContext, request: Any) -> Any:
     counts: dict[str, int] = {}
     for topic in request.topics:
         counts[topic.name] = counts.get(topic.name, 0) + 1
-    describe = _ConfigDescriber(context)
-    results = []
+    outcomes: dict[str, TopicImage | KafkastoreError] = {}  # in the order of the request
+    asked: list[NewTopic] = []
     for topic in request.topics:
-        count = counts.pop(topic.name, 0)
-        if count == 0:
+        if topic.name in outcomes:
             continue  # the first of its name has failed for all of them
         try:
-            if count > 1:
-                raise InvalidRequestError("Duplicate topic name.")
-            created = await _create(context, topic, request.validate_only)
+            asked.append(_new_topic(topic, counts[topic.name]))
         except KafkastoreError as error:
-            results.append(_failed(context, topic.name, error))
+            outcomes[topic.name] = error
         else:
-            results.append(_created(context, created, describe))
-    return context.response(topics=results)
+            outcomes[topic.name] = KafkastoreError()  # until it is made
+    made = await context.broker.topics.create_all(asked, validate_only=request.validate_only)
+    outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
+    describe = _ConfigDescriber(context)
+    return context.response(
+        topics=[
+            _failed(context, name, outcome)
+            if isinstance(outcome, KafkastoreError)
+            else _created(context, outcome, describe)
+            for name, outcome in outcomes.items()
+        ]
+    )
 
 
-async def _create(context: RequestContext, topic: Any, validate_only: bool) -> TopicImage:
+def _new_topic(topic: Any, count: int) -> NewTopic:
+    """What is asked for; ``count`` is how often the request has the name."""
+    if count > 1:
+        raise InvalidRequestError("Duplicate topic name.")
     if topic.name == CLUSTER_METADATA_TOPIC:
         raise InvalidRequestError(f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited.")
-    return await context.broker.topics.create(
-        topic.name,
-        partitions=topic.num_partitions,
-        replication_factor=topic.replication_factor,
-        assignments=_assignments(topic),
-        configs={config.name: config.value for config in topic.configs},
-        validate_only=validate_only,
-    )
+    configs = {config.name: config.value for config in topic.configs}
+    return NewTopic(topic.name, topic.num_partitions, topic.replication_factor, _assignments(topic), configs)
 
 
 def _assignments(topic: Any) -> Mapping[int, tuple[int, ...]] | None:

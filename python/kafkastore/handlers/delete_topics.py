@@ -47,8 +47,15 @@ async def handle(context: RequestContext, request: Any) -> Any:
             found.append(_find(context, name, topic_id, count))
         except KafkastoreError as error:
             results.append(_result(context, name, topic_id, error))
-    for topic, count in Counter(found).items():
-        results.append(await _delete(context, topic, is_given_twice=count > 1))
+    counts = Counter(found)
+    errors: dict[TopicImage, KafkastoreError | None] = {}
+    for topic, count in counts.items():
+        if count > 1:
+            errors[topic] = InvalidRequestError("The provided topic name maps to an ID that was already supplied.")  # E
+    doomed = [topic for topic in counts if topic not in errors]
+    deleted = await context.broker.topics.delete_all([topic.name for topic in doomed])
+    errors.update(zip(doomed, deleted, strict=True))
+    results += [_result(context, topic.name, topic.topic_id, errors[topic]) for topic in counts]
     return context.response(responses=results)
 
 
@@ -97,16 +104,6 @@ def _find(context: RequestContext, name: str | None, topic_id: UUID | None, coun
         if found is None:
             raise UnknownTopicOrPartitionError  # D
     return found
-
-
-async def _delete(context: RequestContext, topic: TopicImage, *, is_given_twice: bool) -> Any:
-    try:
-        if is_given_twice:
-            raise InvalidRequestError("The provided topic name maps to an ID that was already supplied.")  # E
-        await context.broker.topics.delete(topic.name)
-    except KafkastoreError as error:
-        return _result(context, topic.name, topic.topic_id, error)
-    return _result(context, topic.name, topic.topic_id, None)
 
 
 def _result(

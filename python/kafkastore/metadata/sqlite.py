@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.errors import StartupError
@@ -59,6 +60,12 @@ SESSION_TIMEOUT_MS = 18_000
 BUSY_TIMEOUT_MS = 10_000
 """How long a write waits for another process's; commits take milliseconds, so this is a process that hangs."""
 
+FILE_MODE = 0o600
+DIRECTORY_MODE = 0o700
+"""The metadata says who may do what: nobody but the broker's user reads it."""
+
+_MAGIC = b"SQLite format 3\0"
+
 _AT = "WHERE parent = ? AND name = ?"
 
 _SCHEMA = """
@@ -76,10 +83,12 @@ PRAGMA user_version = 1;
 class SqliteStore:
     """See the module. Methods run on one loop."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, setting: str | None = None) -> None:
+        """``setting`` is the ``key=value`` that a refusal names."""
         self.path = path
+        self.setting = setting or f"kafkastore.metadata.path={path}"
         self.session_id = 0
-        self._reader = _open(path)
+        self._reader = _open(path, self.setting)
         self._writer: sqlite3.Connection | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._watches = _Watches()
@@ -250,7 +259,7 @@ class SqliteStore:
 
     def _writable(self) -> sqlite3.Connection:
         if self._writer is None:
-            self._writer = _open(self.path)
+            self._writer = _open(self.path, self.setting)
         return self._writer
 
     def _schedule_heartbeat(self) -> None:
@@ -439,10 +448,29 @@ def _is_plain_create(operation: Operation) -> bool:
     return isinstance(operation, Create) and not operation.is_ephemeral and not operation.is_sequential
 
 
-def _open(path: str) -> sqlite3.Connection:
-    """A connection to the file, which is made when it is not there. Raises StartupError naming the path."""
+def _make_private(path: str) -> None:
+    """Makes the file and the directories above it where they are missing, for their owner only whatever the umask is.
+    SQLite gives ``-wal`` and ``-shm`` the file's permissions."""
+    missing = []
+    directory = os.path.dirname(path)
+    while not os.path.isdir(directory):
+        missing.append(directory)
+        directory = os.path.dirname(directory)
+    for one in reversed(missing):
+        with suppress(FileExistsError):  # made meanwhile; a file of that name fails below
+            os.mkdir(one, DIRECTORY_MODE)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.read(file, len(_MAGIC)) not in (b"", _MAGIC):  # SQLite would overwrite a short one
+            raise sqlite3.DatabaseError("file is not a database")
+    finally:
+        os.close(file)
+
+
+def _open(path: str, setting: str) -> sqlite3.Connection:
+    """A connection to the file, which is made when it is not there. Raises StartupError naming the path and ``setting``."""
+    try:
+        _make_private(path)
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
         )
@@ -453,12 +481,12 @@ def _open(path: str) -> sqlite3.Connection:
     except OSError as error:
         reason = error.strerror or str(error)
         raise StartupError(
-            f"kafkastore.metadata.path={path} cannot be opened: {reason}; make its directory writable or set"
-            " kafkastore.metadata.path (or log.dirs) to one that is"
+            f"{setting}: {path} cannot be opened: {reason}; make its directory writable or set"
+            f" {setting.partition('=')[0]} to one that is"
         ) from None
     except sqlite3.Error as error:
         raise StartupError(
-            f"kafkastore.metadata.path={path} cannot be opened: {error}; make it writable, restore it, or set"
+            f"{setting}: {path} cannot be opened: {error}; make it writable, restore it, or set"
             " kafkastore.metadata.path to another file"
         ) from None
     return connection

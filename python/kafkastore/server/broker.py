@@ -8,11 +8,12 @@ the reverse: listeners first, the clean-shutdown markers last.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from kafkastore._core import Engine, StartError, version
+from kafkastore._core import Engine, EngineError, StartError, version
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import MetadataImage
@@ -39,6 +40,14 @@ CLOSE_NETWORK_LIMIT_MS = 5000
 """How long a stop waits for requests in flight; Kafka's clients retry against the next start."""
 
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""What asks a broker to stop; SIGHUP comes when its terminal is closed, unless ``nohup`` has it ignored."""
+
+
+class StopRequested(Exception):  # noqa: N818 - nothing went wrong
+    """The broker was asked to stop before it had started."""
+
+
 class Broker:
     """See the module. ``start`` and ``stop`` run once each, on one loop."""
 
@@ -50,21 +59,25 @@ class Broker:
         self._stopping: asyncio.Event = asyncio.Event()
         self._failure: str | None = None
         self._has_logs = False
+        self._is_reconciled = False
 
     # ---- start
     async def start(self) -> None:
-        """Returns when the listeners are open. Raises StartupError, with everything closed again."""
+        """Returns when the listeners are open. Raises StartupError, or StopRequested when that came first, with everything
+        closed again; a recovery that was under way may still run in its thread."""
         services = self.services
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
-        services.store = SqliteStore(self.config.metadata_path)
+        services.store = SqliteStore(self.config.metadata_path, self.config.metadata_setting)
         try:
             await self._open_logs()
+            self._check_stop()
             await self._load_metadata()
+            self._check_stop()
             self._start_serving()
             await self._listen()
-        except StartError as error:
+        except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
         except BaseException:
@@ -84,7 +97,9 @@ class Broker:
         opening = services.loop.run_in_executor(
             None, services.engine.open_log_dirs, services.dynamic_configs.log_configs()
         )
-        await show_progress(opening, services.engine.recovery_progress)
+        await show_progress(opening, self._stopping.wait(), services.engine.recovery_progress)
+        if not opening.done():
+            raise StopRequested  # what is on the disk is as after a crash: the next start recovers it
         self._has_logs = True
         for directory, failure in opening.result():
             if failure is not None:
@@ -96,6 +111,10 @@ class Broker:
                 f"log.dirs={','.join(config.log_dirs)}: none can be used ({reasons}); repair or replace one"
             )
 
+    def _check_stop(self) -> None:
+        if self._stopping.is_set():
+            raise StopRequested
+
     async def _load_metadata(self) -> None:
         services = self.services
         await services.store.connect()
@@ -103,6 +122,7 @@ class Broker:
         services.replica_manager = ReplicaManager(services.node_id, services.image, services.engine, services.loop)
         await registration.register(services)
         await reconcile(services)
+        self._is_reconciled = True
 
     def _start_serving(self) -> None:
         services = self.services
@@ -130,13 +150,20 @@ class Broker:
         if self._apis is not None:
             self._apis.stop()
             await services.log_manager.stop_housekeeping()
-        if self._has_logs:  # else the directories may be another broker's, whose markers are not ours to write
+        if self.ports:
+            await services.run_blocking(services.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
+        if self._may_close_logs():
             await services.run_blocking(services.engine.close_logs)
         await services.store.close()
 
+    def _may_close_logs(self) -> bool:
+        """Whether clean-shutdown markers may be written: not in directories that may be another broker's, and not before
+        the leader epochs are raised after an unclean stop, or the next start would not raise them."""
+        return self._has_logs and (self._is_reconciled or not self.services.engine.unclean_log_dirs())
+
     # ---- run and stop
     def request_stop(self) -> None:
-        """SIGTERM, SIGINT: ends :meth:`run_until_stopped`."""
+        """Ends :meth:`start` between two of its steps, or :meth:`run_until_stopped`. May be called again."""
         self._stopping.set()
 
     async def run_until_stopped(self) -> None:
@@ -184,18 +211,33 @@ def _warm_up() -> None:
 
 
 def run_until_stopped(config: BrokerConfig) -> None:
-    """Runs a broker in this process until SIGTERM or SIGINT. Raises StartupError."""
+    """Runs a broker in this process until one of STOP_SIGNALS. Raises StartupError."""
     asyncio.run(_run(config))
 
 
 async def _run(config: BrokerConfig) -> None:
     broker = Broker(config)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in handled:
         loop.add_signal_handler(number, broker.request_stop)
-    await broker.start()
-    _say_how_to_connect(broker)
-    await broker.run_until_stopped()
+    try:
+        await broker.start()
+        _say_how_to_connect(broker)
+        await broker.run_until_stopped()
+    except StopRequested:
+        _leave()
+    finally:
+        for number in handled:  # one that comes while the process ends has been obeyed already
+            loop.remove_signal_handler(number)
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _leave() -> NoReturn:
+    """Ends the process although the thread of a recovery may run for minutes; nothing of it is to be kept."""
+    logger.info("Stopped before the start was complete")
+    logging.shutdown()
+    os._exit(0)
 
 
 def _say_how_to_connect(broker: Broker) -> None:

@@ -53,6 +53,7 @@ async def reconcile(broker: BrokerServices) -> None:
         _claim(broker, topic, logs)
     if adopted:
         await _store_adopted(broker, adopted)
+    await _raise_epochs(broker, new_topics={topic.name for topic in adopted})
     await _make_missing(broker)
     await _elect(broker)
 
@@ -132,8 +133,49 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
         return -1
 
 
+# ---- after an unclean stop
+async def _raise_epochs(broker: BrokerServices, new_topics: set[str]) -> None:
+    """Raises the leader epoch of every partition in a directory that was not stopped cleanly, in one transaction and
+    before any lease: a client that has read records which went with the page cache asks where its epoch ends and learns
+    that the log is shorter now (KIP-320). Adopted topics are in a new epoch already. After a clean stop nothing is
+    written."""
+    unclean = set(broker.engine.unclean_log_dirs())
+    if not unclean:
+        return
+    changes: list[tuple[TopicImage, int, PartitionState]] = []
+    raised: dict[PartitionState, PartitionState] = {}  # equal states stay one object
+    for topic in broker.image.topics.values():
+        if topic.name in new_topics:
+            continue
+        for number, state in enumerate(topic.partitions):
+            if broker.log_manager.directory_of(topic.name, number) not in unclean:
+                continue
+            after = raised.get(state)
+            if after is None:
+                after = raised[state] = _in_next_epoch(state)
+            changes.append((topic, number, after))
+    await broker.store.multi([_state_node(broker, *change) for change in changes])
+    for topic, number, state in changes:
+        topic.partitions[number] = state
+    logger.info(
+        "%s not stopped cleanly: the leader epochs of the %d partitions there are raised",
+        ", ".join(sorted(unclean)),
+        len(changes),
+    )
+
+
+def _in_next_epoch(state: PartitionState) -> PartitionState:
+    return state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
+
+
+def _state_node(broker: BrokerServices, topic: TopicImage, number: int, state: PartitionState) -> SetData:
+    path = f"/brokers/topics/{topic.name}/partitions/{number}/state"
+    return SetData(path, encode_state(state, broker.image.controller_epoch))
+
+
 # ---- B
 async def _make_missing(broker: BrokerServices) -> None:
+    wanted: list[tuple[TopicImage, list[int]]] = []
     for topic in broker.image.topics.values():
         missing = [
             number
@@ -147,7 +189,9 @@ async def _make_missing(broker: BrokerServices) -> None:
             for number in missing:
                 topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
             continue
-        await broker.topics.make_logs(topic, missing)
+        wanted.append((topic, missing))
+    if wanted:
+        await broker.topics.make_logs(wanted)
 
 
 async def _elect(broker: BrokerServices) -> None:
@@ -158,9 +202,7 @@ async def _elect(broker: BrokerServices) -> None:
             has_log = broker.log_manager.directory_of(topic.name, number) is not None
             if state.leader in broker.image.brokers or broker.node_id not in state.isr or not has_log:
                 continue
-            elected = state._replace(leader=broker.node_id, leader_epoch=state.leader_epoch + 1)
-            elected = elected._replace(partition_epoch=state.partition_epoch + 1)
+            elected = _in_next_epoch(state)._replace(leader=broker.node_id)
             topic.partitions[number] = elected
-            path = f"/brokers/topics/{topic.name}/partitions/{number}/state"
-            operations.append(SetData(path, encode_state(elected, broker.image.controller_epoch)))
+            operations.append(_state_node(broker, topic, number, elected))
     await broker.store.multi(operations)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 FIRST_LOOK_S = 0.5
 """A start that is faster than this says nothing."""
@@ -16,9 +16,23 @@ LOOK_INTERVAL_S = 0.2
 BAR_WIDTH = 30
 
 
-async def show_progress(opening: asyncio.Future[Any], progress: Callable[[], tuple[int, int, int, int]]) -> None:
-    """Waits for ``opening``; raises what it raises."""
-    done, _ = await asyncio.wait([opening], timeout=FIRST_LOOK_S)
+async def show_progress(
+    opening: asyncio.Future[Any], stopping: Coroutine[Any, Any, Any], progress: Callable[[], tuple[int, int, int, int]]
+) -> None:
+    """Waits for ``opening``, and raises what it raises, or for ``stopping``."""
+    asked = asyncio.ensure_future(stopping)
+    try:
+        await _show_until_either(opening, asked, progress)
+    finally:
+        asked.cancel()
+    if opening.done():
+        await opening
+
+
+async def _show_until_either(
+    opening: asyncio.Future[Any], asked: asyncio.Future[Any], progress: Callable[[], tuple[int, int, int, int]]
+) -> None:
+    done, _ = await asyncio.wait([opening, asked], timeout=FIRST_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
     is_shown = False
     while not done:
         line = progress_line(*progress())
@@ -26,10 +40,9 @@ async def show_progress(opening: asyncio.Future[Any], progress: Callable[[], tup
             sys.stderr.write("\r" + line)
             sys.stderr.flush()
             is_shown = True
-        done, _ = await asyncio.wait([opening], timeout=LOOK_INTERVAL_S)
+        done, _ = await asyncio.wait([opening, asked], timeout=LOOK_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED)
     if is_shown:
         sys.stderr.write("\r" + progress_line(*progress()) + "\n")
-    await opening
 
 
 def progress_line(logs_done: int, logs: int, segments_done: int, segments: int) -> str:

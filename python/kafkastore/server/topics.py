@@ -1,16 +1,19 @@
 """Creates, grows, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
 
-Order of a creation: validate → place replicas → choose log directories → write the store (one atomic ``multi``) → make the
-logs (a thread) → image → leases → clients see it. The store's record is the decision: after a crash in between, the start
-makes the logs that are missing. The messages of refusals are Kafka's (ReplicationControlManager).
+Order of a creation: validate → place replicas → write the store (one atomic ``multi`` for all topics of a request) → choose
+log directories → make the logs (one turn of a thread) → image → leases → clients see it. The store's record is the decision:
+after a crash in between, the start makes the logs that are missing. The messages of refusals are Kafka's
+(ReplicationControlManager).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults, validate_topic_configs
 from kafkastore.controller.placement import place_replicas
 from kafkastore.errors import (
@@ -19,17 +22,19 @@ from kafkastore.errors import (
     InvalidReplicationFactorError,
     InvalidRequestError,
     InvalidTopicError,
+    KafkastoreError,
     PolicyViolationError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
 from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
 from kafkastore.metadata.nodes import encode_assignment, encode_config, new_id, partition_nodes, topic_nodes
-from kafkastore.metadata.store import Create, Delete, SetData
+from kafkastore.metadata.store import Create, Delete, SetData, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
+    from kafkastore._core import Engine
     from kafkastore.metadata.store import Operation
     from kafkastore.server.context import BrokerServices
 
@@ -71,13 +76,24 @@ def validate_topic_name(name: str) -> None:
         )
 
 
+class NewTopic(NamedTuple):
+    """A topic to create; -1 means the broker's default."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Mapping[int, Sequence[int]] | None = None
+    configs: Mapping[str, str | None] | None = None
+
+
 class Topics:
     """See the module. Runs on the loop; at most one change of a topic is under way at a time."""
 
     def __init__(self, broker: BrokerServices) -> None:
         self.broker = broker
         self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # told the names of topics that are gone
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks: dict[str, _NameLock] = {}
+        self._under_way: dict[str, TopicImage] = {}  # being created, not yet in the image
 
     # ---- create
     async def create(
@@ -92,11 +108,29 @@ class Topics:
     ) -> TopicImage:
         """Creates a topic and returns it once it is served; with ``validate_only`` returns what would be. -1 means the
         broker's default. Raises the KafkastoreError that Kafka answers."""
-        async with self._lock(name):
-            topic = self._plan(name, partitions, replication_factor, assignments, configs)
-            if not validate_only:
-                await self._make(topic)
-            return topic
+        asked = NewTopic(name, partitions, replication_factor, assignments, configs)
+        (outcome,) = await self.create_all([asked], validate_only=validate_only)
+        if isinstance(outcome, KafkastoreError):
+            raise outcome
+        return outcome
+
+    async def create_all(
+        self, asked: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> list[TopicImage | KafkastoreError]:
+        """Creates topics of different names, in one transaction of the store: for each the topic, or the error that it has
+        for itself. Raises PolicyViolationError when there are too many partitions in all."""
+        async with self._locked([one.name for one in asked]):
+            outcomes = self._plan_all(asked)
+            planned = {one.name: one for one in outcomes if isinstance(one, TopicImage)}
+            if validate_only or not planned:
+                return outcomes
+            self._under_way |= planned
+            try:
+                failed = await self._make(list(planned.values()))
+            finally:
+                for name in planned:
+                    del self._under_way[name]
+            return [failed.get(one.name, outcome) for one, outcome in zip(asked, outcomes, strict=True)]
 
     async def create_if_absent(
         self, name: str, *, partitions: int = -1, replication_factor: int = -1, configs: Mapping[str, str] | None = None
@@ -142,16 +176,32 @@ class Topics:
             configs |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
         return configs
 
-    def _plan(
-        self,
-        name: str,
-        partitions: int,
-        replication_factor: int,
-        assignments: Mapping[int, Sequence[int]] | None,
-        configs: Mapping[str, str | None] | None,
-    ) -> TopicImage:
+    def _plan_all(self, asked: Sequence[NewTopic]) -> list[TopicImage | KafkastoreError]:
+        # as in Kafka: what is asked for together may collide with each other
+        collisions = {_metrics_name(name): name for name in [*self.broker.image.topics, *self._under_way]}
+        outcomes: list[TopicImage | KafkastoreError] = []
+        count = 0
+        for one in asked:
+            try:
+                topic = self._plan(one, collisions)
+            except KafkastoreError as error:
+                outcomes.append(error)
+                continue
+            count += len(topic.partitions)
+            if count > MAX_PARTITIONS_PER_REQUEST:
+                raise PolicyViolationError("Excessively large number of partitions per request.")
+            outcomes.append(topic)
+        return outcomes
+
+    def _plan(self, asked: NewTopic, collisions: Mapping[str, str]) -> TopicImage:
+        """``collisions`` has the topics that there are by the name that metrics give them."""
+        name, partitions, replication_factor, assignments, configs = asked
         validate_topic_name(name)
-        self._check_new(name)
+        if name in self.broker.image.topics:
+            raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
+        other = collisions.get(_metrics_name(name))
+        if other is not None:
+            raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
         checked = validate_topic_configs(configs or {})
         if assignments:
             if replication_factor != -1:
@@ -168,16 +218,6 @@ class Topics:
         if len(replicas) > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
         return TopicImage(name, new_id(), self._states(replicas), checked)
-
-    def _check_new(self, name: str) -> None:
-        topics = self.broker.image.topics
-        if name in topics:
-            raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
-        if "." in name or "_" in name:  # metrics names cannot tell one from the other
-            normal = name.replace(".", "_")
-            for other in topics:
-                if other.replace(".", "_") == normal:
-                    raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
 
     def _place(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
         config = self.broker.config
@@ -222,28 +262,56 @@ class Topics:
             checked.append(tuple(replicas))
         return checked
 
-    async def _make(self, topic: TopicImage) -> None:
+    async def _make(self, topics: Sequence[TopicImage]) -> dict[str, KafkastoreError]:
+        """Makes what was planned; the names that the store refused with the reasons."""
         broker = self.broker
-        operations = topic_nodes(topic, broker.image.controller_epoch)
-        operations.append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
-        await broker.store.multi(operations)
-        await self.make_logs(topic, range(len(topic.partitions)))
-        broker.image.put_topic(topic)
-        broker.replica_manager.publish([topic])
-        logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+        operations: dict[str, list[Operation]] = {}
+        for topic in topics:
+            operations[topic.name] = topic_nodes(topic, broker.image.controller_epoch)
+            operations[topic.name].append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
+        failed = await self._write(operations)
+        made = [topic for topic in topics if topic.name not in failed]
+        await self.make_logs([(topic, range(len(topic.partitions))) for topic in made])
+        for topic in made:
+            broker.image.put_topic(topic)
+        broker.replica_manager.publish(made)
+        for topic in made:
+            logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+        return failed
 
-    async def make_logs(self, topic: TopicImage, partitions: Iterable[int]) -> None:
-        """Makes the logs of this broker's replicas. One that fails leaves its partition offline."""
+    async def _write(self, operations: Mapping[str, Sequence[Operation]]) -> dict[str, KafkastoreError]:
+        """Writes several topics' operations in one transaction; when the store refuses it, each topic's in one of its own.
+        The names that failed with the reasons."""
+        multi = self.broker.store.multi
+        failed: dict[str, KafkastoreError] = {}
+        try:
+            await multi([operation for of_topic in operations.values() for operation in of_topic])
+        except StoreError:
+            for name, of_topic in operations.items():
+                try:
+                    await multi(of_topic)
+                except StoreError as error:
+                    failed[name] = error
+        return failed
+
+    async def make_logs(self, wanted: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
+        """Makes the logs of this broker's replicas of some partitions of topics, all in one turn of a thread. One that
+        fails leaves its partition offline."""
         broker = self.broker
-        node_id = broker.node_id
-        mine = [number for number in partitions if node_id in topic.partitions[number].replicas]
-        placed = broker.log_manager.place(topic.name, mine)
-        config = {**topic_defaults(broker.config), **topic.configs}
-        errors = await broker.run_blocking(broker.engine.create_logs, topic.name, topic.topic_id, config, placed)
-        for (number, directory), error in zip(placed, errors, strict=True):
-            if error is not None:
-                logger.error("Cannot create the log of %s-%d in %s: %s", topic.name, number, directory, error)
-                topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
+        defaults = topic_defaults(broker.config)
+        topics: list[TopicImage] = []
+        placements: list[_Placement] = []
+        for topic, partitions in wanted:
+            mine = [number for number in partitions if broker.node_id in topic.partitions[number].replicas]
+            placed = broker.log_manager.place(topic.name, mine)
+            topics.append(topic)
+            placements.append(_Placement(topic.name, topic.topic_id, {**defaults, **topic.configs}, placed))
+        errors = await broker.run_blocking(_create_logs, broker.engine, placements)
+        for topic, placement, of_topic in zip(topics, placements, errors, strict=True):
+            for (number, directory), error in zip(placement.placed, of_topic, strict=True):
+                if error is not None:
+                    logger.error("Cannot create the log of %s-%d in %s: %s", topic.name, number, directory, error)
+                    topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
 
     # ---- grow
     async def create_partitions(
@@ -255,7 +323,7 @@ class Topics:
         validate_only: bool = False,
     ) -> None:
         """Grows the topic to ``count`` partitions; ``assignments`` are the replicas of the new ones."""
-        async with self._lock(name):
+        async with self._locked([name]):
             topic = self._existing(name)
             current = len(topic.partitions)
             if count == current:
@@ -273,7 +341,7 @@ class Topics:
             operations: list[Operation] = [SetData(f"/brokers/topics/{name}", encode_assignment(grown))]
             operations += partition_nodes(grown, range(current, count), broker.image.controller_epoch)
             await broker.store.multi(operations)
-            await self.make_logs(grown, range(current, count))
+            await self.make_logs([(grown, range(current, count))])
             topic.partitions.extend(grown.partitions[current:])
             broker.replica_manager.publish_leases(topic, range(current, count))
             broker.replica_manager.publish_metadata([topic])
@@ -300,7 +368,7 @@ class Topics:
     # ---- configure
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
         """Replaces the topic's own configuration, in effect at once. Raises ConfigError for a wrong name or value."""
-        async with self._lock(name):
+        async with self._locked([name]):
             topic = self._existing(name)
             checked = validate_topic_configs(overrides)
             broker = self.broker
@@ -313,21 +381,44 @@ class Topics:
     # ---- delete
     async def delete(self, name: str) -> None:
         """Deletes the topic: gone from the store, from clients and from the disk (the files a little later)."""
-        async with self._lock(name):
-            topic = self._existing(name)
-            broker = self.broker
-            operations = await broker.store.delete_tree(f"/brokers/topics/{name}")
-            operations += await broker.store.delete_tree(f"/config/topics/{name}")
-            tombstone = f"{DELETED_TOPICS}/{name}"
-            await broker.store.multi([*operations, Create(tombstone, topic.topic_id)])
+        (error,) = await self.delete_all([name])
+        if error is not None:
+            raise error
+
+    async def delete_all(self, names: Sequence[str]) -> list[KafkastoreError | None]:
+        """Deletes topics of different names, in one transaction of the store: for each None, or the error that it has for
+        itself."""
+        async with self._locked(names):
+            topics = {name: topic for name in names if (topic := self.broker.image.topic(name)) is not None}
+            failed: dict[str, KafkastoreError] = {
+                name: UnknownTopicOrPartitionError() for name in names if name not in topics
+            }
+            if topics:
+                failed |= await self._unmake(topics)
+            return [failed.get(name) for name in names]
+
+    async def _unmake(self, topics: Mapping[str, TopicImage]) -> dict[str, KafkastoreError]:
+        """The names that failed with the reasons; one whose logs could not be renamed is finished by the next start."""
+        broker = self.broker
+        operations: dict[str, list[Operation]] = {}
+        for name, topic in topics.items():
+            operations[name] = await broker.store.delete_tree(f"/brokers/topics/{name}")
+            operations[name] += await broker.store.delete_tree(f"/config/topics/{name}")
+            operations[name].append(Create(f"{DELETED_TOPICS}/{name}", topic.topic_id))
+        failed = await self._write(operations)
+        gone = {name: topic for name, topic in topics.items() if name not in failed}
+        for name in gone:
             broker.image.remove_topic(name)
-            broker.replica_manager.withdraw([topic])
-            for listener in self.on_deleted:
-                listener([name])
-            mine = broker.log_manager.forget(name)
-            await broker.run_blocking(broker.engine.delete_logs, name, mine)
-            await broker.store.multi([Delete(tombstone)])
+        broker.replica_manager.withdraw(gone.values())
+        for listener in self.on_deleted:
+            listener(list(gone))
+        mine = [(name, broker.log_manager.forget(name)) for name in gone]
+        failed |= await broker.run_blocking(_delete_logs, broker.engine, mine)
+        deleted = [name for name in gone if name not in failed]
+        await broker.store.multi([Delete(f"{DELETED_TOPICS}/{name}") for name in deleted])
+        for name in deleted:
             logger.info("Deleted topic %s", name)
+        return failed
 
     # ---- inside
     def _existing(self, name: str) -> TopicImage:
@@ -343,7 +434,66 @@ class Topics:
         shared: dict[tuple[int, ...], PartitionState] = {}  # partitions with equal replicas start from one object
         return [shared.setdefault(one, PartitionState(one[0], 0, 0, one, one)) for one in replicas]
 
-    def _lock(self, name: str) -> asyncio.Lock:
-        if len(self._locks) > 1000:  # names are the clients' choice: do not keep those that nobody holds
-            self._locks = {key: lock for key, lock in self._locks.items() if lock.locked()}
-        return self._locks.setdefault(name, asyncio.Lock())
+    @asynccontextmanager
+    async def _locked(self, names: Iterable[str]) -> AsyncIterator[None]:
+        """Holds the locks of these names, taken in one order by everyone; a lock lives as long as somebody wants it."""
+        ordered = sorted(set(names))
+        locks = [self._locks.setdefault(name, _NameLock()) for name in ordered]
+        for lock in locks:
+            lock.users += 1
+        held: list[_NameLock] = []
+        try:
+            for lock in locks:
+                await lock.acquire()
+                held.append(lock)
+            yield
+        finally:
+            for lock in held:
+                lock.release()
+            for name, lock in zip(ordered, locks, strict=True):
+                lock.users -= 1
+                if not lock.users:
+                    del self._locks[name]
+
+
+class _NameLock(asyncio.Lock):
+    """The lock of one topic name; ``users`` hold it or wait for it."""
+
+    users = 0
+
+
+class _Placement(NamedTuple):
+    """What ``Engine.create_logs`` takes."""
+
+    name: str
+    topic_id: bytes
+    config: dict[str, str]
+    placed: list[tuple[int, str]]
+
+
+def _create_logs(engine: Engine, placements: Sequence[_Placement]) -> list[list[str | None]]:
+    """Blocking. One error or None for each log."""
+    errors: list[list[str | None]] = []
+    for placement in placements:
+        try:
+            errors.append(engine.create_logs(*placement))
+        except EngineError as error:
+            errors.append([str(error)] * len(placement.placed))
+    return errors
+
+
+def _delete_logs(engine: Engine, partitions: Sequence[tuple[str, list[int]]]) -> dict[str, KafkastoreError]:
+    """Blocking. The topics that failed with the reasons."""
+    failed: dict[str, KafkastoreError] = {}
+    for name, numbers in partitions:
+        try:
+            engine.delete_logs(name, numbers)
+        except EngineError as error:
+            logger.error("Cannot delete the logs of topic %s: %s", name, error)  # noqa: TRY400 - a sentence says it
+            failed[name] = KafkastoreError(str(error), code=error.code)
+    return failed
+
+
+def _metrics_name(name: str) -> str:
+    """Metrics cannot tell "." from "_"."""
+    return name.replace(".", "_")

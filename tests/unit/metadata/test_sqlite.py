@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -81,3 +82,21 @@ def test_file_that_is_no_store_refuses_with_one_sentence(tmp_path: Path, content
     with pytest.raises(StartupError, match=str(path)):
         SqliteStore(str(path))
     assert path.read_bytes() == content
+
+
+def test_the_file_and_the_directories_made_for_it_are_their_owners_only(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "data"
+
+    async def body() -> None:
+        store = SqliteStore(str(folder / "metadata.sqlite"))
+        await store.connect()
+        modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+        assert modes == dict.fromkeys(("metadata.sqlite", "metadata.sqlite-wal", "metadata.sqlite-shm"), 0o600)
+        assert [one.stat().st_mode & 0o777 for one in (folder, folder.parent)] == [0o700] * 2
+        await store.close()
+
+    before = os.umask(0)
+    try:
+        asyncio.run(body())
+    finally:
+        os.umask(before)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pytest
 from fake_engine import LogDirFailed, StartError
@@ -287,5 +289,77 @@ def test_port_in_use_closes_the_logs_cleanly_again(tmp_path: Path) -> None:
         assert engines[0].calls == ["open_log_dirs", "close_logs"]
         async with running_broker(tmp_path):
             pass
+
+    run(body)
+
+
+def test_leader_epochs_are_raised_after_an_unclean_stop_and_only_then(tmp_path: Path) -> None:  # spec: R0.10, KIP-320
+    one, two = f"{tmp_path}/one", f"{tmp_path}/two"
+    directories = f"{one},{two}"
+    partitions = 4
+
+    async def body() -> None:
+        async with running_broker(tmp_path, log__dirs=directories) as broker:
+            topic = await broker.services.topics.create("a", partitions=partitions)
+
+        def logs(engine: Engine) -> None:
+            for number in range(partitions):
+                engine.add_log("a", number, topic.topic_id, (one, two)[number % 2])
+
+        def killed(engine: Engine) -> None:
+            logs(engine)
+            engine.unclean_dirs = [two]
+
+        for prepare, epochs in (
+            (logs, [0, 0, 0, 0]),
+            (killed, [0, 1, 0, 1]),
+            (logs, [0, 1, 0, 1]),
+            (killed, [0, 2, 0, 2]),
+        ):
+            async with running_broker(tmp_path, prepare, log__dirs=directories) as again:
+                services = again.services
+                states = services.image.topics["a"].partitions
+                assert [state.leader_epoch for state in states] == epochs
+                assert [services.engine.leases["a", number][1] for number in range(partitions)] == epochs
+                for number, state in enumerate(states):
+                    node = await services.store.get(f"/brokers/topics/a/partitions/{number}/state")
+                    assert (json.loads(node.data)["leader_epoch"], node.version) == (
+                        epochs[number],
+                        state.partition_epoch,
+                    )
+
+    run(body)
+
+
+def test_new_directory_and_adopted_topic_count_as_clean(tmp_path: Path) -> None:
+    def unclean(engine: Engine) -> None:
+        engine.unclean_dirs = list(engine.log_dirs)
+        engine.add_log("t", 0, TOPIC_ID)
+
+    async def body() -> None:
+        async with running_broker(tmp_path, unclean) as broker:
+            assert broker.services.engine.leases["t", 0][1] == 0
+
+    run(body)
+
+
+def test_start_that_fails_before_the_epochs_are_raised_leaves_the_directories_unclean(tmp_path: Path) -> None:
+    engines: list[Engine] = []
+
+    def prepare(engine: Engine) -> None:
+        engine.unclean_dirs = list(engine.log_dirs)
+        engine.add_log("t", 0, TOPIC_ID)
+        engines.append(engine)
+
+    async def body() -> None:
+        async def refuse(_: object) -> None:
+            raise StartupError("node.id=1 is in use")
+
+        with (
+            patch("kafkastore.server.broker.registration.register", refuse),
+            pytest.raises(StartupError, match="is in use"),
+        ):
+            await started_broker(tmp_path, prepare)
+        assert engines[0].calls == ["open_log_dirs"]  # no close_logs: it would write the clean-shutdown markers
 
     run(body)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_engine import EngineError
 from world import run, running_broker
 
 from kafkastore import errors
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.image import NO_LEADER, TopicImage
+from kafkastore.metadata.store import NodeExistsError
+from kafkastore.server.topics import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -326,3 +330,107 @@ def test_coordinators_append_is_answered_per_partition(tmp_path: Path) -> None: 
         assert results["none", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     check(tmp_path, test)
+
+
+def test_topics_of_one_request_are_one_transaction_and_each_has_its_own_error(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("there")
+        transactions, turns = _counted(services.store, "multi"), _counted(services, "run_blocking")
+        asked = [NewTopic("a", 2), NewTopic("there"), NewTopic("b", configs={"retention.ms": "x"}), NewTopic("c", 3)]
+        made = await services.topics.create_all(asked)
+        assert [type(one).__name__ for one in made] == [
+            "TopicImage",
+            "TopicAlreadyExistsError",
+            "ConfigError",
+            "TopicImage",
+        ]
+        assert (len(transactions), len(turns)) == (1, 1)
+        assert set(services.engine.partitions) == {
+            ("there", 0),
+            *(("a", n) for n in range(2)),
+            *(("c", n) for n in range(3)),
+        }
+        assert services.engine.leases["c", 2][0] == 1
+        assert {"a", "c"} <= services.engine.published_topics.keys()
+
+        transactions.clear()
+        turns.clear()
+        gone = await services.topics.delete_all(["a", "none", "c"])
+        assert [type(one).__name__ for one in gone] == ["NoneType", "UnknownTopicOrPartitionError", "NoneType"]
+        assert (len(transactions), len(turns)) == (2, 1)  # the decision, and the end of the tombstones
+        assert services.engine.deleted == [("a", [0, 1]), ("c", [0, 1, 2])]
+        assert list(services.image.topics) == ["there"]
+        assert await services.store.get_children("/brokers/topics") == ["there"]
+        assert await services.store.get_children("/admin/delete_topics") == []
+
+    check(tmp_path, test)
+
+
+def test_store_that_refuses_one_topic_of_a_request_takes_the_others(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.store.create("/brokers/topics/b")  # not in the image: as if another process had written it
+        first, second, third = await services.topics.create_all([NewTopic("a"), NewTopic("b"), NewTopic("c")])
+        assert isinstance(second, NodeExistsError)
+        assert [one.name for one in (first, third) if isinstance(one, TopicImage)] == ["a", "c"]
+        assert set(services.engine.partitions) == {("a", 0), ("c", 0)}
+
+    check(tmp_path, test)
+
+
+def test_logs_that_cannot_be_deleted_are_that_topics_error_and_the_next_start_finishes(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create_all([NewTopic("a"), NewTopic("b")])
+        delete = services.engine.delete_logs
+
+        def refuse_a(name: str, partitions: list[int]) -> None:
+            if name == "a":
+                raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
+            delete(name, partitions)
+
+        services.engine.delete_logs = refuse_a  # type: ignore[method-assign]
+        failed, deleted = await services.topics.delete_all(["a", "b"])
+        assert (failed.code if failed else 0, deleted) == (ErrorCode.KAFKA_STORAGE_ERROR, None)
+        assert services.image.topics == {}
+        assert await services.store.get_children("/admin/delete_topics") == ["a"]
+
+    check(tmp_path, test)
+
+
+def test_too_many_partitions_in_all_refuse_the_request(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        with pytest.raises(errors.PolicyViolationError, match="Excessively large number of partitions per request"):
+            await broker.services.topics.create_all([NewTopic("a", 6000), NewTopic("b", 6000)])
+        assert broker.services.image.topics == {}
+
+    check(tmp_path, test)
+
+
+def test_same_names_in_opposite_order_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        topics = broker.services.topics
+        first = topics.create_all([NewTopic("a"), NewTopic("b")])
+        second = topics.create_all([NewTopic("b"), NewTopic("a")])
+        outcomes = await asyncio.wait_for(asyncio.gather(first, second), 10)
+        assert [[type(one).__name__ for one in of_one] for of_one in outcomes] == [
+            ["TopicImage"] * 2,
+            ["TopicAlreadyExistsError"] * 2,
+        ]
+        assert topics._locks == {}
+
+    check(tmp_path, test)
+
+
+def _counted(owner: Any, method: str) -> list[str]:
+    """Grows by one with each call of the method from now on."""
+    calls: list[str] = []
+    original = getattr(owner, method)
+
+    async def counting(*arguments: Any) -> Any:
+        calls.append(method)
+        return await original(*arguments)
+
+    setattr(owner, method, counting)
+    return calls
