@@ -90,14 +90,10 @@ impl Broker {
             self.reaper
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
-<<<<<<< HEAD
-        self.host(loaded.logs);
-=======
         self.unclean_log_dirs
             .lock()
             .retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
-        self.host(&opened.online, loaded.logs);
->>>>>>> wt-loose
+        self.host(loaded.logs);
         *self.log_dirs.lock() = opened.online;
         for (path, failure) in &outcome {
             if let Some(reason) = failure {
@@ -107,7 +103,12 @@ impl Broker {
         Ok(outcome)
     }
 
-<<<<<<< HEAD
+    /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page
+    /// cache may be gone from their logs. A directory without logs lost nothing. Empty before [`Self::open_log_dirs`].
+    pub fn unclean_log_dirs(&self) -> Vec<PathBuf> {
+        self.unclean_log_dirs.lock().clone()
+    }
+
     /// Called by several threads.
     fn open_partition(
         &self,
@@ -115,15 +116,6 @@ impl Broker {
         config: &Arc<LogConfig>,
         progress: &RecoveryProgress,
     ) -> Result<Arc<Partition>> {
-=======
-    /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page
-    /// cache may be gone from their logs. A directory without logs lost nothing. Empty before [`Self::open_log_dirs`].
-    pub fn unclean_log_dirs(&self) -> Vec<PathBuf> {
-        self.unclean_log_dirs.lock().clone()
-    }
-
-    fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &RecoveryProgress) -> Result<Log> {
->>>>>>> wt-loose
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
