@@ -20,12 +20,14 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash inte
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test demo bench referee lint format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test demo bench referee lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-build: $(BIN)/.built ## .venv with kafkastore and everything the tests need; makes .venv/bin/kafkastore
+PYTHON_SOURCES := $(shell find python/kafkastore -name '*.py')
+
+build: $(BIN)/.compiled ## .venv with kafkastore and everything the tests need; makes .venv/bin/kafkastore
 
 $(BIN)/.requirements: tests/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }
@@ -35,6 +37,11 @@ $(BIN)/.requirements: tests/requirements.txt
 
 $(BIN)/.built: $(BIN)/.requirements $(RUST_SOURCES)
 	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+	touch $@
+
+# bytecode at build time: a start must not compile what it imports, whatever PYTHONDONTWRITEBYTECODE says
+$(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
+	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
@@ -86,6 +93,9 @@ lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafk
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
 	$(BIN)/python -m mypy.stubtest kafkastore._core
+
+docs: build ## writes docs/apis.md from the registry of APIs
+	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page
 
 format: build ## cargo fmt, ruff format
 	cargo fmt

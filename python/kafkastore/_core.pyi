@@ -75,7 +75,7 @@ class Engine:
         """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
         clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
     def recovery_progress(self) -> tuple[int, int, int, int]:
-        """(logs done, logs in all, bytes done, bytes in all); callable while open_log_dirs runs."""
+        """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
     def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
         """(topic, partition, topic_id or None, log_dir, log_start_offset, log_end_offset) of every log found or
         created."""

@@ -91,7 +91,7 @@ pub fn handle(
     let (session, rows) = match broker.sessions.resolve(asked, now) {
         Ok(resolved) => resolved,
         Err(code) => {
-            FetchResponseWriter::begin(out, version, 0, code, request.session_id, 0).end(&[]);
+            FetchResponseWriter::begin(out, version, 0, code, 0, 0).end(&[]);
             return Ok(FetchOutcome::Answered(Vec::new()));
         }
     };
@@ -238,7 +238,7 @@ impl Plan {
             },
             Err(error) => {
                 if matches!(error, Error::Io { .. }) {
-                    broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                    broker.storage_failed(partition, &error);
                 }
                 Outcome::failed(error.code())
             }
@@ -442,7 +442,13 @@ impl ParkedFetch {
     fn may_complete(&self) -> bool {
         self.plan.rows.iter().any(|row| match &row.partition {
             None => true,
-            Some(p) => p.has_data_past(row.asked.fetch_offset, self.plan.isolation) || p.leading(-1).is_err(),
+            Some(p) => {
+                p.has_data_past(row.asked.fetch_offset, self.plan.isolation)
+                    || p.leading(row.asked.current_leader_epoch).is_err()
+            }
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -61,3 +61,6 @@ impl Flusher {
         self.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

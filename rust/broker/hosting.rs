@@ -1,11 +1,14 @@
-//! Which logs this broker has: opened at start, created, leased, deleted. What the control plane decided is done here.
+//! Which logs this broker has: opened at start, created, leased, deleted. What the control plane decided is done here;
+//! `closing` stops them.
 //!
 //! Every call may block on the disk; none is made by a network loop. After a crash in the middle of any of them the next
 //! start finds either the old or the new state.
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use super::Broker;
@@ -13,12 +16,14 @@ use super::lease::Lease;
 use super::partition::Partition;
 use super::registry::TopicId;
 use crate::error::{Error, ErrorCode, Result};
-use crate::storage::log_dir::LogDir;
-use crate::storage::log_dir::{Checkpoint, Identity};
+use crate::storage::log_dir::{Identity, LogDir};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
+
+/// From this many new logs on two threads make them.
+const CREATE_SIDE_BY_SIDE: usize = 32;
 
 /// A log that is hosted: what the control plane compares with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,11 +72,8 @@ impl Broker {
             .get("")
             .map_or_else(|| Arc::new(LogConfig::default()), Arc::clone);
         let open = |request: &LoadRequest| {
-            self.open_log(
-                request,
-                configs.get(&*request.partition.topic).unwrap_or(&default),
-                &progress.recovery,
-            )
+            let config = configs.get(&*request.partition.topic).unwrap_or(&default);
+            self.open_partition(request, config, &progress.recovery)
         };
         let threads = self.options().recovery_threads_per_data_dir;
         let loaded = load_all(&opened.online, threads, &open, progress)?;
@@ -91,7 +93,7 @@ impl Broker {
         self.unclean_log_dirs
             .lock()
             .retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
-        self.host(&opened.online, loaded.logs);
+        self.host(loaded.logs);
         *self.log_dirs.lock() = opened.online;
         for (path, failure) in &outcome {
             if let Some(reason) = failure {
@@ -107,38 +109,39 @@ impl Broker {
         self.unclean_log_dirs.lock().clone()
     }
 
-    fn open_log(&self, request: &LoadRequest, config: &Arc<LogConfig>, progress: &RecoveryProgress) -> Result<Log> {
+    /// Called by several threads.
+    fn open_partition(
+        &self,
+        request: &LoadRequest,
+        config: &Arc<LogConfig>,
+        progress: &RecoveryProgress,
+    ) -> Result<Arc<Partition>> {
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
             clean_shutdown: request.is_clean,
             progress,
         };
-        Log::open(
-            &self.context,
-            &request.path,
-            request.partition.clone(),
-            Arc::clone(config),
-            args,
-        )
+        let (path, partition) = (&request.path, request.partition.clone());
+        let log = Log::open(&self.context, path, partition, Arc::clone(config), args)?;
+        Ok(Arc::new(Partition::new(
+            self.node_id,
+            Arc::clone(&request.partition.topic),
+            request.topic_id.map_or([0; 16], |id| id.0),
+            request.partition.partition,
+            path.parent().unwrap_or(path).to_path_buf(),
+            log,
+            request.high_watermark.unwrap_or(0),
+        )))
     }
 
-    fn host(&self, dirs: &[LogDir], logs: Vec<LoadedLog<Log>>) {
-        let mut by_topic: HashMap<Arc<str>, (TopicId, Vec<Arc<Partition>>)> = HashMap::new();
-        for LoadedLog { request, log } in logs {
-            let name = Arc::clone(&request.partition.topic);
-            let id = request.topic_id.map_or([0; 16], |id| id.0);
-            let dir = dirs[request.dir_index].path().to_path_buf();
-            let checkpoint = request.high_watermark.unwrap_or(0);
-            let index = request.partition.partition;
-            let partition = Partition::new(self.node_id, Arc::clone(&name), id, index, dir, log, checkpoint);
-            by_topic
-                .entry(name)
-                .or_insert_with(|| (id, Vec::new()))
-                .1
-                .push(Arc::new(partition));
+    fn host(&self, opened: Vec<LoadedLog<Arc<Partition>>>) {
+        let mut by_topic: HashMap<Arc<str>, Vec<Arc<Partition>>> = HashMap::new();
+        for LoadedLog { log, .. } in opened {
+            by_topic.entry(Arc::clone(log.topic())).or_default().push(log);
         }
-        for (name, (id, partitions)) in by_topic {
+        for (name, partitions) in by_topic {
+            let id = partitions.first().map_or([0; 16], |partition| partition.topic_id());
             self.registry.add(&name, id, partitions);
         }
     }
@@ -174,22 +177,33 @@ impl Broker {
     ) -> Vec<Option<String>> {
         let name: Arc<str> = topic.into();
         let known = self.registry.snapshot().by_name(topic).cloned();
+        let create = |(index, dir): &(i32, PathBuf)| -> Result<Option<Partition>> {
+            if known.as_ref().is_some_and(|t| t.partition(*index).is_some()) {
+                return Ok(None);
+            }
+            self.create_log(&name, topic_id, *index, config, dir).map(Some)
+        };
+        let create_all = |some: &[(i32, PathBuf)]| some.iter().map(create).collect::<Vec<_>>();
+        // The caller's thread does half: the file system makes files in different directories side by side.
+        let half = if partitions.len() < CREATE_SIDE_BY_SIDE {
+            0
+        } else {
+            partitions.len() / 2
+        };
+        let (first, second) = partitions.split_at(half);
+        let outcomes = thread::scope(|scope| {
+            let other = (half > 0).then(|| scope.spawn(|| create_all(first)));
+            let second = create_all(second);
+            let first = other.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            first.into_iter().flatten().chain(second).collect::<Vec<_>>()
+        });
         let mut created = Vec::with_capacity(partitions.len());
         let mut errors = Vec::with_capacity(partitions.len());
-        for (index, dir) in partitions {
-            if known.as_ref().is_some_and(|t| t.partition(*index).is_some()) {
-                errors.push(None);
-                continue;
-            }
-            match self.create_log(&name, topic_id, *index, config, dir) {
-                Ok(partition) => {
-                    created.push(Arc::new(partition));
-                    errors.push(None);
-                }
-                Err(error) => {
-                    self.storage_failed_in(dir, &error);
-                    errors.push(Some(error.to_string()));
-                }
+        for (outcome, (_, dir)) in outcomes.into_iter().zip(partitions) {
+            errors.push(outcome.as_ref().err().map(ToString::to_string));
+            match outcome {
+                Ok(partition) => created.extend(partition.map(Arc::new)),
+                Err(error) => self.storage_failed_in(dir, &error),
             }
         }
         if !created.is_empty() {
@@ -215,11 +229,7 @@ impl Broker {
         let tp = TopicPartition::new(Arc::clone(name), index);
         let path = dir.join(tp.to_string());
         let log = Log::create(&self.context, &path, tp, Arc::clone(config))?;
-        PartitionMetadata { topic_id: Uuid(id) }.write(
-            &*self.context.fs,
-            &path,
-            crate::storage::state_file::Durability::Lazy,
-        )?;
+        PartitionMetadata { topic_id: Uuid(id) }.create(&*self.context.fs, &path)?;
         Ok(Partition::new(
             self.node_id,
             Arc::clone(name),
@@ -295,28 +305,7 @@ impl Broker {
                 Error::rejected(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message)
             })
     }
-
-    /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
-    pub fn close_logs(&self) -> Result<()> {
-        let mut failed: HashMap<PathBuf, Error> = HashMap::new();
-        for topic in self.registry.snapshot().iter() {
-            for partition in topic.partitions().filter(|p| !p.is_offline()) {
-                if let Err(error) = partition.log().close() {
-                    failed.entry(partition.log_dir().clone()).or_insert(error);
-                }
-                partition.refresh();
-            }
-        }
-        let (clean, broken) = (
-            self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart]),
-            failed,
-        );
-        clean?;
-        for dir in self.log_dirs.lock().drain(..) {
-            if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
-                dir.write_clean_shutdown(-1)?;
-            }
-        }
-        broken.into_values().next().map_or(Ok(()), Err)
-    }
 }
+
+#[cfg(test)]
+mod tests;

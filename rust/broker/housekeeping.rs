@@ -53,9 +53,12 @@ impl Broker {
         topics.iter().flat_map(online).collect()
     }
 
-    /// Takes the partition's log directory offline when the error is the disk's.
+    /// Takes the partition's log directory offline when the error is the disk's: not when the log was deleted meanwhile, and
+    /// its files with it. The caller holds no lock of the partition.
     pub fn storage_failed(&self, partition: &Partition, error: &Error) {
-        self.storage_failed_in(partition.log_dir(), error);
+        if !partition.log().is_closed() {
+            self.storage_failed_in(partition.log_dir(), error);
+        }
     }
 
     /// See [`Broker::storage_failed`].
@@ -240,3 +243,6 @@ fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec
     };
     partitions.iter().filter_map(row).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,3 +165,6 @@ impl PublishedImage {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

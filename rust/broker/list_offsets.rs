@@ -92,7 +92,7 @@ fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsReque
             Ok(result) => result,
             Err(error) => {
                 if matches!(error, Error::Io { .. }) {
-                    broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                    broker.storage_failed(partition, &error);
                 }
                 ListOffsetsResult::nothing(error.code())
             }
@@ -143,3 +143,6 @@ fn one(
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -188,3 +188,6 @@ fn encode_row(writer: &mut MetadataResponseWriter<'_>, image: &Image, listener: 
     }
     writer.topic_end(&topic);
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@
 //! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each; `waiters` is the
 //! purgatory; `flusher` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
 
+mod closing;
 mod events;
 mod fetch;
 mod fetch_session;
@@ -22,6 +23,8 @@ mod produce;
 mod reaper;
 mod registry;
 mod state;
+#[cfg(test)]
+pub(crate) mod testing;
 mod waiters;
 mod workers;
 

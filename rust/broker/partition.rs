@@ -18,7 +18,7 @@ use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, Log};
+use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, FlushJob, Flushed, Log};
 use crate::wire::list_offsets::timestamp;
 
 /// Offsets that readers see without the log's lock.
@@ -343,14 +343,42 @@ impl Partition {
         let _one_at_a_time = self.flushing.lock();
         self.is_flush_queued.store(false, Ordering::Release);
         self.unflushed_since_ms.store(0, Ordering::Relaxed);
-        let job = self.log.lock().begin_flush();
+        let job = {
+            let log = self.log.lock();
+            if log.is_closed() {
+                return Ok(());
+            }
+            if log.is_poisoned() {
+                // A sync after a failed one says nothing: the pages that could not be written may be gone.
+                return Err(Error::Poisoned {
+                    path: log.dir().to_path_buf(),
+                });
+            }
+            log.begin_flush()
+        };
         let flushed = job.run();
         let mut log = self.log.lock();
+        if log.is_closed() {
+            return Ok(()); // deleted meanwhile: its files have other names now, and nobody needs them
+        }
         log.complete_flush(flushed)?;
         self.publish_offsets(&log);
         drop(log);
         self.waiters.wake_all(WaitKind::Produce);
         Ok(())
+    }
+
+    /// First half of a stop: no flush runs any more and no append comes after; see [`Log::begin_close`].
+    pub fn begin_close(&self) -> Result<Option<FlushJob>> {
+        let _one_at_a_time = self.flushing.lock();
+        self.log.lock().begin_close()
+    }
+
+    /// Second half; wakes everyone who waits for this log.
+    pub fn complete_close(&self, flushed: Result<Flushed>) -> Result<()> {
+        let closed = self.log.lock().complete_close(flushed);
+        self.refresh();
+        closed
     }
 
     /// Whether something has been unflushed for longer than `flush.ms`.
@@ -550,3 +578,6 @@ impl Partition {
         Ok(self.offsets().log_start)
     }
 }
+
+#[cfg(test)]
+mod tests;

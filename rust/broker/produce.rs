@@ -51,6 +51,8 @@ pub struct ParkedProduce {
     names: Vec<u8>,
     results: Vec<ProduceResult>,
     waits: Vec<Wait>,
+    /// All that were ever waited for: a satisfied one may still be watched.
+    watched: Vec<Arc<Partition>>,
     /// When it must be answered whatever happens.
     pub deadline: Instant,
 }
@@ -215,7 +217,7 @@ fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendErro
         AppendError::Storage(error) => {
             let code = error.code();
             if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
-                broker.fail_log_dir(partition.log_dir(), &error.to_string());
+                broker.storage_failed(partition, &error);
             }
             let mut result = ProduceResult::refused(code, Some(error.to_string()));
             if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
@@ -270,12 +272,14 @@ fn park(version: i16, body: &[u8], scratch: &mut ProduceScratch, waits: Vec<Wait
         }
     }
     request.transactional_id = None;
+    let watched = waits.iter().map(|w| Arc::clone(&w.partition)).collect();
     ParkedProduce {
         version,
         request,
         names,
         results: std::mem::take(&mut scratch.results),
         waits,
+        watched,
         deadline,
     }
 }
@@ -288,10 +292,10 @@ impl ParkedProduce {
         }
     }
 
-    /// Stops watching.
+    /// Stops watching, everywhere.
     pub fn forget(&self, waiter: &Waiter) {
-        for wait in &self.waits {
-            wait.partition
+        for partition in &self.watched {
+            partition
                 .waiters()
                 .forget(WaitKind::Produce, waiter.operation, &waiter.owner);
         }
@@ -339,3 +343,6 @@ impl ParkedProduce {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

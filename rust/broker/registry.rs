@@ -133,3 +133,6 @@ impl Registry {
         removed
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,7 +105,7 @@ impl Broker {
             let run = move || {
                 worker
                     .flusher
-                    .run(|partition, error| worker.fail_log_dir(partition.log_dir(), &error.to_string()));
+                    .run(|partition, error| worker.storage_failed(partition, error));
             };
             broker
                 .disk_threads

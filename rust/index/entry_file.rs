@@ -2,16 +2,17 @@
 //!
 //! Two lives: while its segment is *active* all entries are in memory and [`EntryFile::write_pending`] appends the new
 //! ones to the file; once *sealed* they are read from the file at the first use (mapped when large). The file itself is
-//! made only when there is something to write or [`EntryFile::seal`] is called, so that a new log costs no call here.
+//! made only when there is something to write or [`EntryFile::seal`] is called, so that a new log costs no call here. It is
+//! open only while it is written or read: thousands of partitions cost no descriptors here.
 //!
 //! Durability: nothing before the file is synced by its owner. One writer; lookups may run beside each other.
 //! Never writes through a map: a full disk would be SIGBUS instead of an error.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
-use crate::io::{File, FileSystem, Map, OpenMode};
+use crate::io::{FileSystem, Map, OpenMode};
 
 /// Sealed files up to this many bytes are read into memory; larger ones are mapped (a map costs two pages at least,
 /// and a process may have only 65,530 of them).
@@ -25,6 +26,7 @@ enum Body {
 enum Loaded {
     Read(Vec<u8>),
     Mapped(Map, usize),
+    Missing,
 }
 
 impl Loaded {
@@ -32,6 +34,7 @@ impl Loaded {
         match self {
             Self::Read(bytes) => bytes,
             Self::Mapped(map, len) => map.get(..*len).unwrap_or_default(),
+            Self::Missing => &[],
         }
     }
 }
@@ -64,7 +67,8 @@ pub struct EntryFile<const N: usize> {
     written: usize,
     /// The file's length as far as known; more than `written` when it must be cut.
     file_len: u64,
-    handle: Option<Arc<dyn File>>,
+    /// The file exists and is the one that `body` came from or goes to.
+    is_made: bool,
 }
 
 impl<const N: usize> EntryFile<N> {
@@ -75,7 +79,7 @@ impl<const N: usize> EntryFile<N> {
             body: Body::Active(Vec::new()),
             written: 0,
             file_len: 0,
-            handle: None,
+            is_made: false,
         }
     }
 
@@ -86,7 +90,15 @@ impl<const N: usize> EntryFile<N> {
             body: Body::Sealed(OnceLock::new()),
             written: 0,
             file_len: 0,
-            handle: None,
+            is_made: false,
+        }
+    }
+
+    /// The entries of a segment whose file is known to be missing: none, and nothing is looked for.
+    pub fn missing(path: PathBuf) -> Self {
+        Self {
+            body: Body::Sealed(OnceLock::from(Loaded::Missing)),
+            ..Self::new(path)
         }
     }
 
@@ -101,15 +113,12 @@ impl<const N: usize> EntryFile<N> {
         let file_len = bytes.len() as u64;
         bytes.truncate(used_len::<N>(&bytes));
         let written = bytes.len();
-        let handle = fs
-            .open(&path, OpenMode::ReadWrite)
-            .map_err(|error| Error::io("open", &path, error))?;
         Ok(Self {
             path,
             body: Body::Active(bytes),
             written,
             file_len,
-            handle: Some(handle),
+            is_made: true,
         })
     }
 
@@ -186,13 +195,14 @@ impl<const N: usize> EntryFile<N> {
         if bytes.len() == self.written && self.file_len == self.written as u64 {
             return Ok(());
         }
-        let file = match &self.handle {
-            Some(file) => Arc::clone(file),
-            None => fs
-                .open(&self.path, OpenMode::Create)
-                .map_err(|error| Error::io("open", &self.path, error))?,
+        let mode = if self.is_made {
+            OpenMode::ReadWrite
+        } else {
+            OpenMode::Create
         };
-        self.handle = Some(Arc::clone(&file));
+        let open = fs.open(&self.path, mode);
+        let file = open.map_err(|error| Error::io("open", &self.path, error))?;
+        self.is_made = true;
         if self.file_len > self.written as u64 {
             file.set_len(self.written as u64)
                 .map_err(|error| Error::io("truncate", &self.path, error))?;
@@ -213,11 +223,10 @@ impl<const N: usize> EntryFile<N> {
     /// of offset and time indexes.
     pub fn write_whole(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.write_pending(fs)?;
-        if self.handle.is_none() && self.active_bytes().is_some() {
-            let file = fs
-                .open(&self.path, OpenMode::Create)
-                .map_err(|error| Error::io("open", &self.path, error))?;
-            self.handle = Some(file);
+        if !self.is_made && self.active_bytes().is_some() {
+            let made = fs.open(&self.path, OpenMode::Create);
+            made.map_err(|error| Error::io("open", &self.path, error))?;
+            self.is_made = true;
         }
         Ok(())
     }
@@ -234,11 +243,15 @@ impl<const N: usize> EntryFile<N> {
             let _ = cell.set(Loaded::Read(bytes));
         }
         self.body = Body::Sealed(cell);
-        self.handle = None;
+        self.is_made = false;
     }
 
-    /// First and last entry of the file as it stands, without loading it; for a check at the start.
+    /// First and last entry of the file as it stands, without loading it, or as it was when it was loaded; for a check
+    /// at the start.
     pub fn peek(&self, fs: &dyn FileSystem) -> Result<Peek<N>> {
+        if let Body::Active(bytes) = &self.body {
+            return Ok(self.peek_loaded(bytes));
+        }
         let fail = |op| move |error| Error::io(op, &self.path, error);
         let file = match fs.open(&self.path, OpenMode::Read) {
             Ok(file) => file,
@@ -262,11 +275,31 @@ impl<const N: usize> EntryFile<N> {
         })
     }
 
+    fn peek_loaded(&self, bytes: &[u8]) -> Peek<N> {
+        if !self.is_made {
+            return Peek::Missing;
+        }
+        if self.file_len != bytes.len() as u64 {
+            return Peek::Partial;
+        }
+        let count = bytes.len() / N;
+        let Some(last) = count.checked_sub(1) else {
+            return Peek::Empty;
+        };
+        Peek::Ends {
+            first: array_at(bytes, 0),
+            last: array_at(bytes, last * N),
+            count: count as u64,
+        }
+    }
+
     /// Makes a sealed file active again: its segment is the last one after a truncation.
     pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
-        if matches!(self.body, Body::Sealed(_)) {
-            *self = Self::open_active(fs, self.path.clone())?;
-        }
+        let Body::Sealed(cell) = &self.body else { return Ok(()) };
+        *self = match cell.get() {
+            Some(Loaded::Missing) => Self::new(self.path.clone()),
+            _ => Self::open_active(fs, self.path.clone())?,
+        };
         Ok(())
     }
 }

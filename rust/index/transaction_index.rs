@@ -72,6 +72,13 @@ impl TransactionIndex {
         }
     }
 
+    /// Of a segment whose file is known to be missing.
+    pub fn missing(path: PathBuf) -> Self {
+        Self {
+            file: EntryFile::missing(path),
+        }
+    }
+
     /// Of the segment that is written next.
     pub fn open_active(fs: &dyn FileSystem, path: PathBuf) -> Result<Self> {
         Ok(Self {

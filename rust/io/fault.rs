@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode};
+use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
 
 /// What happens at the armed call.
@@ -161,6 +161,26 @@ impl FaultFileSystem {
     }
 }
 
+struct FaultVolume {
+    inner: Arc<dyn Volume>,
+    system: FaultFileSystem,
+}
+
+impl Volume for FaultVolume {
+    fn sync(&self) -> io::Result<()> {
+        self.system.pass_label("sync:volume")?;
+        self.inner.sync()?;
+        for (path, durable) in &mut self.system.state.lock().durable {
+            *durable = self.system.inner.metadata_len(path).unwrap_or(*durable);
+        }
+        Ok(())
+    }
+
+    fn holds(&self, file: &dyn File) -> bool {
+        self.inner.holds(file)
+    }
+}
+
 struct FaultFile {
     inner: Arc<dyn File>,
     system: FaultFileSystem,
@@ -297,5 +317,12 @@ impl FileSystem for FaultFileSystem {
     fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map> {
         self.pass_label("map")?;
         self.inner.map_read(file, len)
+    }
+
+    fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
+        self.pass_label("open:volume")?;
+        let system = self.clone();
+        let volume = self.inner.open_volume(dir)?;
+        Ok(volume.map(|inner| Arc::new(FaultVolume { inner, system }) as Arc<dyn Volume>))
     }
 }

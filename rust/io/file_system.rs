@@ -80,6 +80,16 @@ pub trait File: Send + Sync {
 /// Holds an exclusive lock until dropped.
 pub trait LockGuard: Send + Sync + std::fmt::Debug {}
 
+/// The mounted file system that holds a directory.
+pub trait Volume: Send + Sync {
+    /// Makes durable everything that anybody wrote to it (`syncfs`). An error when any of it could not be written since
+    /// the volume was opened.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Whether the open file is on it.
+    fn holds(&self, file: &dyn File) -> bool;
+}
+
 /// Names and directories.
 pub trait FileSystem: Send + Sync {
     /// Opens a file.
@@ -107,6 +117,9 @@ pub trait FileSystem: Send + Sync {
     fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
     /// Maps the first `len` bytes for reading. The file must never be shortened while the map lives.
     fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map>;
+
+    /// The volume of a directory; `None` where the system would not tell of a failed write.
+    fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>>;
 
     /// Whether the path exists.
     fn exists(&self, path: &Path) -> bool {

@@ -12,7 +12,7 @@ pub mod os;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use fault::{Fault, FaultFileSystem};
-pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode};
+pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 pub use map::Map;
 pub use os::OsFileSystem;
 

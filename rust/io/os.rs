@@ -3,20 +3,21 @@
 //! Partition data is private: files are made with mode 0600 and directories with 0700, whatever the umask allows.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
-use rustix::fs::{FlockOperation, fcntl_lock, flock};
+use rustix::fs::{FlockOperation, fcntl_lock, flock, fstat, syncfs};
 
-use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode};
+use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
+const SMALL_FILE: usize = 4096;
 
 /// The machine's file system.
 #[derive(Debug, Default, Clone, Copy)]
@@ -58,6 +59,31 @@ impl File for OsFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// The first Linux whose `syncfs` tells of failed writes.
+const TELLING_LINUX: (u32, u32) = (5, 8);
+
+#[derive(Debug)]
+struct OsVolume {
+    dir: fs::File,
+    device: u64,
+}
+
+impl Volume for OsVolume {
+    fn sync(&self) -> io::Result<()> {
+        Ok(syncfs(&self.dir)?)
+    }
+
+    fn holds(&self, file: &dyn File) -> bool {
+        fstat(file.as_fd()).is_ok_and(|stat| stat.st_dev == self.device)
+    }
+}
+
+/// Major and minor version in a kernel's release text.
+pub(super) fn kernel_version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// Dropping it closes the file, which frees the lock.
@@ -131,8 +157,21 @@ impl FileSystem for OsFileSystem {
         })
     }
 
+    /// Most state files are small: one read that comes back short has met the end.
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
-        fs::read(path)
+        let mut file = fs::File::open(path)?;
+        let mut small = [0; SMALL_FILE];
+        let len = loop {
+            match file.read(&mut small) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        let mut bytes = small[..len].to_vec();
+        if len == SMALL_FILE {
+            file.read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
     }
 
     /// Two locks on one file: `fcntl`, which is what Java's `FileChannel.tryLock` takes, against other processes
@@ -156,5 +195,17 @@ impl FileSystem for OsFileSystem {
 
     fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map> {
         Map::read_only(file, len)
+    }
+
+    fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
+        let uname = rustix::system::uname();
+        let version = uname.release().to_str().ok().and_then(kernel_version);
+        let is_telling = cfg!(target_os = "linux") && version.is_some_and(|version| version >= TELLING_LINUX);
+        if !is_telling {
+            return Ok(None);
+        }
+        let dir = fs::File::open(dir)?;
+        let device = fstat(&dir)?.st_dev;
+        Ok(Some(Arc::new(OsVolume { dir, device })))
     }
 }

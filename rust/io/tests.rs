@@ -98,3 +98,38 @@ fn a_manual_clock_moves_only_when_told() {
     clock.advance(10);
     assert_eq!(clock.now_ms(), 15);
 }
+
+#[test]
+fn small_and_large_files_are_read_whole() {
+    let dir = temp();
+    for len in [0, 1, 4095, 4096, 4097, 100_000] {
+        let path = dir.path().join(len.to_string());
+        let bytes: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(OsFileSystem.read_to_vec(&path).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_volume_holds_the_files_below_its_directory() {
+    let dir = temp();
+    let Some(volume) = OsFileSystem.open_volume(dir.path()).unwrap() else {
+        return;
+    };
+    let file = OsFileSystem.open(&dir.path().join("a"), OpenMode::CreateNew).unwrap();
+    let other = OsFileSystem.open("/proc/self/stat".as_ref(), OpenMode::Read).unwrap();
+    assert!(volume.holds(&*file) && !volume.holds(&*other));
+    volume.sync().unwrap();
+}
+
+#[test]
+fn kernel_versions_are_read_from_releases() {
+    for (release, version) in [
+        ("5.8.0", Some((5, 8))),
+        ("6.12.3-amd64+x", Some((6, 12))),
+        ("4.19-rc1", Some((4, 19))),
+        ("x", None),
+    ] {
+        assert_eq!(super::os::kernel_version(release), version, "{release}");
+    }
+}

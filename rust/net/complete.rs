@@ -42,7 +42,6 @@ impl Reactor {
             }
             Message::ParkAppend(append) => {
                 let number = append.operation;
-                append.partition.waiters().watch(WaitKind::Produce, self.waiter(number));
                 self.operations.park_append(append);
                 self.try_operation(number, false);
             }
@@ -93,8 +92,11 @@ impl Reactor {
                 }
             }
             Parked::Produce(parked) => {
-                parked.watch(&waiter);
-                let is_done = parked.poll() || is_due;
+                parked.forget(&waiter);
+                let is_done = parked.poll() || is_due || {
+                    parked.watch(&waiter);
+                    parked.poll()
+                };
                 if is_done {
                     parked.forget(&waiter);
                     parked.expire();
@@ -126,13 +128,12 @@ impl Reactor {
         let Some(append) = self.operations.append(number) else {
             return;
         };
-        append.partition.waiters().watch(WaitKind::Produce, waiter.clone());
+        let waiters = append.partition.waiters();
+        waiters.forget(WaitKind::Produce, number, &waiter.owner);
+        waiters.watch(WaitKind::Produce, waiter.clone());
         let outcome = append.outcome(is_due);
         if outcome.is_some() {
-            append
-                .partition
-                .waiters()
-                .forget(WaitKind::Produce, number, &waiter.owner);
+            waiters.forget(WaitKind::Produce, number, &waiter.owner);
             self.operations.take_append(number);
         }
         if let Some(done) = outcome {

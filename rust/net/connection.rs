@@ -25,6 +25,10 @@ enum Slot {
 }
 
 /// See the module.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, in any combination"
+)]
 pub struct Connection {
     /// Where it is.
     pub reference: ConnectionRef,
@@ -42,6 +46,8 @@ pub struct Connection {
     muted_by: Option<u64>,
     /// The socket may have more to read.
     pub is_readable: bool,
+    /// The client sends no more; what it sent may not have been read yet.
+    pub is_ended: bool,
     /// Pages are being read ahead for the front of the outbox.
     pub is_warming: bool,
     /// No more requests are taken; it closes once all is sent.
@@ -63,6 +69,7 @@ impl Connection {
             slots: VecDeque::new(),
             muted_by: None,
             is_readable: true,
+            is_ended: false,
             is_warming: false,
             is_closing: false,
             last_active: now,

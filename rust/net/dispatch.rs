@@ -439,3 +439,6 @@ fn control(
         body: body.to_vec(),
     }));
 }
+
+#[cfg(test)]
+mod tests;

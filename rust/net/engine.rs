@@ -77,13 +77,13 @@ impl Engine {
     /// The control plane's own append, on everyone's path (spec: R3.1). `AppendDone` with `token` follows as an event.
     pub fn append(&self, token: u64, topic: &str, index: i32, batch: &mut [u8], acks: i16, timeout: Duration) {
         let now_ms = self.broker.context.clock.now_ms();
-        match self.try_append(topic, index, batch, acks, now_ms) {
+        let done = match self.try_append(topic, index, batch, acks, now_ms) {
+            Err(error) => refused(token, error.code(), error.to_string()),
+            Ok((_, done, awaited)) if awaited.is_nothing() => AppendDone { token, ..done },
             Ok((partition, done, awaited)) => {
-                let done = AppendDone { token, ..done };
-                if !awaited.is_nothing()
-                    && let Some(server) = &*self.server.read()
-                {
+                if let Some(server) = &*self.server.read() {
                     let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
+                    let done = AppendDone { token, ..done };
                     return server.park_append(Box::new(ParkedAppend {
                         operation,
                         partition,
@@ -92,17 +92,11 @@ impl Engine {
                         done,
                     }));
                 }
-                self.broker.events.push(Event::AppendDone(done));
+                let message = "the network is closed, so replicas cannot be waited for".to_owned();
+                refused(token, ErrorCode::REQUEST_TIMED_OUT, message)
             }
-            Err(error) => self.broker.events.push(Event::AppendDone(AppendDone {
-                token,
-                code: error.code(),
-                base_offset: -1,
-                last_offset: -1,
-                log_append_time_ms: -1,
-                message: Some(error.to_string()),
-            })),
-        }
+        };
+        self.broker.events.push(Event::AppendDone(done));
     }
 
     fn try_append(
@@ -140,5 +134,16 @@ impl Engine {
     /// Paths of `log.dirs` that failed so far.
     pub fn failed_log_dirs(&self) -> Vec<PathBuf> {
         self.broker.failed_log_dirs()
+    }
+}
+
+fn refused(token: u64, code: ErrorCode, message: String) -> AppendDone {
+    AppendDone {
+        token,
+        code,
+        base_offset: -1,
+        last_offset: -1,
+        log_append_time_ms: -1,
+        message: Some(message),
     }
 }

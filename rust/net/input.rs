@@ -1,8 +1,8 @@
 //! The receiving side of a connection: bytes into frames, `size:i32 frame`.
 //!
 //! Whole frames are served out of the loop's shared buffer where they arrived; only what is left over is kept here. A
-//! frame larger than that is received straight into its own buffer, which grows with what arrives and never by what the
-//! size claims. It never looks into a frame.
+//! frame larger than that is received straight into its own buffer: a pooled one for a frame of ordinary size, else one that
+//! grows with what arrives and never by what the size claims. It never looks into a frame.
 
 use std::io;
 use std::os::fd::AsFd;

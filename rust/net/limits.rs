@@ -57,3 +57,6 @@ impl ConnectionLimits {
         self.counts.lock().all
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -227,3 +227,6 @@ fn is_in_memory(range: &FileRange, len: usize) -> bool {
         at = (at + PROBE_STEP_BYTES).min(last);
     }
 }
+
+#[cfg(test)]
+mod tests;

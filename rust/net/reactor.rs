@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
@@ -20,7 +21,7 @@ use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operations, Parked};
 use super::outbox::Sent;
-use super::serve::Closed;
+use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::warm::read_ahead;
 use crate::broker::ClientInfo;
@@ -96,7 +97,7 @@ impl Reactor {
                 match event.token() {
                     WAKER => {}
                     Token(t) if t < FIRST_CONNECTION => self.accept(t - FIRST_LISTENER),
-                    Token(t) => self.on_event(t - FIRST_CONNECTION, event.is_readable(), event.is_writable()),
+                    Token(t) => self.on_event(t - FIRST_CONNECTION, event),
                 }
             }
             for _ in 0..self.ready.len() {
@@ -139,6 +140,9 @@ impl Reactor {
         let ip = socket
             .peer_addr()
             .map_or(IpAddr::from([0, 0, 0, 0]), |a: SocketAddr| a.ip().to_canonical());
+        if self.drain_until.is_some() {
+            return self.shared.release(ip); // it was accepted while the loops were told to end
+        }
         let id = self.shared.next_connection_id.fetch_add(1, Ordering::Relaxed);
         let entry = self.connections.vacant_entry();
         let reference = ConnectionRef { key: entry.key(), id };
@@ -187,13 +191,14 @@ impl Reactor {
             .is_some_and(|c| c.reference == reference)
     }
 
-    fn on_event(&mut self, key: usize, readable: bool, writable: bool) {
+    fn on_event(&mut self, key: usize, event: &Event) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        connection.is_readable |= readable;
+        connection.is_readable |= event.is_readable();
+        connection.is_ended |= event.is_read_closed();
         let reference = connection.reference;
-        if writable && !connection.outbox.is_empty() && !self.send(reference.key) {
+        if event.is_writable() && !connection.outbox.is_empty() && !self.send(reference.key) {
             return;
         }
         self.proceed(reference);
@@ -215,7 +220,10 @@ impl Reactor {
                 return;
             }
         }
-        self.send(reference.key);
+        let was_held_up = self.connections.get(reference.key).is_some_and(is_held_up);
+        if self.send(reference.key) && was_held_up && !self.connections.get(reference.key).is_some_and(is_held_up) {
+            self.ready.push_back(reference); // no event will say that what came behind can be served now
+        }
     }
 
     fn log_refusal(&self, key: usize, reason: &Closed) {
@@ -298,6 +306,9 @@ impl Reactor {
     pub(super) fn drain(&mut self, until: Instant) {
         self.drain_until = Some(until);
         self.acceptor = None;
+        for (_, connection) in &mut self.connections {
+            connection.is_closing = true; // first, or an answered fetch would begin the next one
+        }
         for number in self.operations.numbers() {
             if matches!(
                 self.operations.request(number).map(|o| &o.parked),
@@ -308,9 +319,6 @@ impl Reactor {
         }
         let keys: Vec<usize> = self.connections.iter().map(|(k, _)| k).collect();
         for key in keys {
-            if let Some(connection) = self.connections.get_mut(key) {
-                connection.is_closing = true;
-            }
             self.send(key);
         }
     }

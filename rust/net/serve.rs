@@ -98,8 +98,8 @@ impl Reactor {
             }
             Err(_) => return Err(Closed::ByPeer),
         };
-        if received < buffer.len() {
-            connection.is_readable = false; // drained; the next edge says when there is more
+        if received < buffer.len() && !connection.is_ended {
+            connection.is_readable = false; // drained; the next edge says when there is more, but the end may have come with this one
         }
         let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
         let Some(connection) = self.connections.get_mut(key) else {
@@ -179,11 +179,12 @@ pub(super) enum Refusal {
 }
 
 fn may_serve(connection: &Connection) -> bool {
-    !connection.is_muted()
-        && !connection.is_closing
-        && connection.queued() < MAX_QUEUED
-        && !connection.outbox.has_files()
-        && connection.outbox.buffered_bytes() < MAX_UNSENT_BYTES
+    !connection.is_muted() && !connection.is_closing && connection.queued() < MAX_QUEUED && !is_held_up(connection)
+}
+
+/// Whether unsent answers hold up the serving of more requests.
+pub(super) fn is_held_up(connection: &Connection) -> bool {
+    connection.outbox.has_files() || connection.outbox.buffered_bytes() >= MAX_UNSENT_BYTES
 }
 
 fn is_produce(frame: &[u8]) -> bool {

@@ -127,6 +127,7 @@ impl Acceptor {
     /// Options of a socket; one that cannot be set leaves a slower socket, not a broken one.
     fn prepare(&self, socket: &mio::net::TcpStream) {
         let _ = socket.set_nodelay(true);
+        let _ = rustix::net::sockopt::set_socket_keepalive(socket, true);
         if let Some(bytes) = self.send_buffer {
             let _ = rustix::net::sockopt::set_socket_send_buffer_size(socket, bytes);
         }

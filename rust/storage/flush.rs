@@ -20,17 +20,17 @@ use crate::io::{FileSystem, OpenMode};
 
 /// What must be synced; see the module.
 pub struct FlushJob {
-    fs: Arc<dyn FileSystem>,
-    dir: PathBuf,
-    logs: Vec<Arc<SegmentFile>>,
+    pub(super) fs: Arc<dyn FileSystem>,
+    pub(super) dir: PathBuf,
+    pub(super) logs: Vec<Arc<SegmentFile>>,
     /// Base offsets of the segments whose index files belong to it.
     indexes: Vec<i64>,
-    epochs: Option<EpochFlush>,
+    pub(super) epochs: Option<EpochFlush>,
     /// Names were made since the last sync.
     needs_dir: bool,
     /// The directory itself is new.
     needs_parent: bool,
-    flushed: Flushed,
+    pub(super) flushed: Flushed,
 }
 
 /// What a job has made durable.
@@ -151,10 +151,15 @@ impl FlushJob {
                 .sync_dir(parent)
                 .map_err(|error| Error::io("fsync", parent, error))?;
         }
-        Ok(Flushed {
+        Ok(self.done())
+    }
+
+    /// What it says when everything is durable.
+    pub(super) fn done(self) -> Flushed {
+        Flushed {
             epochs: self.epochs,
             ..self.flushed
-        })
+        }
     }
 }
 

@@ -46,6 +46,16 @@ pub struct EpochFlush {
 }
 
 impl EpochFlush {
+    /// The first half of [`run`](Self::run): the new file beside the old one, not synced.
+    pub fn write_aside(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        state_file::write_aside(fs, &dir.join(LEADER_EPOCH_CHECKPOINT), self.text.as_bytes()).map(drop)
+    }
+
+    /// The second half, once the new file is durable; the name is not yet.
+    pub fn put_in_place(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        state_file::put_in_place(fs, &dir.join(LEADER_EPOCH_CHECKPOINT))
+    }
+
     /// Replaces the file in `dir`; durable when it returns.
     pub fn run(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         state_file::replace(

@@ -9,7 +9,7 @@
 //! failed write could not be cut off) nothing is written again.
 //!
 //! The verbs stand in files of their own: `append`, `read`, `lookup`, `roll`, `flush`, `truncate`, `retention`,
-//! `recovery` (opening). Never knows leases, high watermarks but as arguments, or other partitions.
+//! `recovery` (opening), `close`. Never knows leases, high watermarks but as arguments, or other partitions.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,6 @@ use super::producer_state::{ProducerState, ProducerStateConfig};
 use super::read::RecentBatches;
 use super::recovery::RecoveryReport;
 use super::segment::Segment;
-use super::state_file::Durability;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
@@ -261,6 +260,11 @@ impl Log {
         self.is_poisoned
     }
 
+    /// Whether it was closed, or its directory taken out of use.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
     /// Forbids writes from now on: the log directory has failed.
     pub fn poison(&mut self) {
         self.is_poisoned = true;
@@ -286,26 +290,6 @@ impl Log {
             }
         }
         Ok(found)
-    }
-
-    /// Stops: indexes are complete, the producer state has a snapshot, everything is on disk. Nothing may follow.
-    pub fn close(&mut self) -> Result<()> {
-        if self.is_closed {
-            return Ok(());
-        }
-        self.check_writable()?;
-        let fs = self.fs();
-        self.active_mut().write_indexes(&*fs)?;
-        self.producers
-            .take_snapshot(&*fs, &self.dir, self.log_end_offset, Durability::Lazy)?;
-        // The epochs of an empty log tell nobody anything: not worth two syncs for each of thousands of idle partitions.
-        let has_epochs = self.epochs.is_dirty() && self.log_start_offset < self.log_end_offset;
-        if self.recovery_point < self.log_end_offset || has_epochs {
-            let flushed = self.begin_flush().with_active_indexes(self).run();
-            self.complete_flush(flushed)?;
-        }
-        self.is_closed = true;
-        Ok(())
     }
 
     /// Renames the directory to `<topic>-<partition>.<unique>-delete` and closes the log without syncing it; the loader

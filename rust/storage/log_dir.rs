@@ -5,23 +5,25 @@
 //! disk fails is left out and the others go on; a wrong cluster, node or a running broker refuses the start.
 //! Checkpoint writes are durable when they return; those of one kind may not overlap. Never opens a log. spec: R4.2
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::checkpoint::{read_offset_checkpoint, write_offset_checkpoint};
+use parking_lot::Mutex;
+
+use super::checkpoint::{encode_offsets, read_offset_checkpoint};
 use super::clean_shutdown::{self, Shutdown};
 use super::format::{
     CLEANER_OFFSET_CHECKPOINT, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, RECOVERY_POINT_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,
 };
 use super::meta_properties::MetaProperties;
-use super::state_file::bad_format;
+use super::state_file::{self, Durability, bad_format};
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
-use crate::io::{FileSystem, LockGuard};
+use crate::io::{FileSystem, LockGuard, Volume};
 
 /// The log of Kafka's own controllers, which a combined node keeps beside the partitions. It is not ours to serve.
 const METADATA_TOPIC: &str = "__cluster_metadata";
@@ -36,7 +38,7 @@ pub struct Identity {
 }
 
 /// The offset checkpoints of a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Checkpoint {
     /// Up to where each log is flushed.
     RecoveryPoint,
@@ -81,6 +83,10 @@ pub struct LogDir {
     cluster_id: String,
     directory_id: Uuid,
     _lock: Box<dyn LockGuard>,
+    /// Opened at the start, so that no failed write since then goes untold.
+    volume: Option<Arc<dyn Volume>>,
+    /// The checkpoints that this process has written, whose files are durable therefore.
+    written: Mutex<HashSet<Checkpoint>>,
 }
 
 /// What came of opening several.
@@ -122,12 +128,15 @@ impl LogDir {
         if complete != found {
             complete.write(&*fs, path, now_ms)?;
         }
+        let volume = fs.open_volume(path).map_err(|error| Error::io("open", path, error))?;
         Ok(Self {
             fs,
             path: path.to_path_buf(),
             cluster_id,
             directory_id,
             _lock: lock,
+            volume,
+            written: Mutex::default(),
         })
     }
 
@@ -188,9 +197,21 @@ impl LogDir {
         Ok(offsets.into_iter().collect())
     }
 
-    /// Replaces a checkpoint.
+    /// Replaces a checkpoint, unless it says the same already: an idle broker costs its disk nothing.
     pub fn write_checkpoint(&self, checkpoint: Checkpoint, offsets: &[(TopicPartition, i64)]) -> Result<()> {
-        write_offset_checkpoint(&*self.fs, &self.path.join(checkpoint.file_name()), offsets)
+        let path = self.path.join(checkpoint.file_name());
+        let text = encode_offsets(offsets);
+        let is_durable = self.written.lock().remove(&checkpoint);
+        if !is_durable || !state_file::read(&*self.fs, &path).is_ok_and(|old| old.as_deref() == Some(text.as_bytes())) {
+            state_file::replace(&*self.fs, &path, text.as_bytes(), Durability::Synced)?;
+        }
+        self.written.lock().insert(checkpoint);
+        Ok(())
+    }
+
+    /// The volume that it is on; `None` when the system does not tell of failed writes.
+    pub fn volume(&self) -> Option<&Arc<dyn Volume>> {
+        self.volume.as_ref()
     }
 
     /// Reads the clean-shutdown marker and takes it away, before any log is opened.

@@ -5,6 +5,7 @@
 pub mod append;
 pub mod checkpoint;
 pub mod clean_shutdown;
+pub mod close;
 pub mod config;
 pub mod flush;
 pub mod format;
@@ -29,6 +30,7 @@ pub mod uuid;
 
 pub use crate::index::AbortedTxn;
 pub use append::{AppendError, AppendOptions, Appended};
+pub use close::sync_together;
 pub use config::{Compression, LogConfig};
 pub use flush::{FlushJob, Flushed};
 pub use leader_epochs::EpochCache;

@@ -11,8 +11,8 @@ use std::path::Path;
 use super::format::PARTITION_METADATA;
 use super::state_file::{self, Durability, bad_format};
 use super::uuid::Uuid;
-use crate::error::Result;
-use crate::io::FileSystem;
+use crate::error::{Error, Result};
+use crate::io::{FileSystem, OpenMode};
 
 /// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,20 +22,33 @@ pub struct PartitionMetadata {
 }
 
 impl PartitionMetadata {
-    /// Reads the file of a partition directory; `None` when there is none.
+    /// Reads the file of a partition directory; `None` when there is none, or one without text: its directory was made
+    /// right before a crash, and no record in it was ever flushed.
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(PARTITION_METADATA);
         let Some(text) = state_file::read_text(fs, &path)? else {
             return Ok(None);
         };
+        if text.trim_matches('\0').is_empty() {
+            return Ok(None);
+        }
         Self::decode(&text)
             .map(Some)
             .map_err(|reason| bad_format(&path, reason))
     }
 
+    /// Makes the file of a new partition directory: three calls, nothing synced. A crash may leave it empty, which
+    /// [`read`](Self::read) knows.
+    pub fn create(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+        let path = dir.join(PARTITION_METADATA);
+        let file = fs
+            .open(&path, OpenMode::CreateNew)
+            .map_err(|error| Error::io("create", &path, error))?;
+        file.write_all_at(self.encode().as_bytes(), 0)
+            .map_err(|error| Error::io("write", &path, error))
+    }
+
     /// Replaces the file of a partition directory.
-    ///
-    /// With [`Durability::Lazy`] a power loss may leave it torn; for directories whose creation is not synced either.
     pub fn write(&self, fs: &dyn FileSystem, dir: &Path, durability: Durability) -> Result<()> {
         state_file::replace(fs, &dir.join(PARTITION_METADATA), self.encode().as_bytes(), durability)
     }

@@ -2,7 +2,7 @@
 //!
 //! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only: it finds the segment and where its
 //! index says to start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that
-//! holds the offset; usually that is one read of 4 KB, and none at all for the last few batches of the log, whose
+//! holds the offset; usually that is one read of 8 KB, and none at all for the last few batches of the log, whose
 //! places are remembered, nor for where the log ends.
 //!
 //! An index entry is believed only when the batch that it names ends with the offset that it names; else the scan

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use self::check::{Step, with_reader};
 use super::append::{aborted, control_of};
 use super::config::LogConfig;
+use super::format::LEADER_EPOCH_CHECKPOINT;
 use super::leader_epochs::EpochCache;
 use super::log::{Log, LogContext};
 use super::segment::Segment;
@@ -85,12 +86,16 @@ impl Log {
         let fs = &*context.fs;
         let now_ms = context.clock.now_ms();
         let found = leftovers::settle(fs, dir)?;
-        let open = |base: &i64| Segment::open(fs, dir, *base, now_ms);
+        let open = |base: &i64| Segment::open(fs, dir, *base, found.txn_indexes.contains(base), now_ms);
         let mut segments = found.base_offsets.iter().map(open).collect::<Result<Vec<_>>>()?;
         if segments.is_empty() {
             segments.push(Segment::create(fs, dir, args.log_start_offset.max(0), now_ms)?);
         }
-        let epochs = EpochCache::open(fs, dir)?;
+        let epochs = if found.names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT) {
+            EpochCache::open(fs, dir)?
+        } else {
+            EpochCache::default()
+        };
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, epochs);
         if !found.base_offsets.is_empty() {
             log.synced_names = log.names;
@@ -135,6 +140,8 @@ impl Log {
     fn trust_last_segment(&mut self) -> Result<bool> {
         let fs = self.fs();
         let active = self.active_mut();
+        // One read of each index serves the look at its ends and the appends to come.
+        active.unseal_indexes(&*fs)?;
         if active.size() > 0 && !sane_indexes(&*fs, active)? {
             return Ok(false);
         }

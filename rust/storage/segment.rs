@@ -87,8 +87,9 @@ impl Segment {
         })
     }
 
-    /// Opens an existing segment as sealed; its size is the file's.
-    pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
+    /// Opens an existing segment as sealed; its size is the file's. Most have no transaction index, and the caller has
+    /// seen the directory.
+    pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, has_txn_index: bool, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
         let file = fs
             .open(&path, OpenMode::ReadWrite)
@@ -100,7 +101,11 @@ impl Segment {
             size,
             offset_index: OffsetIndex::sealed(file_path(dir, base_offset, INDEX_SUFFIX), base_offset),
             time_index: TimeIndex::sealed(file_path(dir, base_offset, TIME_INDEX_SUFFIX), base_offset),
-            txn_index: TransactionIndex::sealed(file_path(dir, base_offset, TXN_INDEX_SUFFIX)),
+            txn_index: if has_txn_index {
+                TransactionIndex::sealed(file_path(dir, base_offset, TXN_INDEX_SUFFIX))
+            } else {
+                TransactionIndex::missing(file_path(dir, base_offset, TXN_INDEX_SUFFIX))
+            },
             created_ms: now_ms,
             rolling_timestamp: None,
             bytes_since_index_entry: 0,
@@ -182,7 +187,8 @@ impl Segment {
         Ok(())
     }
 
-    fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
+    /// Appends the index entries that the files lack.
+    pub fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.offset_index.file().write_pending(fs)?;
         self.time_index.file().write_pending(fs)?;
         self.txn_index.file().write_pending(fs)
@@ -252,11 +258,16 @@ impl Segment {
         self.txn_index.file().seal();
     }
 
-    /// Makes a sealed segment the one that is written. The first batch's timestamp is read for rolls by time.
-    pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
+    /// Takes the indexes into memory, to be appended to.
+    pub fn unseal_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.offset_index.file().unseal(fs)?;
         self.time_index.file().unseal(fs)?;
-        self.txn_index.file().unseal(fs)?;
+        self.txn_index.file().unseal(fs)
+    }
+
+    /// Makes a sealed segment the one that is written. The first batch's timestamp is read for rolls by time.
+    pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        self.unseal_indexes(fs)?;
         self.max_timestamp(fs)?;
         self.rolling_timestamp = self.scan(0).next_header()?.map(|(_, header)| header.max_timestamp);
         Ok(())

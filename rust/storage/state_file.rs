@@ -6,10 +6,11 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::format::{TEMP_SUFFIX, with_suffix};
 use crate::error::{Error, Result};
-use crate::io::{FileSystem, OpenMode};
+use crate::io::{File, FileSystem, OpenMode};
 
 /// What holds after a state file was replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,24 +24,37 @@ pub enum Durability {
 
 /// Replaces `path` with `bytes`.
 pub fn replace(fs: &dyn FileSystem, path: &Path, bytes: &[u8], durability: Durability) -> Result<()> {
-    let temp = with_suffix(path, TEMP_SUFFIX);
-    let file = fs
-        .open(&temp, OpenMode::Create)
-        .map_err(|error| Error::io("create", &temp, error))?;
-    file.write_all_at(bytes, 0)
-        .map_err(|error| Error::io("write", &temp, error))?;
+    let file = write_aside(fs, path, bytes)?;
     if durability == Durability::Synced {
-        file.sync_data().map_err(|error| Error::io("fsync", &temp, error))?;
+        let sync = file.sync_data();
+        sync.map_err(|error| Error::io("fsync", &with_suffix(path, TEMP_SUFFIX), error))?;
     }
     drop(file);
-    fs.rename(&temp, path)
-        .map_err(|error| Error::io("rename", &temp, error))?;
+    put_in_place(fs, path)?;
     match path.parent() {
         Some(parent) if durability == Durability::Synced => {
             fs.sync_dir(parent).map_err(|error| Error::io("fsync", parent, error))
         }
         _ => Ok(()),
     }
+}
+
+/// Writes `<path>.tmp` without syncing it: the first step of [`replace`], for callers that sync many files at once.
+pub fn write_aside(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result<Arc<dyn File>> {
+    let temp = with_suffix(path, TEMP_SUFFIX);
+    let file = fs
+        .open(&temp, OpenMode::Create)
+        .map_err(|error| Error::io("create", &temp, error))?;
+    file.write_all_at(bytes, 0)
+        .map_err(|error| Error::io("write", &temp, error))?;
+    Ok(file)
+}
+
+/// Renames `<path>.tmp` over `path`: the step after the sync.
+pub fn put_in_place(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    let temp = with_suffix(path, TEMP_SUFFIX);
+    fs.rename(&temp, path)
+        .map_err(|error| Error::io("rename", &temp, error))
 }
 
 /// The bytes of `path`, or `None` when there is no such file.

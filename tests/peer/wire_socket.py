@@ -83,6 +83,17 @@ class WireSocket:
         except TimeoutError:
             return False
 
+    def is_closed_after_its_answers(self) -> bool:
+        """True when the peer closes, whatever it sends before; False when the time is up."""
+        try:
+            while self.socket.recv(1 << 16):
+                pass
+        except ConnectionError:
+            return True
+        except TimeoutError:
+            return False
+        return True
+
     def has_broker(self) -> bool:
         """Whether Metadata v1 (no topics) lists a broker: Apache Kafka listens before its broker is registered."""
         answer = self.ask(METADATA, 1, struct.pack(">i", 0))

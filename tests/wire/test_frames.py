@@ -5,6 +5,7 @@ The answer is Apache Kafka's: a closed connection where a request is not underst
 
 from __future__ import annotations
 
+import socket
 import struct
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ TLS_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(64)
 HTTP_GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 ALL_TOPICS = struct.pack(">i", -1)
 NO_TOPICS = struct.pack(">i", 0)
+LAST_REQUESTS = 300
 
 pytestmark = pytest.mark.usefixtures("bystander")
 
@@ -31,6 +33,14 @@ def test_wrong_frame_size_closes_the_connection(broker: BrokerProcess, size: int
     with WireSocket(broker.port) as connection:
         connection.send(struct.pack(">i", size) + b"x" * max(0, min(size, 16)))
         assert connection.is_closed_by_peer()
+
+
+def test_connection_whose_client_sends_no_more_is_closed(broker: BrokerProcess) -> None:
+    for number in range(LAST_REQUESTS):  # the request and the end of the stream arrive together in some of them
+        with WireSocket(broker.port, timeout_s=5.0) as connection:
+            connection.send(frame(request_header(METADATA, 1) + NO_TOPICS))
+            connection.socket.shutdown(socket.SHUT_WR)
+            assert connection.is_closed_after_its_answers(), f"connection {number} stays open"
 
 
 @pytest.mark.parametrize("data", [HTTP_GET, TLS_HELLO], ids=["http", "tls"])

@@ -83,7 +83,8 @@ class LogManager:
 
     # ---- housekeeping
     def start_housekeeping(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Schedules what the configuration asks for; Kafka's keys and initial delay."""
+        """Schedules what the configuration asks for, with Kafka's keys; first after the initial delay or one interval,
+        whichever is less."""
         get, engine = self.config.get, self.engine
         schedule: list[tuple[str, Callable[[], object], int]] = [
             ("retention", engine.run_retention, get("log.retention.check.interval.ms")),
@@ -105,9 +106,10 @@ class LogManager:
             ),
             ("producer expiry", engine.expire_producers, get("producer.id.expiration.check.interval.ms")),
         ]
+        initial_delay_ms = get("log.initial.task.delay.ms")
         self._jobs = [_Job(loop, name, run, interval) for name, run, interval in schedule if 0 < interval < _FOREVER]
         for job in self._jobs:
-            job.start()
+            job.start(min(initial_delay_ms, job.interval_ms))
 
     async def stop_housekeeping(self) -> None:
         """Starts no job any more and waits for those that run."""
@@ -127,8 +129,8 @@ class _Job:
         self._timer: asyncio.TimerHandle | None = None
         self._running: asyncio.Future[object] | None = None
 
-    def start(self) -> None:
-        self._timer = self.loop.call_later(self.interval_ms / 1000, self._begin)
+    def start(self, delay_ms: int) -> None:
+        self._timer = self.loop.call_later(delay_ms / 1000, self._begin)
 
     def _begin(self) -> None:
         self._timer = None
@@ -141,7 +143,7 @@ class _Job:
             logger.error("The %s job failed: %s", self.name, error)
         if self._running is running:
             self._running = None
-            self.start()
+            self.start(self.interval_ms)
 
     async def stop(self) -> None:
         if self._timer is not None:

@@ -45,9 +45,9 @@ async def _show_until_either(
         sys.stderr.write("\r" + progress_line(*progress()) + "\n")
 
 
-def progress_line(logs_done: int, logs: int, bytes_done: int, bytes_in_all: int) -> str:
-    """``Recovering [#####     ] 512/1000 logs, 1.2/2.0 GB``; by bytes when there are any to check, else by logs."""
-    share = bytes_done / bytes_in_all if bytes_in_all else logs_done / logs if logs else 1.0
+def progress_line(logs_done: int, logs: int, segments_done: int, segments: int) -> str:
+    """``Recovering [#####     ] 512/1000 logs, 12/34 segments``; by segments when any must be checked, else by logs."""
+    share = segments_done / segments if segments else logs_done / logs if logs else 1.0
     filled = round(min(share, 1.0) * BAR_WIDTH)
     bar = "#" * filled + " " * (BAR_WIDTH - filled)
-    return f"Recovering [{bar}] {logs_done}/{logs} logs, {bytes_done / 1e9:.1f}/{bytes_in_all / 1e9:.1f} GB"
+    return f"Recovering [{bar}] {logs_done}/{logs} logs, {segments_done}/{segments} segments"

@@ -10,6 +10,11 @@ advertised from 0 because older librdkafka turns compression off otherwise (KAFK
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 NO_FLEXIBLE_VERSION = 32767
 
 
@@ -79,14 +84,14 @@ BY_KEY: dict[int, Api] = {api.key: api for api in APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS}
 
 
-def markdown_table() -> str:
-    """The table of the documentation: each API served, its versions, by whom."""
-    rows = ["| key | API | versions | flexible from | served by |", "|---|---|---|---|---|"]
+def markdown_table(kafka: Mapping[int, str]) -> str:
+    """The table of the documentation: each API served, its versions beside Apache Kafka's (by key), by whom."""
+    rows = ["| key | API | Apache Kafka 4.3 | here | flexible from | served by |", "|---|---|---|---|---|---|"]
     for api in APIS:
         flexible = "none" if api.flexible_from == NO_FLEXIBLE_VERSION else str(api.flexible_from)
         versions = f"{api.min_version}-{api.max_version}" if api.max_version > api.min_version else str(api.min_version)
         plane = "data plane (Rust)" if api.plane == "data" else f"`handlers/{api.module}.py`"
-        rows.append(f"| {api.key} | {api.name} | {versions} | {flexible} | {plane} |")
+        rows.append(f"| {api.key} | {api.name} | {kafka[api.key]} | {versions} | {flexible} | {plane} |")
     return "\n".join(rows) + "\n"
 
 

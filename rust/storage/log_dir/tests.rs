@@ -247,3 +247,24 @@ fn a_path_that_is_a_file_is_an_error_with_its_name() {
     let error = open(&path, None).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
 }
+
+#[test]
+fn a_checkpoint_that_says_the_same_is_not_written_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let opened = LogDir::open(Arc::new(disk.clone()), dir.path(), &identity(None), NOW_MS).unwrap();
+    let rows = |offset| [(TopicPartition::new("topic", 0), offset)];
+    let write = |offset| opened.write_checkpoint(Checkpoint::RecoveryPoint, &rows(offset));
+    let syncs = || disk.counts().get("sync:dir").copied().unwrap_or(0);
+    write(5).unwrap();
+    disk.arm("none", 0, Fault::Crash);
+    write(5).unwrap();
+    assert_eq!(syncs(), 0);
+    write(6).unwrap();
+    assert_eq!(syncs(), 1);
+    disk.arm("sync:dir", 1, Fault::InputOutput);
+    assert!(write(7).is_err());
+    disk.arm("none", 0, Fault::Crash);
+    write(7).unwrap();
+    assert_eq!(syncs(), 1, "after a failure the same text is written again");
+}

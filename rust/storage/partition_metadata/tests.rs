@@ -24,6 +24,32 @@ fn the_file_is_byte_for_byte_kafkas() {
 }
 
 #[test]
+fn a_file_that_a_crash_left_empty_counts_as_missing() {
+    let metadata = PartitionMetadata {
+        topic_id: Uuid([7; 16]),
+    };
+    for text in ["", "\0\0\0\0"] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join(PARTITION_METADATA), text).unwrap();
+        assert_eq!(
+            PartitionMetadata::read(&OsFileSystem, dir.path()).unwrap(),
+            None,
+            "{text:?}"
+        );
+    }
+    let dir = tempfile::tempdir().unwrap();
+    metadata.create(&OsFileSystem, dir.path()).unwrap();
+    assert_eq!(
+        PartitionMetadata::read(&OsFileSystem, dir.path()).unwrap(),
+        Some(metadata)
+    );
+    assert!(
+        metadata.create(&OsFileSystem, dir.path()).is_err(),
+        "never over another"
+    );
+}
+
+#[test]
 fn bad_files_say_what_is_wrong() {
     for (text, expected) in [
         ("", "line 1"),

@@ -22,6 +22,8 @@ use crate::storage::state_file;
 pub struct Found {
     /// Base offsets of the segments, ascending.
     pub base_offsets: Vec<i64>,
+    /// Those of the segments that have a transaction index.
+    pub txn_indexes: BTreeSet<i64>,
     /// Names of all files.
     pub names: Vec<String>,
 }
@@ -53,7 +55,9 @@ pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
             state_file::remove(fs, &file_path(dir, offset, suffix))?; // (d)
         }
     }
+    let txn_indexes = with(TXN_INDEX_SUFFIX).map(|(offset, _)| offset).collect();
     Ok(Found {
+        txn_indexes,
         base_offsets: base_offsets.into_iter().collect(),
         names,
     })

@@ -1,0 +1,97 @@
+//! A stop of all logs: closed by several threads, synced together, then checkpoints and clean-shutdown markers.
+//!
+//! Order: every log is closed and synced before its directory's checkpoints are written, and those before its marker. A
+//! directory where anything failed gets no marker, so that the next start recovers it; the others are not held up.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::Broker;
+use super::partition::Partition;
+use crate::error::{Error, Result};
+use crate::io::Volume;
+use crate::storage::log_dir::Checkpoint;
+use crate::storage::{FlushJob, sync_together};
+
+impl Broker {
+    /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
+    pub fn close_logs(&self) -> Result<()> {
+        let volumes: HashMap<PathBuf, Arc<dyn Volume>> = self
+            .log_dirs
+            .lock()
+            .iter()
+            .filter_map(|dir| Some((dir.path().to_path_buf(), Arc::clone(dir.volume()?))))
+            .collect();
+        let mut broken: HashMap<PathBuf, Error> = HashMap::new();
+        for (path, partitions) in self.online_partitions() {
+            let volume = volumes.get(&path).map(|volume| &**volume);
+            let threads = self.options().recovery_threads_per_data_dir;
+            if let Err(error) = close_dir(&path, &partitions, volume, threads) {
+                broken.insert(path, error);
+            }
+        }
+        self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart])?;
+        for dir in self.log_dirs.lock().drain(..) {
+            if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
+                dir.write_clean_shutdown(-1)?;
+            }
+        }
+        broken.into_values().next().map_or(Ok(()), Err)
+    }
+
+    fn online_partitions(&self) -> HashMap<PathBuf, Vec<Arc<Partition>>> {
+        let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
+        for topic in self.registry.snapshot().iter() {
+            for partition in topic.partitions().filter(|p| !p.is_offline()) {
+                by_dir
+                    .entry(partition.log_dir().clone())
+                    .or_default()
+                    .push(Arc::clone(partition));
+            }
+        }
+        by_dir
+    }
+}
+
+/// Closes the logs of one directory, all of them, and gives the first error.
+fn close_dir(dir: &Path, partitions: &[Arc<Partition>], volume: Option<&dyn Volume>, threads: usize) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let first_error: Mutex<Option<Error>> = Mutex::default();
+    let dirty: Mutex<Vec<(Arc<Partition>, FlushJob)>> = Mutex::default();
+    let keep = |error: Error| {
+        first_error.lock().get_or_insert(error);
+    };
+    let close = || {
+        while let Some(partition) = partitions.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match partition.begin_close() {
+                Ok(Some(job)) => dirty.lock().push((Arc::clone(partition), job)),
+                Ok(None) => partition.refresh(),
+                Err(error) => {
+                    partition.refresh();
+                    keep(error);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, partitions.len().max(1)) {
+            scope.spawn(close);
+        }
+        close();
+    });
+    let (partitions, jobs): (Vec<_>, Vec<_>) = dirty.into_inner().into_iter().unzip();
+    for (partition, flushed) in partitions.iter().zip(sync_together(jobs, dir, volume)) {
+        if let Err(error) = partition.complete_close(flushed) {
+            keep(error);
+        }
+    }
+    first_error.into_inner().map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests;

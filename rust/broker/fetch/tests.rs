@@ -1,0 +1,180 @@
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, lease};
+use super::*;
+use crate::record::Origin;
+use crate::wire::Writer;
+
+const CALLER: Caller<'_> = Caller {
+    listener: "PLAINTEXT",
+    may_write_internal: false,
+};
+
+/// What a request says besides its partitions of topic `t`.
+#[derive(Clone, Copy)]
+struct Ask {
+    wait_ms: i32,
+    min_bytes: i32,
+    max_bytes: i32,
+}
+
+const AT_ONCE: Ask = Ask {
+    wait_ms: 0,
+    min_bytes: 1,
+    max_bytes: 1 << 20,
+};
+const WAITING: Ask = Ask {
+    wait_ms: 1000,
+    ..AT_ONCE
+};
+
+/// A version 9 body for rows of (partition, leader epoch, offset).
+fn body(ask: Ask, rows: &[(i32, i32, i64)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut w = Writer::new(&mut out, false);
+    for value in [-1, ask.wait_ms, ask.min_bytes, ask.max_bytes] {
+        w.i32(value);
+    }
+    w.raw(&[0]);
+    w.i32(0);
+    w.i32(-1);
+    w.length(Some(1));
+    w.string("t");
+    w.length(Some(rows.len()));
+    for &(index, epoch, offset) in rows {
+        w.i32(index);
+        w.i32(epoch);
+        w.i64(offset);
+        w.i64(-1);
+        w.i32(1 << 20);
+    }
+    w.length(Some(0));
+    out
+}
+
+fn serve(fixture: &Fixture, body: &[u8]) -> (FetchOutcome, Vec<u8>) {
+    let mut out = Vec::new();
+    let mut scratch = FetchScratch::default();
+    let now = Instant::now();
+    let outcome = handle(&fixture.broker, 9, CALLER, body, &mut scratch, now, &mut out).unwrap();
+    (outcome, out)
+}
+
+fn parked(outcome: FetchOutcome) -> ParkedFetch {
+    match outcome {
+        FetchOutcome::Parked(parked) => *parked,
+        FetchOutcome::Answered(_) => panic!("it should wait"),
+    }
+}
+
+fn append(fixture: &Fixture, index: i32, value_bytes: usize) {
+    let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+    builder.append(START_MS, None, Some(&vec![b'v'; value_bytes]), &[]);
+    let mut bytes = builder.build(0, -1);
+    let partition = fixture.partition("t", index);
+    partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
+}
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 2, &[]);
+    fixture
+}
+
+// spec: R0.7: all four conditions, each missing once
+#[test]
+fn a_fetch_waits_only_if_all_four_conditions_hold() {
+    let fixture = fixture();
+    let is_parked = |ask, rows: &[_]| matches!(serve(&fixture, &body(ask, rows)).0, FetchOutcome::Parked(_));
+    let empty = (0, -1, 0);
+    assert!(is_parked(WAITING, &[empty]));
+    assert!(!is_parked(AT_ONCE, &[empty]), "no wait");
+    assert!(!is_parked(WAITING, &[]), "no partitions");
+    assert!(
+        !is_parked(
+            Ask {
+                min_bytes: 0,
+                ..WAITING
+            },
+            &[empty]
+        ),
+        "enough bytes"
+    );
+    assert!(!is_parked(WAITING, &[empty, (9, -1, 0)]), "a partition failed");
+    append(&fixture, 1, 100);
+    assert!(!is_parked(WAITING, &[empty, (1, -1, 0)]), "enough bytes in another");
+}
+
+// spec: R0.8
+#[test]
+fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
+    let fixture = fixture();
+    let ask = Ask {
+        min_bytes: 300,
+        ..WAITING
+    };
+    let waiting = parked(serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)])).0);
+    let try_at = |is_due| {
+        let mut out = Vec::new();
+        let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", is_due, Instant::now(), &mut out);
+        (done.is_some(), out.is_empty())
+    };
+    assert_eq!(try_at(false), (false, true));
+    append(&fixture, 0, 100);
+    assert_eq!(try_at(false), (false, true));
+    assert_eq!(try_at(true), (true, false));
+    append(&fixture, 1, 100);
+    assert_eq!(try_at(false), (true, false));
+}
+
+// spec: R0.8, R0.10
+#[test]
+fn a_parked_fetch_completes_when_a_partition_is_lost_or_gets_a_new_epoch() {
+    for (epoch, next) in [(-1, None), (0, Some(lease(1, &[NODE], &[NODE])))] {
+        let fixture = fixture();
+        let waiting = parked(serve(&fixture, &body(WAITING, &[(0, -1, 0), (1, epoch, 0)])).0);
+        fixture.partition("t", 1).set_lease(next);
+        let mut out = Vec::new();
+        let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", false, Instant::now(), &mut out);
+        assert!(done.is_some(), "epoch {epoch}");
+    }
+}
+
+#[test]
+fn watching_and_forgetting_reach_every_partition() {
+    let fixture = fixture();
+    let waiting = parked(serve(&fixture, &body(WAITING, &[(0, -1, 0), (1, -1, 0)])).0);
+    let owner = Arc::new(Calls::default());
+    let waiter = Waiter { owner, operation: 5 };
+    let watched = || [0, 1].map(|i| fixture.partition("t", i).waiters().len(WaitKind::Fetch));
+    waiting.watch(&waiter);
+    assert_eq!(watched(), [1, 1]);
+    waiting.forget(&waiter);
+    assert_eq!(watched(), [0, 0]);
+}
+
+#[test]
+fn large_slices_are_spliced_and_small_ones_copied() {
+    let fixture = fixture();
+    append(&fixture, 0, INLINE_BYTES);
+    append(&fixture, 1, 100);
+    let (outcome, out) = serve(&fixture, &body(AT_ONCE, &[(0, -1, 0), (1, -1, 0)]));
+    let FetchOutcome::Answered(splices) = outcome else {
+        panic!("it should be answered")
+    };
+    assert_eq!(splices.len(), 1);
+    assert!(splices[0].slice.len >= INLINE_BYTES && splices[0].at < out.len());
+    assert!(out.len() > batch(START_MS).len() + 100, "the small one is inside");
+}
+
+// spec: R3.5 (KIP-74)
+#[test]
+fn only_what_is_read_first_may_exceed_the_limit() {
+    let fixture = fixture();
+    append(&fixture, 0, 2000);
+    append(&fixture, 1, 2000);
+    let ask = Ask {
+        max_bytes: 10,
+        ..AT_ONCE
+    };
+    let (_, one) = serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)]));
+    assert!((2000..4000).contains(&one.len()), "{} bytes", one.len());
+}

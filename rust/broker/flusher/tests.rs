@@ -1,0 +1,50 @@
+use super::super::testing::{Fixture, START_MS, batch};
+use super::*;
+use crate::io::Fault;
+use crate::record::Origin;
+
+fn with_unflushed() -> (Fixture, Arc<Partition>) {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    let partition = fixture.partition("t", 0);
+    partition
+        .append(&mut batch(START_MS), 1, Origin::Client, START_MS)
+        .unwrap();
+    (fixture, partition)
+}
+
+#[test]
+fn a_partition_is_queued_once_until_its_flush_begins() {
+    let (_fixture, partition) = with_unflushed();
+    let flusher = Flusher::default();
+    flusher.enqueue(&partition);
+    flusher.enqueue(&partition);
+    assert_eq!(flusher.state.lock().queue.len(), 1);
+    flusher.stop();
+    flusher.run(|_, error| panic!("{error}"));
+    flusher.enqueue(&partition);
+    assert_eq!(flusher.state.lock().queue.len(), 1, "it can be queued again");
+}
+
+#[test]
+fn stopping_lets_the_queue_be_finished() {
+    let (_fixture, partition) = with_unflushed();
+    let flusher = Flusher::default();
+    flusher.enqueue(&partition);
+    flusher.stop();
+    flusher.run(|_, error| panic!("{error}"));
+    assert_eq!(partition.log().recovery_point(), 1);
+}
+
+#[test]
+fn a_partition_that_cannot_be_flushed_is_told() {
+    let (fixture, partition) = with_unflushed();
+    fixture.faults.arm("sync:.log", 1, Fault::InputOutput);
+    let flusher = Flusher::default();
+    flusher.enqueue(&partition);
+    flusher.stop();
+    let failed = Mutex::new(Vec::new());
+    flusher.run(|partition, error| failed.lock().push((partition.index(), error.code())));
+    assert_eq!(*failed.lock(), [(0, crate::error::ErrorCode::KAFKA_STORAGE_ERROR)]);
+    assert_eq!(partition.log().recovery_point(), 0);
+}

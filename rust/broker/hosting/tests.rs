@@ -1,0 +1,130 @@
+use super::super::testing::{Fixture, START_MS, batch};
+use super::*;
+use crate::broker::Event;
+use crate::io::Fault;
+use crate::record::Origin;
+
+fn append(fixture: &Fixture, index: i32) {
+    let partition = fixture.partition("t", index);
+    partition
+        .append(&mut batch(START_MS), 1, Origin::Client, START_MS)
+        .unwrap();
+}
+
+fn ends(broker: &Broker) -> Vec<(i32, i64)> {
+    let mut ends: Vec<_> = broker.logs().iter().map(|l| (l.index, l.log_end)).collect();
+    ends.sort_unstable();
+    ends
+}
+
+// spec: R0.2
+#[test]
+fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
+    for is_clean in [true, false] {
+        let fixture = Fixture::new(2);
+        fixture.create("t", 3, &[]);
+        append(&fixture, 1);
+        append(&fixture, 2);
+        if is_clean {
+            fixture.broker.close_logs().unwrap();
+        } else {
+            fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+        }
+        let fixture = fixture.restart();
+        assert_eq!(ends(&fixture.broker), [(0, 0), (1, 1), (2, 1)], "clean: {is_clean}");
+        assert!(fixture.broker.logs().iter().all(|l| l.topic_id == [7; 16]));
+        assert_eq!(
+            fixture
+                .broker
+                .logs()
+                .iter()
+                .filter(|l| l.log_dir == fixture.dirs[0])
+                .count(),
+            2
+        );
+    }
+}
+
+#[test]
+fn creating_what_exists_keeps_it() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    append(&fixture, 0);
+    fixture.create("t", 2, &[]);
+    assert_eq!(ends(&fixture.broker), [(0, 1), (1, 0)]);
+}
+
+#[test]
+fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 2, &[("file.delete.delay.ms", "3600000")]);
+    let partition = fixture.partition("t", 0);
+    fixture.broker.delete_logs("t", &[0]).unwrap();
+    assert!(fixture.broker.partition("t", 0).is_err());
+    assert!(partition.leading(-1).is_err());
+    assert_eq!(ends(&fixture.broker), [(1, 0)]);
+    let names: Vec<String> = std::fs::read_dir(&fixture.dirs[0])
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(
+        names.iter().any(|n| n.ends_with("-delete")) && !names.contains(&"t-0".to_owned()),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_stray_log_is_kept_aside() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    fixture.broker.mark_stray("t", 0).unwrap();
+    assert!(fixture.broker.logs().is_empty());
+    let is_stray = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().to_string_lossy().ends_with("-stray");
+    assert!(std::fs::read_dir(&fixture.dirs[0]).unwrap().any(is_stray));
+}
+
+#[test]
+fn a_topic_that_cannot_be_written_takes_only_its_directory_offline() {
+    let fixture = Fixture::new(2);
+    fixture.faults.arm("create:dir", 1, Fault::NoSpace);
+    let placed = [(0, fixture.dirs[0].clone()), (1, fixture.dirs[1].clone())];
+    let errors = fixture
+        .broker
+        .create_logs("t", [7; 16], &Arc::new(LogConfig::default()), &placed);
+    assert!(errors[0].is_some() && errors[1].is_none(), "{errors:?}");
+    assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[0].clone()]);
+    let events = fixture.broker.events.take(10);
+    assert!(matches!(&events[..], [Event::LogDirFailed { log_dir, .. }] if *log_dir == fixture.dirs[0]));
+    assert_eq!(ends(&fixture.broker), [(1, 0)]);
+}
+
+#[test]
+fn leases_of_what_is_not_hosted_are_passed_over() {
+    let fixture = Fixture::new(1);
+    let lease = super::super::testing::lease(0, &[1], &[1]);
+    fixture.broker.publish_leases("nowhere", vec![(0, lease.clone())]);
+    fixture.create("t", 1, &[]);
+    fixture.broker.publish_leases("t", vec![(5, lease)]);
+    let error = fixture.broker.partition("t", 5).err().unwrap();
+    assert_eq!(error.code(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+}
+
+#[test]
+fn a_topic_s_configuration_takes_effect_at_once() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    let config = LogConfig::from_pairs([("max.message.bytes", "1")]).unwrap();
+    fixture.broker.set_topic_config("t", &Arc::new(config));
+    let partition = fixture.partition("t", 0);
+    let refused = partition.append(&mut batch(START_MS), 1, Origin::Client, START_MS);
+    assert_eq!(refused.unwrap_err().code(), ErrorCode::MESSAGE_TOO_LARGE);
+}
+
+#[test]
+fn a_directory_that_is_in_use_refuses_the_second_broker() {
+    let fixture = Fixture::new(1);
+    let result = fixture
+        .broker
+        .open_log_dirs(&fixture.dirs, &HashMap::new(), &LoadProgress::default());
+    assert!(matches!(result, Err(Error::InUse { .. })), "{result:?}");
+}

@@ -1,0 +1,110 @@
+use super::super::testing::{Fixture, START_MS, batch};
+use super::*;
+use crate::io::Fault;
+use crate::record::{BatchBuilder, Codec, Origin, end_transaction_marker};
+
+fn append(fixture: &Fixture, timestamp: i64) {
+    let partition = fixture.partition("t", 0);
+    partition
+        .append(&mut batch(timestamp), 1, Origin::Client, timestamp)
+        .unwrap();
+}
+
+// spec: R4.5
+#[test]
+fn retention_deletes_what_is_old_and_moves_the_log_start() {
+    let fixture = Fixture::new(1);
+    let config = [
+        ("retention.ms", "1000"),
+        ("segment.bytes", "100"),
+        ("file.delete.delay.ms", "0"),
+    ];
+    fixture.create("t", 1, &config);
+    for i in 0..3 {
+        append(&fixture, START_MS + i);
+    }
+    assert_eq!(fixture.broker.run_retention(), 0, "nothing is old");
+    fixture.clock.advance(1_000_000);
+    assert!(fixture.broker.run_retention() >= 2);
+    assert!(fixture.partition("t", 0).offsets().log_start >= 2);
+}
+
+// spec: flush.ms
+#[test]
+fn only_logs_that_are_due_are_flushed() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 2, &[("flush.ms", "100")]);
+    append(&fixture, START_MS);
+    assert_eq!(fixture.broker.flush_due(), 0);
+    fixture.clock.advance(100);
+    assert_eq!(fixture.broker.flush_due(), 1);
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_takes_its_directory_offline() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    fixture.broker.write_checkpoints(&[Checkpoint::Replication]).unwrap();
+    let path = fixture.dirs[0].join("replication-offset-checkpoint");
+    assert!(std::fs::read_to_string(path).unwrap().contains("t 0 0"));
+    fixture
+        .faults
+        .arm("rename:replication-offset-checkpoint", 1, Fault::NoSpace);
+    assert!(fixture.broker.write_checkpoints(&[Checkpoint::Replication]).is_err());
+    assert!(fixture.broker.is_failed(&fixture.dirs[0]));
+}
+
+#[test]
+fn log_directories_are_described_and_offline_ones_hold_nothing() {
+    let fixture = Fixture::new(2);
+    fixture.create("t", 2, &[]);
+    append(&fixture, START_MS);
+    let told = fixture.broker.describe_log_dirs();
+    assert_eq!(told.iter().map(|d| d.replicas.len()).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(told[0].replicas[0].2, batch(START_MS).len() as u64);
+    assert!(told[0].total_bytes >= told[0].usable_bytes && told[0].usable_bytes >= 0);
+    fixture.broker.fail_log_dir(&fixture.dirs[0], "unplugged");
+    let told = fixture.broker.describe_log_dirs();
+    assert_eq!(told[0].error, ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!((told[0].replicas.len(), told[0].total_bytes), (0, -1));
+    assert_eq!(told[1].error, ErrorCode::NONE);
+}
+
+#[test]
+fn the_control_plane_reads_records_up_to_the_log_end() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    append(&fixture, START_MS);
+    append(&fixture, START_MS + 1);
+    let mut marker = end_transaction_marker(true, 5, 0, 0, START_MS);
+    let partition = fixture.partition("t", 0);
+    partition.append(&mut marker, 1, Origin::Coordinator, START_MS).unwrap();
+    let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
+    assert_eq!(next, 3);
+    assert_eq!(
+        records.iter().map(|r| (r.offset, r.is_control)).collect::<Vec<_>>(),
+        [(1, false), (2, true)]
+    );
+    assert_eq!(records[0].value.as_deref(), Some(&b"value"[..]));
+    assert_eq!(records[0].timestamp, START_MS + 1);
+    let (records, next) = fixture.broker.read_records("t", 0, next, 1).unwrap();
+    assert_eq!((records.len(), next), (0, 3));
+    let (records, next) = fixture.broker.read_records("t", 0, 0, 1).unwrap();
+    assert_eq!((records.len(), next), (1, 1), "at least one batch");
+}
+
+#[test]
+fn a_read_from_within_a_batch_leaves_out_what_comes_before() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    let mut builder = BatchBuilder::new(Codec::Zstd);
+    for _ in 0..3 {
+        builder.append(START_MS, None, Some(b"v"), &[]);
+    }
+    let mut bytes = builder.build(0, -1);
+    let partition = fixture.partition("t", 0);
+    partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
+    let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
+    assert_eq!(records.iter().map(|r| r.offset).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(next, 3);
+}

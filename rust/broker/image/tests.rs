@@ -1,0 +1,44 @@
+use super::super::testing::{broker_row, row};
+use super::*;
+
+#[test]
+fn a_topic_is_found_by_name_and_by_id_until_it_is_withdrawn() {
+    let image = PublishedImage::default();
+    image.publish_topics(vec![row("a", [1; 16], 2), row("b", [2; 16], 1)]);
+    let before = Arc::clone(&image.load());
+    assert_eq!(before.topic_by_id(&[2; 16]).unwrap().name.as_ref(), "b");
+    assert!(before.topic("a").unwrap().has(1) && !before.topic("a").unwrap().has(2));
+    image.withdraw_topics(&["a".to_owned(), "unknown".to_owned()]);
+    assert!(image.load().topic("a").is_none() && image.load().topic_by_id(&[1; 16]).is_none());
+    assert!(before.topic("a").is_some(), "what was loaded does not change");
+}
+
+#[test]
+fn a_topic_created_again_is_no_longer_found_by_its_old_id() {
+    let image = PublishedImage::default();
+    image.publish_topics(vec![row("a", [1; 16], 1)]);
+    image.publish_topics(vec![row("a", [9; 16], 1)]);
+    assert!(image.load().topic_by_id(&[1; 16]).is_none());
+    assert_eq!(image.load().topic_by_id(&[9; 16]).unwrap().name.as_ref(), "a");
+}
+
+#[test]
+fn brokers_are_told_in_order_and_by_listener() {
+    let image = PublishedImage::default();
+    image.publish_topics(vec![row("a", [1; 16], 1)]);
+    image.publish_cluster(vec![broker_row(3), broker_row(1)], 3);
+    let now = image.load();
+    assert_eq!(now.brokers.iter().map(|b| b.node_id).collect::<Vec<_>>(), [1, 3]);
+    assert_eq!(now.controller_id, 3);
+    assert_eq!(now.node_endpoint(3, "PLAINTEXT").unwrap().host, "host3");
+    assert!(now.node_endpoint(3, "SSL").is_none() && now.node_endpoint(2, "PLAINTEXT").is_none());
+    assert!(now.topic("a").is_some(), "the topics stay");
+}
+
+#[test]
+fn topics_come_in_name_order() {
+    let image = PublishedImage::default();
+    image.publish_topics(vec![row("b", [2; 16], 1), row("a", [1; 16], 1)]);
+    let names: Vec<_> = image.load().topics().map(|t| t.name.to_string()).collect();
+    assert_eq!(names, ["a", "b"]);
+}

@@ -1,0 +1,126 @@
+use super::super::testing::{Fixture, NODE, START_MS, batch, lease};
+use super::*;
+use crate::record::Origin;
+use crate::wire::{Reader, Writer};
+
+/// A version 5 body for partitions of topic `t`: (partition, leader epoch, timestamp).
+fn body(replica_id: i32, isolation_level: u8, rows: &[(i32, i32, i64)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut w = Writer::new(&mut out, false);
+    w.i32(replica_id);
+    w.raw(&[isolation_level]);
+    w.length(Some(1));
+    w.string("t");
+    w.length(Some(rows.len()));
+    for &(index, epoch, timestamp) in rows {
+        w.i32(index);
+        w.i32(epoch);
+        w.i64(timestamp);
+    }
+    out
+}
+
+/// (error, timestamp, offset, leader epoch) of each row.
+fn rows(body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
+    let mut r = Reader::new(body, false);
+    assert_eq!((r.i32().unwrap(), r.count(1).unwrap()), (0, 1));
+    r.string().unwrap();
+    let row = |r: &mut Reader<'_>| {
+        r.i32().unwrap();
+        (r.i16().unwrap(), r.i64().unwrap(), r.i64().unwrap(), r.i32().unwrap())
+    };
+    (0..r.count(1).unwrap()).map(|_| row(&mut r)).collect()
+}
+
+fn ask(fixture: &Fixture, body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
+    let mut out = Vec::new();
+    match handle(&fixture.broker, 5, body, &mut out).unwrap() {
+        ListOffsetsOutcome::Answered => rows(&out),
+        ListOffsetsOutcome::Lookup(lookup) => {
+            assert!(out.is_empty());
+            assert!(!lookup.encode_if_done(&mut |_| panic!("it has not run")));
+            lookup.run(&fixture.broker);
+            assert!(lookup.encode_if_done(&mut |answer| out.extend_from_slice(answer)));
+            assert!(!lookup.encode_if_done(&mut |_| panic!("it was answered")));
+            rows(&out)
+        }
+    }
+}
+
+/// Offsets 0 to 2 at the start, 10 and 20 ms later; the last one is past the high watermark.
+fn fixture() -> Fixture {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    let partition = fixture.partition("t", 0);
+    for i in 0..3 {
+        if i == 2 {
+            partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+        }
+        let mut bytes = batch(START_MS + i * 10);
+        partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
+    }
+    fixture
+}
+
+// spec: R4.3
+#[test]
+fn the_ends_are_told_at_once_by_the_reader_s_bound() {
+    let fixture = fixture();
+    fixture.partition("t", 0).delete_records(1).unwrap();
+    let both = [(0, -1, timestamp::LATEST), (0, -1, timestamp::EARLIEST)];
+    assert_eq!(ask(&fixture, &body(-1, 0, &both)), [(0, -1, 2, 1), (0, -1, 1, 0)]);
+    assert_eq!(ask(&fixture, &body(2, 0, &both))[0].2, 3, "a follower sees the log end");
+    let mut out = Vec::new();
+    let outcome = handle(&fixture.broker, 5, &body(-1, 0, &both), &mut out).unwrap();
+    assert!(matches!(outcome, ListOffsetsOutcome::Answered), "no disk thread");
+}
+
+// spec: R4.3
+#[test]
+fn a_timestamp_finds_the_first_record_at_or_after_it_below_the_bound() {
+    let fixture = fixture();
+    let find = |target| ask(&fixture, &body(-1, 0, &[(0, -1, target)]))[0];
+    assert_eq!(find(0), (0, START_MS, 0, 0));
+    assert_eq!(find(START_MS + 1), (0, START_MS + 10, 1, 0));
+    assert_eq!(find(START_MS + 11), (0, -1, -1, -1), "past the high watermark");
+    assert_eq!(find(i64::MAX), (0, -1, -1, -1));
+}
+
+#[test]
+fn each_partition_has_its_own_error() {
+    let fixture = fixture();
+    let asked = [(0, 0, -1), (0, 5, -1), (7, -1, -1), (0, 1, -1)];
+    let codes: Vec<_> = ask(&fixture, &body(-1, 0, &asked)).iter().map(|r| r.0).collect();
+    let expected = [
+        ErrorCode::FENCED_LEADER_EPOCH,
+        ErrorCode::UNKNOWN_LEADER_EPOCH,
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode::NONE,
+    ];
+    assert_eq!(codes, expected.map(|c| c.0));
+    fixture.partition("t", 0).set_lease(None);
+    let code = ask(&fixture, &body(-1, 0, &[(0, -1, -1)]))[0].0;
+    assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
+}
+
+#[test]
+fn a_partition_elsewhere_is_not_unknown() {
+    let fixture = fixture();
+    fixture
+        .broker
+        .image
+        .publish_topics(vec![super::super::testing::row("t", [7; 16], 2)]);
+    let code = ask(&fixture, &body(-1, 0, &[(1, -1, -1)]))[0].0;
+    assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
+}
+
+#[test]
+fn a_special_timestamp_of_a_later_version_is_refused() {
+    let fixture = fixture();
+    let code = ask(&fixture, &body(-1, 0, &[(0, -1, timestamp::MAX)]))[0].0;
+    assert_eq!(
+        code,
+        ErrorCode::UNSUPPORTED_VERSION.0,
+        "MAX is served from version 7 on"
+    );
+}

@@ -1,0 +1,124 @@
+use super::super::testing::{Fixture, broker_row, row};
+use super::*;
+use crate::wire::{Reader, Writer};
+
+/// A version 4 body; `None` asks for all topics.
+fn body(names: Option<&[&str]>, may_create: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut w = Writer::new(&mut out, false);
+    w.length(names.map(<[&str]>::len));
+    for name in names.unwrap_or_default() {
+        w.string(name);
+    }
+    w.boolean(may_create);
+    out
+}
+
+/// Broker ids, and of each topic: error, name, (error, leader) of each partition.
+type Told = (Vec<i32>, Vec<(i16, String, Vec<(i16, i32)>)>);
+
+fn told(body: &[u8]) -> Told {
+    let r = &mut Reader::new(body, false);
+    let text = |r: &mut Reader<'_>| {
+        let range = r.nullable_string().unwrap().unwrap_or_default();
+        String::from_utf8(body[range].to_vec()).unwrap()
+    };
+    let ids = |r: &mut Reader<'_>| (0..r.count(4).unwrap()).map(|_| r.i32().unwrap()).collect::<Vec<_>>();
+    assert_eq!(r.i32().unwrap(), 0);
+    let mut brokers = Vec::new();
+    for _ in 0..r.count(1).unwrap() {
+        brokers.push(r.i32().unwrap());
+        text(r);
+        r.i32().unwrap();
+        text(r);
+    }
+    assert_eq!(text(r), "unit");
+    r.i32().unwrap();
+    let mut topics = Vec::new();
+    for _ in 0..r.count(1).unwrap() {
+        let (error, name) = (r.i16().unwrap(), text(r));
+        r.boolean().unwrap();
+        let mut partitions = Vec::new();
+        for _ in 0..r.count(1).unwrap() {
+            let error = r.i16().unwrap();
+            r.i32().unwrap();
+            let leader = r.i32().unwrap();
+            ids(r);
+            ids(r);
+            partitions.push((error, leader));
+        }
+        topics.push((error, name, partitions));
+    }
+    assert_eq!(r.remaining(), 0);
+    (brokers, topics)
+}
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new(1);
+    fixture
+        .broker
+        .image
+        .publish_cluster(vec![broker_row(1), broker_row(2)], 1);
+    let mut away = row("away", [2; 16], 1);
+    away.partitions[0].leader = 9;
+    fixture.broker.image.publish_topics(vec![row("t", [1; 16], 2), away]);
+    fixture
+}
+
+fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Told {
+    let mut out = Vec::new();
+    let outcome = handle(&fixture.broker, 4, listener, body, false, &mut out).unwrap();
+    assert_eq!(outcome, MetadataOutcome::Answered);
+    told(&out)
+}
+
+#[test]
+fn all_topics_or_those_named_are_told() {
+    let fixture = fixture();
+    let names = |told: &Told| told.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
+    let all = ask(&fixture, "PLAINTEXT", &body(None, false));
+    assert_eq!(
+        (all.0.clone(), names(&all)),
+        (vec![1, 2], vec!["away".to_owned(), "t".to_owned()])
+    );
+    assert_eq!(names(&ask(&fixture, "PLAINTEXT", &body(Some(&["t"]), false))), ["t"]);
+    assert!(names(&ask(&fixture, "PLAINTEXT", &body(Some(&[]), false))).is_empty());
+}
+
+#[test]
+fn a_leader_that_cannot_be_reached_is_not_available() {
+    let fixture = fixture();
+    let not_available = ErrorCode::LEADER_NOT_AVAILABLE.0;
+    let away = ask(&fixture, "PLAINTEXT", &body(Some(&["away"]), false));
+    assert_eq!(
+        (away.1[0].0, away.1[0].2[0].0, away.1[0].2[0].1),
+        (0, not_available, -1)
+    );
+    let elsewhere = ask(&fixture, "SSL", &body(Some(&["t"]), false));
+    assert!(elsewhere.0.is_empty(), "no endpoint on that listener");
+    assert_eq!(elsewhere.1[0].2[0].1, -1);
+}
+
+#[test]
+fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
+    let fixture = fixture();
+    let outcome = |wanted, may_create, name: &str| {
+        let mut out = Vec::new();
+        let body = body(Some(&["t", name]), wanted);
+        let outcome = handle(&fixture.broker, 4, "PLAINTEXT", &body, may_create, &mut out).unwrap();
+        (
+            outcome,
+            (outcome == MetadataOutcome::Answered).then(|| told(&out).1[1].0),
+        )
+    };
+    let unknown = (MetadataOutcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
+    assert_eq!(outcome(true, true, "new"), (MetadataOutcome::NeedsTopic, None));
+    assert_eq!(outcome(false, true, "new"), unknown);
+    assert_eq!(outcome(true, false, "new"), unknown);
+    let invalid = (MetadataOutcome::Answered, Some(ErrorCode::INVALID_TOPIC_EXCEPTION.0));
+    assert_eq!(outcome(true, true, "no spaces"), invalid);
+    let mut options = (*fixture.broker.options()).clone();
+    options.auto_create_topics_enable = false;
+    fixture.broker.set_options(options);
+    assert_eq!(outcome(true, true, "new"), unknown);
+}

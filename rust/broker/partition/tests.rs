@@ -1,0 +1,232 @@
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, lease};
+use super::super::waiters::Waiter;
+use super::*;
+use crate::io::Fault;
+use crate::record::{BatchBuilder, Codec};
+
+const TOPIC: &str = "t";
+
+fn append(partition: &Partition, acks: i16) -> Result<(Appended, Awaited), AppendError> {
+    partition.append(&mut batch(START_MS), acks, Origin::Client, START_MS)
+}
+
+fn read_at(offset: i64, isolation: Isolation) -> ReadRequest {
+    ReadRequest {
+        offset,
+        current_leader_epoch: -1,
+        last_fetched_epoch: -1,
+        max_bytes: 1 << 20,
+        at_least_one_batch: true,
+        isolation,
+    }
+}
+
+fn code<T>(result: Result<T>) -> ErrorCode {
+    result.err().map_or(ErrorCode::NONE, |e| e.code())
+}
+
+// spec: R0.13
+#[test]
+fn the_high_watermark_is_the_log_end_only_for_the_sole_in_sync_replica() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    assert!(append(&partition, -1).unwrap().1.is_nothing());
+    assert_eq!(partition.offsets().high_watermark, 1);
+    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    let awaited = append(&partition, -1).unwrap().1;
+    assert_eq!(awaited.high_watermark, Some(2));
+    let offsets = partition.offsets();
+    assert_eq!((offsets.high_watermark, offsets.log_end), (1, 2));
+    assert!(!partition.is_satisfied(awaited).unwrap());
+    assert!(append(&partition, 1).unwrap().1.is_nothing(), "acks=1 waits for nobody");
+    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE])));
+    assert!(partition.is_satisfied(awaited).unwrap());
+    assert_eq!(partition.offsets().high_watermark, 3);
+    partition.set_lease(Some(lease(2, &[NODE, 2], &[NODE, 2])));
+    assert_eq!(partition.offsets().high_watermark, 3, "it never moves back");
+}
+
+// spec: R0.10
+#[test]
+fn only_the_leader_in_its_epoch_serves() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    for gone in [None, Some(lease(4, &[2, NODE], &[2, NODE]))] {
+        let hint = gone.as_ref().map(|l| (l.leader, l.leader_epoch));
+        partition.set_lease(gone);
+        assert_eq!(
+            append(&partition, 1).unwrap_err().code(),
+            ErrorCode::NOT_LEADER_OR_FOLLOWER
+        );
+        let read = partition.read(&read_at(0, Isolation::ReadUncommitted));
+        assert_eq!(code(read.map(|_| ())), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        assert_eq!(partition.current_leader(), hint);
+    }
+    partition.set_lease(Some(lease(5, &[NODE], &[NODE])));
+    assert_eq!(code(partition.leading(4)), ErrorCode::FENCED_LEADER_EPOCH);
+    assert_eq!(code(partition.leading(6)), ErrorCode::UNKNOWN_LEADER_EPOCH);
+    assert_eq!(code(partition.leading(5)), ErrorCode::NONE);
+    append(&partition, 1).unwrap();
+    assert_eq!(partition.end_offset_for_epoch(-1, 5).unwrap(), (5, 1));
+}
+
+// spec: R3.4
+#[test]
+fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    let awaited = append(&partition, -1).unwrap().1;
+    partition.set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+    assert_eq!(
+        code(partition.is_satisfied(awaited)),
+        ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    );
+    assert_eq!(
+        append(&partition, -1).unwrap_err().code(),
+        ErrorCode::NOT_ENOUGH_REPLICAS
+    );
+    assert_eq!(partition.offsets().log_end, 1);
+}
+
+// spec: R3.6
+#[test]
+fn each_isolation_has_its_bound() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    append(&partition, 1).unwrap();
+    let mut open = BatchBuilder::new(Codec::None).producer(9, 0, 0).transactional(true);
+    open.append(START_MS, None, Some(b"v"), &[]);
+    let mut open = open.build(0, -1);
+    partition.append(&mut open, 1, Origin::Client, START_MS).unwrap();
+    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    append(&partition, 1).unwrap();
+    let bounds = [Isolation::ReadCommitted, Isolation::ReadUncommitted, Isolation::LogEnd].map(|i| partition.bound(i));
+    assert_eq!(bounds, [1, 2, 3]);
+    assert!(!partition.has_data_past(1, Isolation::ReadCommitted));
+    for (offset, isolation) in [(2, Isolation::ReadCommitted), (3, Isolation::ReadUncommitted)] {
+        assert!(
+            partition.read(&read_at(offset, isolation)).unwrap().slice.is_none(),
+            "past the bound: wait"
+        );
+    }
+    let past = partition.read(&read_at(4, Isolation::ReadUncommitted));
+    assert_eq!(code(past.map(|_| ())), ErrorCode::OFFSET_OUT_OF_RANGE);
+}
+
+// spec: KIP-595
+#[test]
+fn a_reader_whose_log_parts_from_ours_is_told_where() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    append(&partition, 1).unwrap();
+    partition.set_lease(Some(lease(3, &[NODE], &[NODE])));
+    append(&partition, 1).unwrap();
+    let request = ReadRequest {
+        last_fetched_epoch: 0,
+        ..read_at(2, Isolation::LogEnd)
+    };
+    assert_eq!(partition.read(&request).unwrap().diverging_epoch, Some((0, 1)));
+    let request = ReadRequest {
+        last_fetched_epoch: 3,
+        ..read_at(2, Isolation::LogEnd)
+    };
+    assert_eq!(partition.read(&request).unwrap().diverging_epoch, None);
+}
+
+// spec: style 20
+#[test]
+fn after_a_failed_flush_no_later_one_counts() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[("flush.messages", "1")]);
+    let partition = fixture.partition(TOPIC, 0);
+    let awaited = append(&partition, 1).unwrap().1;
+    assert_eq!(awaited.flushed, Some(1));
+    fixture.faults.arm("sync:.log", 1, Fault::InputOutput);
+    assert!(partition.flush().is_err());
+    fixture.faults.disarm();
+    assert!(matches!(partition.flush(), Err(Error::Poisoned { .. })));
+    assert!(!partition.is_satisfied(awaited).unwrap(), "never acknowledged");
+}
+
+// spec: flush.messages
+#[test]
+fn a_flush_satisfies_what_was_appended_before_it() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[("flush.messages", "1")]);
+    let partition = fixture.partition(TOPIC, 0);
+    let first = append(&partition, 1).unwrap().1;
+    assert!(first.wants_flush && !partition.is_satisfied(first).unwrap());
+    partition.flush().unwrap();
+    assert!(partition.is_satisfied(first).unwrap());
+    let second = append(&partition, 1).unwrap().1;
+    assert!(!partition.is_satisfied(second).unwrap());
+}
+
+// spec: flush.ms
+#[test]
+fn a_flush_is_due_when_the_oldest_unflushed_batch_is_old_enough() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[("flush.ms", "100")]);
+    let partition = fixture.partition(TOPIC, 0);
+    assert!(!partition.is_flush_due(i64::MAX));
+    append(&partition, 1).unwrap();
+    assert!(!partition.is_flush_due(START_MS + 99));
+    assert!(partition.is_flush_due(START_MS + 100));
+    partition.flush().unwrap();
+    assert!(!partition.is_flush_due(i64::MAX));
+}
+
+// spec: R0.9
+#[test]
+fn appends_call_fetches_and_flushes_call_produces_and_leases_call_both() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    let calls = Arc::new(Calls::default());
+    let watch = || {
+        for (kind, operation) in [(WaitKind::Fetch, 1), (WaitKind::Produce, 2)] {
+            let owner = calls.clone();
+            partition.waiters().watch(kind, Waiter { owner, operation });
+        }
+    };
+    let called = || std::mem::take(&mut *calls.0.lock());
+    watch();
+    append(&partition, 1).unwrap();
+    assert_eq!(called(), [1]);
+    partition.flush().unwrap();
+    assert_eq!(called(), [2]);
+    watch();
+    partition.set_lease(None);
+    assert_eq!(called(), [1, 2]);
+    watch();
+    partition.set_offline();
+    assert_eq!(called(), [1, 2]);
+    assert_eq!(code(partition.leading(-1)), ErrorCode::KAFKA_STORAGE_ERROR);
+}
+
+#[test]
+fn records_are_deleted_up_to_the_high_watermark_at_most() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    for _ in 0..3 {
+        append(&partition, 1).unwrap();
+    }
+    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    append(&partition, 1).unwrap();
+    for refused in [4, 5, -2] {
+        assert_eq!(
+            code(partition.delete_records(refused)),
+            ErrorCode::OFFSET_OUT_OF_RANGE,
+            "{refused}"
+        );
+    }
+    assert_eq!(partition.delete_records(1).unwrap(), 1);
+    assert_eq!(partition.delete_records(-1).unwrap(), 3);
+    assert_eq!(partition.delete_records(1).unwrap(), 3, "it does not move back");
+}

@@ -1,0 +1,196 @@
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, lease};
+use super::*;
+use crate::io::Fault;
+use crate::wire::Writer;
+
+const CALLER: Caller<'_> = Caller {
+    listener: "PLAINTEXT",
+    may_write_internal: false,
+};
+
+/// A version 8 body: topics with a batch for each of these partitions.
+fn body(acks: i16, timeout_ms: i32, topics: &[(&str, &[i32])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut w = Writer::new(&mut out, false);
+    w.nullable_string(None);
+    w.i16(acks);
+    w.i32(timeout_ms);
+    w.length(Some(topics.len()));
+    for (topic, partitions) in topics {
+        w.string(topic);
+        w.length(Some(partitions.len()));
+        for index in *partitions {
+            w.i32(*index);
+            let records = batch(START_MS);
+            w.length(Some(records.len()));
+            w.raw(&records);
+        }
+    }
+    out
+}
+
+fn serve(fixture: &Fixture, caller: Caller<'_>, mut body: Vec<u8>, out: &mut Vec<u8>) -> ProduceOutcome {
+    let now = (START_MS, Instant::now());
+    let mut scratch = ProduceScratch::default();
+    handle(&fixture.broker, 8, caller, &mut body, &mut scratch, now, out).unwrap()
+}
+
+fn replicated() -> Fixture {
+    let fixture = Fixture::new(1);
+    for (topic, id) in [("first", [1; 16]), ("second", [2; 16])] {
+        fixture.create_with(topic, id, 2, &[], &[NODE, 2]);
+    }
+    fixture
+}
+
+fn parked(outcome: ProduceOutcome) -> Box<ParkedProduce> {
+    match outcome {
+        ProduceOutcome::Parked(parked) => parked,
+        _ => panic!("it should wait"),
+    }
+}
+
+fn errors(parked: &ParkedProduce) -> Vec<ErrorCode> {
+    parked.results.iter().map(|r| r.error).collect()
+}
+
+// spec: R0.5, R0.6
+#[test]
+fn what_is_answered_depends_on_acks_and_outcome() {
+    let fixture = replicated();
+    let good: &[(&str, &[i32])] = &[("first", &[0])];
+    let bad: &[(&str, &[i32])] = &[("nowhere", &[0])];
+    let outcome = |acks, topics| {
+        let mut out = Vec::new();
+        let outcome = serve(&fixture, CALLER, body(acks, 1000, topics), &mut out);
+        (outcome, out.is_empty())
+    };
+    assert!(matches!(outcome(0, good), (ProduceOutcome::Silent, true)));
+    assert!(matches!(outcome(0, bad), (ProduceOutcome::Disconnect, true)));
+    assert!(matches!(outcome(1, good), (ProduceOutcome::Answered, false)));
+    assert!(matches!(outcome(-1, good), (ProduceOutcome::Parked(_), true)));
+    assert!(matches!(outcome(-1, bad), (ProduceOutcome::Answered, false)));
+}
+
+// spec: R0.8
+#[test]
+fn a_parked_produce_ends_when_its_last_partition_is_satisfied() {
+    let fixture = replicated();
+    let mut out = Vec::new();
+    let topics: &[(&str, &[i32])] = &[("first", &[0, 1]), ("second", &[1])];
+    let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
+    for (topic, index) in [("first", 0), ("second", 1), ("first", 1)] {
+        assert!(!waiting.poll());
+        fixture
+            .partition(topic, index)
+            .set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+    }
+    assert!(waiting.poll());
+    assert_eq!(errors(&waiting), [ErrorCode::NONE; 3]);
+    waiting.encode(&fixture.broker, "PLAINTEXT", &mut out);
+    let text = String::from_utf8_lossy(&out);
+    assert!(
+        text.contains("first") && text.contains("second"),
+        "the names outlive the request"
+    );
+}
+
+// spec: R0.8, R0.4
+#[test]
+fn what_is_left_at_the_deadline_times_out_alone() {
+    let fixture = replicated();
+    let mut out = Vec::new();
+    let topics: &[(&str, &[i32])] = &[("first", &[0, 1])];
+    let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
+    fixture
+        .partition("first", 1)
+        .set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+    assert!(!waiting.poll());
+    waiting.expire();
+    assert_eq!(errors(&waiting), [ErrorCode::REQUEST_TIMED_OUT, ErrorCode::NONE]);
+}
+
+// spec: R0.10
+#[test]
+fn a_partition_that_is_lost_while_it_waits_gets_its_error() {
+    let fixture = replicated();
+    let mut out = Vec::new();
+    let topics: &[(&str, &[i32])] = &[("first", &[0]), ("second", &[0])];
+    let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
+    fixture.partition("first", 0).set_lease(None);
+    assert!(!waiting.poll());
+    fixture.partition("second", 0).set_offline();
+    assert!(waiting.poll());
+    let expected = [ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::KAFKA_STORAGE_ERROR];
+    assert_eq!(errors(&waiting), expected);
+}
+
+#[test]
+fn the_deadline_is_the_client_s_timeout_and_never_before_now() {
+    let fixture = replicated();
+    for (timeout_ms, wait) in [(1500, 1500), (0, 0), (-5, 0)] {
+        let now = Instant::now();
+        let mut bytes = body(-1, timeout_ms, &[("first", &[0])]);
+        let mut scratch = ProduceScratch::default();
+        let out = &mut Vec::new();
+        let outcome = handle(
+            &fixture.broker,
+            8,
+            CALLER,
+            &mut bytes,
+            &mut scratch,
+            (START_MS, now),
+            out,
+        )
+        .unwrap();
+        assert_eq!(parked(outcome).deadline, now + Duration::from_millis(wait));
+    }
+}
+
+#[test]
+fn watching_and_forgetting_reach_every_partition_that_is_waited_for() {
+    let fixture = replicated();
+    let topics: &[(&str, &[i32])] = &[("first", &[0, 1])];
+    let waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut Vec::new()));
+    let owner = Arc::new(Calls::default());
+    let waiter = Waiter { owner, operation: 5 };
+    let watched = || [0, 1].map(|i| fixture.partition("first", i).waiters().len(WaitKind::Produce));
+    waiting.watch(&waiter);
+    assert_eq!(watched(), [1, 1]);
+    waiting.forget(&waiter);
+    assert_eq!(watched(), [0, 0]);
+}
+
+// spec: R3.2
+#[test]
+fn only_kafka_s_admin_may_write_internal_topics() {
+    let fixture = Fixture::new(1);
+    fixture.create("__transaction_state", 1, &[]);
+    let topics: &[(&str, &[i32])] = &[("__transaction_state", &[0])];
+    let end = || fixture.partition("__transaction_state", 0).offsets().log_end;
+    serve(&fixture, CALLER, body(1, 0, topics), &mut Vec::new());
+    assert_eq!(end(), 0);
+    let admin = Caller {
+        may_write_internal: true,
+        ..CALLER
+    };
+    serve(&fixture, admin, body(1, 0, topics), &mut Vec::new());
+    assert_eq!(end(), 1);
+}
+
+#[test]
+fn a_disk_that_fails_is_told_to_the_broker_and_a_bad_batch_is_not() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[("max.message.bytes", "80")]);
+    let mut out = Vec::new();
+    let large: &[(&str, &[i32])] = &[("t", &[0])];
+    serve(&fixture, CALLER, body(1, 0, large), &mut out);
+    let is_large = batch(START_MS).len() > 80;
+    assert_eq!(fixture.partition("t", 0).offsets().log_end, i64::from(!is_large));
+    assert!(fixture.broker.failed_log_dirs().is_empty());
+    fixture.create_with("u", [3; 16], 1, &[], &[NODE]);
+    fixture.faults.arm("write:.log", 1, Fault::NoSpace);
+    serve(&fixture, CALLER, body(1, 0, &[("u", &[0])]), &mut out);
+    assert_eq!(fixture.broker.failed_log_dirs(), fixture.dirs);
+    assert!(fixture.partition("t", 0).is_offline());
+}

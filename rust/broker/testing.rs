@@ -1,0 +1,142 @@
+//! A broker on temporary directories with a manual clock and a file system that can fail, for unit tests.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{BrokerRow, Lease, Options, Partition, PartitionRow, TopicRow, Wake};
+use crate::broker::Broker;
+use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
+use crate::record::{BatchBuilder, Codec};
+use crate::storage::log_loader::LoadProgress;
+use crate::storage::{LogConfig, LogContext, ProducerStateConfig};
+
+/// The time at which tests begin.
+pub const START_MS: i64 = 1_700_000_000_000;
+/// The broker's node id.
+pub const NODE: i32 = 1;
+
+/// See the module.
+pub struct Fixture {
+    pub broker: Arc<Broker>,
+    pub faults: FaultFileSystem,
+    pub clock: Arc<ManualClock>,
+    pub dirs: Vec<PathBuf>,
+    tempdirs: Vec<tempfile::TempDir>,
+}
+
+impl Fixture {
+    pub fn new(dir_count: usize) -> Self {
+        Self::on((0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect())
+    }
+
+    fn on(tempdirs: Vec<tempfile::TempDir>) -> Self {
+        let dirs: Vec<PathBuf> = tempdirs.iter().map(|d| d.path().to_path_buf()).collect();
+        let faults = FaultFileSystem::new(Arc::new(OsFileSystem));
+        let clock = Arc::new(ManualClock::new(START_MS));
+        let context = LogContext {
+            fs: Arc::new(faults.clone()),
+            clock: clock.clone(),
+            producers: ProducerStateConfig {
+                is_transaction_verification_enabled: false,
+                ..ProducerStateConfig::default()
+            },
+        };
+        let broker = Broker::start(NODE, "unit".to_owned(), Options::default(), Arc::new(context)).unwrap();
+        broker
+            .open_log_dirs(&dirs, &HashMap::new(), &LoadProgress::default())
+            .unwrap();
+        Self {
+            broker,
+            faults,
+            clock,
+            dirs,
+            tempdirs,
+        }
+    }
+
+    /// Stops and starts again on the same directories.
+    pub fn restart(mut self) -> Self {
+        self.broker.stop_threads();
+        Self::on(std::mem::take(&mut self.tempdirs))
+    }
+
+    /// A topic with id all 7, led by this broker, alone.
+    pub fn create(&self, topic: &str, partitions: i32, config: &[(&str, &str)]) {
+        self.create_with(topic, [7; 16], partitions, config, &[NODE]);
+    }
+
+    pub fn create_with(&self, topic: &str, id: [u8; 16], partitions: i32, config: &[(&str, &str)], replicas: &[i32]) {
+        let config = Arc::new(LogConfig::from_pairs(config.iter().copied()).unwrap());
+        let placed: Vec<_> = (0..partitions).zip(self.dirs.iter().cycle().cloned()).collect();
+        let errors = self.broker.create_logs(topic, id, &config, &placed);
+        assert!(errors.iter().all(Option::is_none), "{errors:?}");
+        let leases = (0..partitions).map(|i| (i, lease(0, replicas, replicas))).collect();
+        self.broker.publish_leases(topic, leases);
+        self.broker.image.publish_topics(vec![row(topic, id, partitions)]);
+    }
+
+    pub fn partition(&self, topic: &str, index: i32) -> Arc<Partition> {
+        self.broker.partition(topic, index).unwrap()
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        self.broker.stop_threads();
+    }
+}
+
+/// A lease of the first replica.
+pub fn lease(leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) -> Lease {
+    Lease {
+        leader: replicas[0],
+        leader_epoch,
+        partition_epoch: 0,
+        replicas: replicas.into(),
+        in_sync_replicas: in_sync.into(),
+    }
+}
+
+/// A topic led by this broker.
+pub fn row(topic: &str, id: [u8; 16], partitions: i32) -> TopicRow {
+    let partition = |index| PartitionRow {
+        index,
+        leader: NODE,
+        leader_epoch: 0,
+        replicas: [NODE].into(),
+        in_sync_replicas: [NODE].into(),
+    };
+    TopicRow {
+        name: topic.into(),
+        id,
+        is_internal: false,
+        partitions: (0..partitions).map(partition).collect(),
+    }
+}
+
+/// A broker that is reached on `PLAINTEXT` only.
+pub fn broker_row(node_id: i32) -> BrokerRow {
+    BrokerRow {
+        node_id,
+        rack: None,
+        endpoints: vec![("PLAINTEXT".to_owned(), format!("host{node_id}"), 9092)],
+    }
+}
+
+/// A batch of one record with this timestamp.
+pub fn batch(timestamp: i64) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.append(timestamp, Some(b"key"), Some(b"value"), &[]);
+    builder.build(0, -1)
+}
+
+/// Counts how often it was called.
+#[derive(Default)]
+pub struct Calls(pub parking_lot::Mutex<Vec<u64>>);
+
+impl Wake for Calls {
+    fn wake(&self, operation: u64) {
+        self.0.lock().push(operation);
+    }
+}

@@ -1,0 +1,158 @@
+//! Stopping: what is in memory goes to the files, then everything to disk, for one log or for many at once.
+//!
+//! [`Log::begin_close`] writes what the files lack and says whether anything must be synced; a log that has nothing
+//! unflushed costs no call. [`sync_together`] syncs many logs of one directory with two calls to their volume instead of
+//! several for each log. [`Log::complete_close`] notes the outcome.
+//!
+//! Durability: after `complete_close` has returned `Ok` everything that the log took survives a power loss. A failed sync
+//! poisons every log that it was for: none of them counts as closed cleanly, and the next start recovers them.
+
+use std::io;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::thread;
+
+use super::flush::{FlushJob, Flushed};
+use super::log::Log;
+use super::state_file::Durability;
+use crate::error::{Error, Result};
+use crate::io::Volume;
+
+/// From this many logs on the whole volume is synced. Fewer are synced one by one: a volume may hold other programs'
+/// unwritten bytes, which a sync of all would wait for.
+const TOGETHER: usize = 16;
+/// Threads for those that are synced one by one.
+const SIDE_BY_SIDE: usize = 4;
+
+impl Log {
+    /// Takes no more writes: indexes are complete, the producer state has a snapshot. Gives what must be synced, if
+    /// anything; [`complete_close`](Self::complete_close) must follow it. May be repeated after an error.
+    pub fn begin_close(&mut self) -> Result<Option<FlushJob>> {
+        if self.is_closed && !self.is_poisoned {
+            return Ok(None);
+        }
+        self.check_writable()?;
+        let fs = self.fs();
+        let has_batches = self.active().size() > 0;
+        if has_batches {
+            self.active_mut().write_indexes(&*fs)?;
+        } else {
+            // Files of an empty segment's indexes tell nobody anything: the next start makes do without them.
+            self.active_mut().write_pending(&*fs)?;
+        }
+        self.producers
+            .take_snapshot(&*fs, &self.dir, self.log_end_offset, Durability::Lazy)?;
+        // The epochs of an empty log neither: not worth two syncs for each of thousands of idle partitions.
+        let has_epochs = self.epochs.is_dirty() && self.log_start_offset < self.log_end_offset;
+        self.is_closed = true;
+        if self.recovery_point >= self.log_end_offset && !has_epochs {
+            return Ok(None);
+        }
+        let job = self.begin_flush();
+        Ok(Some(if has_batches {
+            job.with_active_indexes(self)
+        } else {
+            job
+        }))
+    }
+
+    /// Notes how the sync went. An error poisons the log and comes back.
+    pub fn complete_close(&mut self, flushed: Result<Flushed>) -> Result<()> {
+        self.complete_flush(flushed)
+    }
+
+    /// Stops: everything is on disk. Nothing may follow.
+    pub fn close(&mut self) -> Result<()> {
+        match self.begin_close()? {
+            Some(job) => self.complete_close(job.run()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs the jobs of many logs below `dir`, in the order given. With a volume and enough of them:
+///
+/// - (a) the new epoch files are written beside the old ones;
+/// - (b) the volume is synced: batches, indexes, names, the files of (a);
+/// - (c) the files of (a) get their names, and the volume is synced again.
+///
+/// A crash before (c) leaves the old epochs, after it the new ones. Jobs whose files are on another volume (a mount
+/// below `dir`) and those of a small group run one by one.
+pub fn sync_together(jobs: Vec<FlushJob>, dir: &Path, volume: Option<&dyn Volume>) -> Vec<Result<Flushed>> {
+    let Some(volume) = volume.filter(|_| jobs.len() >= TOGETHER) else {
+        return run_each(jobs);
+    };
+    let is_within: Vec<bool> = jobs
+        .iter()
+        .map(|job| job.logs.iter().all(|log| volume.holds(&*log.file)))
+        .collect();
+    let each = |step: &dyn Fn(&FlushJob) -> Result<()>, outcomes: &mut Vec<Result<()>>| {
+        for ((job, outcome), _) in jobs.iter().zip(outcomes).zip(&is_within).filter(|(_, within)| **within) {
+            if outcome.is_ok() {
+                *outcome = step(job);
+            }
+        }
+    };
+    let mut outcomes: Vec<Result<()>> = jobs.iter().map(|_| Ok(())).collect();
+    each(&FlushJob::write_epochs_aside, &mut outcomes); // (a)
+    let mut synced = volume.sync(); // (b)
+    if synced.is_ok() && jobs.iter().any(|job| job.epochs.is_some()) {
+        each(&FlushJob::put_epochs_in_place, &mut outcomes); // (c)
+        synced = volume.sync();
+    }
+    let finish = |((job, outcome), is_within): ((FlushJob, Result<()>), bool)| {
+        if !is_within {
+            return job.run();
+        }
+        outcome?;
+        match &synced {
+            Ok(()) => Ok(job.done()),
+            Err(error) => Err(Error::io("syncfs", dir, again(error))),
+        }
+    };
+    jobs.into_iter().zip(outcomes).zip(is_within).map(finish).collect()
+}
+
+/// Several at a time: the disk takes syncs of different files side by side.
+fn run_each(mut jobs: Vec<FlushJob>) -> Vec<Result<Flushed>> {
+    let share = jobs.len().div_ceil(SIDE_BY_SIDE).max(1);
+    let run = |jobs: Vec<FlushJob>| jobs.into_iter().map(FlushJob::run).collect::<Vec<_>>();
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        while jobs.len() > share {
+            let rest = jobs.split_off(share);
+            let part = std::mem::replace(&mut jobs, rest);
+            threads.push(scope.spawn(move || run(part)));
+        }
+        let last = run(jobs);
+        let mut outcomes = Vec::new();
+        for thread in threads {
+            outcomes.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        outcomes.extend(last);
+        outcomes
+    })
+}
+
+impl FlushJob {
+    fn write_epochs_aside(&self) -> Result<()> {
+        let epochs = self.epochs.as_ref();
+        epochs.map_or(Ok(()), |epochs| epochs.write_aside(&*self.fs, &self.dir))
+    }
+
+    fn put_epochs_in_place(&self) -> Result<()> {
+        let epochs = self.epochs.as_ref();
+        epochs.map_or(Ok(()), |epochs| epochs.put_in_place(&*self.fs, &self.dir))
+    }
+}
+
+/// The same error for one more log.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(
+        || io::Error::new(error.kind(), error.to_string()),
+        io::Error::from_raw_os_error,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! A started broker: node 1 of cluster `data-plane`, one listener on a free port, temporary log directories.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kafkastore::broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow};
+use kafkastore::io::{FaultFileSystem, FileSystem, OsFileSystem};
+use kafkastore::net::{Engine, ListenerConfig};
+use kafkastore::storage::log_loader::LoadProgress;
+use kafkastore::storage::{LogConfig, LogContext, ProducerStateConfig};
+use kafkastore::wire::{ApiRange, ApiTable};
+
+use crate::client::Client;
+
+/// This broker.
+pub const NODE: i32 = 1;
+/// The replica that never fetches.
+pub const FOLLOWER: i32 = 2;
+/// The topic's name where a test needs one.
+pub const TOPIC: &str = "flights";
+/// And its id.
+pub const TOPIC_ID: [u8; 16] = [7; 16];
+/// Longer than anything may take.
+pub const LIMIT: Duration = Duration::from_secs(30);
+
+/// A running broker; dropped, it stops.
+pub struct TestBroker {
+    pub engine: Engine,
+    pub faults: FaultFileSystem,
+    pub dirs: Vec<PathBuf>,
+    pub port: u16,
+    _tempdirs: Vec<tempfile::TempDir>,
+}
+
+fn apis() -> ApiTable {
+    let range = |key, min, max, flexible_from| ApiRange {
+        key,
+        min,
+        max,
+        flexible_from,
+    };
+    ApiTable::new(vec![
+        range(ApiTable::PRODUCE, 3, 13, 9),
+        range(ApiTable::FETCH, 4, 18, 12),
+        range(ApiTable::LIST_OFFSETS, 1, 11, 6),
+        range(ApiTable::METADATA, 0, 13, 9),
+        range(ApiTable::API_VERSIONS, 0, 4, 3),
+        range(19, 2, 7, 5), // CreateTopics: stands for everything that the control plane serves
+    ])
+}
+
+impl TestBroker {
+    /// With default options and one log directory.
+    pub fn start() -> Self {
+        Self::start_with(Options::default(), 1)
+    }
+
+    pub fn start_with(options: Options, dir_count: usize) -> Self {
+        Self::start_on(Arc::new(OsFileSystem), options, dir_count)
+    }
+
+    pub fn start_on(fs: Arc<dyn FileSystem>, options: Options, dir_count: usize) -> Self {
+        let tempdirs: Vec<_> = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
+        let dirs: Vec<PathBuf> = tempdirs.iter().map(|d| d.path().to_path_buf()).collect();
+        let faults = FaultFileSystem::new(fs);
+        let context = LogContext {
+            fs: Arc::new(faults.clone()),
+            producers: ProducerStateConfig {
+                is_transaction_verification_enabled: false,
+                ..ProducerStateConfig::default()
+            },
+            ..LogContext::system()
+        };
+        let broker = Broker::start(NODE, "data-plane".to_owned(), options, Arc::new(context)).unwrap();
+        let outcome = broker
+            .open_log_dirs(&dirs, &HashMap::new(), &LoadProgress::default())
+            .unwrap();
+        assert!(outcome.iter().all(|(_, failure)| failure.is_none()), "{outcome:?}");
+        broker.publish_apis(apis());
+        let engine = Engine::new(broker);
+        let listener = ListenerConfig {
+            name: "PLAINTEXT".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+        };
+        let port = engine.listen(&[listener]).unwrap()[0];
+        let row = BrokerRow {
+            node_id: NODE,
+            rack: None,
+            endpoints: vec![("PLAINTEXT".to_owned(), "127.0.0.1".to_owned(), port)],
+        };
+        engine.broker().image.publish_cluster(vec![row], NODE);
+        Self {
+            engine,
+            faults,
+            dirs,
+            port,
+            _tempdirs: tempdirs,
+        }
+    }
+
+    pub fn broker(&self) -> &Arc<Broker> {
+        self.engine.broker()
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::connect(self.port)
+    }
+
+    /// Creates `TOPIC` with so many partitions, this broker as the leader and the only replica.
+    pub fn create(&self, partitions: i32, config: &[(&str, &str)]) {
+        self.create_topic(TOPIC, TOPIC_ID, partitions, config, &[NODE]);
+    }
+
+    /// Creates a topic whose partitions lie in the log directories in turn, with these replicas, all in sync.
+    pub fn create_topic(&self, name: &str, id: [u8; 16], partitions: i32, config: &[(&str, &str)], replicas: &[i32]) {
+        let config = Arc::new(LogConfig::from_pairs(config.iter().copied()).unwrap());
+        let dirs = self.dirs.iter().cycle().cloned();
+        let placed: Vec<_> = (0..partitions).zip(dirs).collect();
+        let errors = self.broker().create_logs(name, id, &config, &placed);
+        assert!(errors.iter().all(Option::is_none), "{errors:?}");
+        self.publish_topic(name, id, partitions, replicas);
+        for index in 0..partitions {
+            self.lease(name, index, 0, replicas, replicas);
+        }
+    }
+
+    /// Tells Metadata of a topic.
+    pub fn publish_topic(&self, name: &str, id: [u8; 16], partitions: i32, replicas: &[i32]) {
+        let row = |index| PartitionRow {
+            index,
+            leader: replicas[0],
+            leader_epoch: 0,
+            replicas: replicas.into(),
+            in_sync_replicas: replicas.into(),
+        };
+        self.broker().image.publish_topics(vec![TopicRow {
+            name: name.into(),
+            id,
+            is_internal: name.starts_with("__"),
+            partitions: (0..partitions).map(row).collect(),
+        }]);
+    }
+
+    /// Publishes a lease; the first replica leads.
+    pub fn lease(&self, topic: &str, index: i32, leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) {
+        let lease = Lease {
+            leader: replicas[0],
+            leader_epoch,
+            partition_epoch: 0,
+            replicas: replicas.into(),
+            in_sync_replicas: in_sync.into(),
+        };
+        self.broker().publish_leases(topic, vec![(index, lease)]);
+    }
+
+    pub fn partition(&self, index: i32) -> Arc<Partition> {
+        self.broker().partition(TOPIC, index).unwrap()
+    }
+
+    /// Takes events until one fits; the others are lost.
+    pub fn event(&self, mut fits: impl FnMut(&Event) -> bool) -> Event {
+        let mut found = None;
+        wait_until("the event comes", || {
+            found = self.broker().events.take(usize::MAX).into_iter().find(|e| fits(e));
+            found.is_some()
+        });
+        found.unwrap()
+    }
+
+    /// All log lines so far.
+    pub fn log_lines(&self) -> Vec<String> {
+        let line = |event| if let Event::Log(line) = event { Some(line) } else { None };
+        self.broker()
+            .events
+            .take(usize::MAX)
+            .into_iter()
+            .filter_map(line)
+            .collect()
+    }
+}
+
+impl Drop for TestBroker {
+    fn drop(&mut self) {
+        self.engine.close_network(Duration::ZERO);
+        self.engine.broker().stop_threads();
+    }
+}
+
+/// Gives way to other threads until the condition holds, at most for [`LIMIT`].
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let until = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < until, "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}

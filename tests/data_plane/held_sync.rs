@@ -1,0 +1,132 @@
+//! A file system whose `.log` files do not finish a sync before the test lets them.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+
+use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem};
+
+#[derive(Default)]
+struct State {
+    is_held: bool,
+    /// Syncs that have begun.
+    begun: usize,
+}
+
+#[derive(Default)]
+struct Gate {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Holds syncs; dropped, it lets them go.
+pub struct Hold(Arc<Gate>);
+
+impl Hold {
+    /// Syncs that have begun so far.
+    pub fn begun(&self) -> usize {
+        self.0.state.lock().unwrap().begun
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.state.lock().unwrap().is_held = false;
+        self.0.changed.notify_all();
+    }
+}
+
+#[derive(Clone, Default)]
+pub struct HeldSync(Arc<Gate>);
+
+impl HeldSync {
+    pub fn hold(&self) -> Hold {
+        let mut state = self.0.state.lock().unwrap();
+        state.is_held = true;
+        state.begun = 0;
+        Hold(Arc::clone(&self.0))
+    }
+
+    /// Syncs that have begun since the last [`HeldSync::hold`].
+    pub fn begun(&self) -> usize {
+        self.0.state.lock().unwrap().begun
+    }
+}
+
+struct HeldFile {
+    inner: Arc<dyn File>,
+    gate: Option<Arc<Gate>>,
+}
+
+impl File for HeldFile {
+    fn write_all_at(&self, buf: &[u8], position: u64) -> io::Result<()> {
+        self.inner.write_all_at(buf, position)
+    }
+    fn read_exact_at(&self, buf: &mut [u8], position: u64) -> io::Result<()> {
+        self.inner.read_exact_at(buf, position)
+    }
+    fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
+        self.inner.read_at(buf, position)
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+    fn sync_data(&self) -> io::Result<()> {
+        if let Some(gate) = &self.gate {
+            let mut state = gate.state.lock().unwrap();
+            state.begun += 1;
+            drop(gate.changed.wait_while(state, |s| s.is_held).unwrap());
+        }
+        self.inner.sync_data()
+    }
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.inner.as_fd()
+    }
+}
+
+impl FileSystem for HeldSync {
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        let is_log = path.extension().is_some_and(|e| e == "log");
+        Ok(Arc::new(HeldFile {
+            inner: OsFileSystem.open(path, mode)?,
+            gate: is_log.then(|| Arc::clone(&self.0)),
+        }))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        OsFileSystem.rename(from, to)
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        OsFileSystem.remove_file(path)
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        OsFileSystem.create_dir(path)
+    }
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        OsFileSystem.create_dir_all(path)
+    }
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        OsFileSystem.remove_dir_all(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        OsFileSystem.sync_dir(path)
+    }
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
+        OsFileSystem.read_dir(path)
+    }
+    fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+        OsFileSystem.metadata(path)
+    }
+    fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
+        OsFileSystem.read_to_vec(path)
+    }
+    fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
+        OsFileSystem.lock_exclusive(path)
+    }
+    fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map> {
+        OsFileSystem.map_read(file, len)
+    }
+}

@@ -1,0 +1,157 @@
+//! Connections that come, idle and go, and the end of the broker.
+
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use kafkastore::broker::{Options, WaitKind};
+use kafkastore::error::ErrorCode;
+use kafkastore::wire::ApiTable;
+
+use crate::client::frame;
+use crate::fixture::{FOLLOWER, LIMIT, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
+use crate::requests::{Fetch, Produce, batch};
+
+fn open_connections(broker: &TestBroker) -> u64 {
+    broker.broker().metrics.connections.load(Ordering::Relaxed)
+}
+
+/// The last request and the end of the stream often arrive together; neither may be missed.
+#[test]
+fn a_client_that_sends_and_goes_is_answered_and_closed() {
+    let broker = TestBroker::start();
+    for _ in 0..100 {
+        let mut client = broker.connect();
+        client.send(ApiTable::API_VERSIONS, 0, false, &[]);
+        assert_eq!(client.receive().0, 1);
+        client.send(ApiTable::API_VERSIONS, 0, false, &[]);
+        client.finish_sending();
+        assert_eq!(client.receive().0, 2);
+        assert!(client.is_closed());
+    }
+    wait_until("none is counted", || open_connections(&broker) == 0);
+}
+
+#[test]
+fn idle_connections_are_closed_and_busy_ones_are_not() {
+    let options = Options {
+        connections_max_idle: Duration::from_millis(200),
+        ..Options::default()
+    };
+    let broker = TestBroker::start_with(options, 1);
+    broker.create(1, &[]);
+    let (mut idle, mut waiting) = (broker.connect(), broker.connect());
+    waiting.send_fetch(&Fetch::waiting(0, 12_000));
+    assert!(idle.is_closed());
+    wait_until("the fetch waits", || {
+        broker.partition(0).waiters().len(WaitKind::Fetch) == 1
+    });
+    broker.connect().produce(&Produce::one(1, batch(10)));
+    assert_eq!(waiting.fetch_answer(12).only().base_offsets(), [0]);
+}
+
+#[test]
+fn max_connections_refuses_the_next_until_one_goes() {
+    let options = Options {
+        max_connections: 2,
+        ..Options::default()
+    };
+    refuses_the_third(&TestBroker::start_with(options, 1));
+}
+
+#[test]
+fn max_connections_per_ip_refuses_the_next_until_one_goes() {
+    let options = Options {
+        max_connections_per_ip: 2,
+        ..Options::default()
+    };
+    refuses_the_third(&TestBroker::start_with(options, 1));
+}
+
+fn refuses_the_third(broker: &TestBroker) {
+    let (first, mut second) = (broker.connect(), broker.connect());
+    wait_until("both are counted", || open_connections(broker) == 2);
+    assert!(broker.connect().is_closed());
+    drop(first);
+    wait_until("one is left", || open_connections(broker) == 1);
+    for client in [&mut second, &mut broker.connect()] {
+        client.send(ApiTable::API_VERSIONS, 0, false, &[]);
+        assert_eq!(client.receive().0, 1);
+    }
+}
+
+// spec: R0.2
+#[test]
+fn a_stop_answers_parked_fetches_at_once_and_closes() {
+    let broker = TestBroker::start();
+    broker.create(1, &[]);
+    let mut client = broker.connect();
+    client.send_fetch(&Fetch::waiting(0, 25_000));
+    wait_until("the fetch waits", || {
+        broker.partition(0).waiters().len(WaitKind::Fetch) == 1
+    });
+    let start = Instant::now();
+    broker.engine.close_network(LIMIT);
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "stopped after {:?}",
+        start.elapsed()
+    );
+    assert!(client.fetch_answer(12).only().records.is_empty());
+    assert!(client.is_closed());
+    assert!(TcpStream::connect(("127.0.0.1", broker.port)).is_err());
+}
+
+// spec: R0.2
+#[test]
+fn a_stop_does_not_begin_what_was_pipelined_behind_a_parked_fetch() {
+    let broker = TestBroker::start();
+    broker.create(1, &[]);
+    let mut client = broker.connect();
+    let both: Vec<u8> = (1..=2)
+        .flat_map(|id| frame(ApiTable::FETCH, 12, id, true, &Fetch::waiting(0, 25_000).body()))
+        .collect();
+    client.send_bytes(&both);
+    wait_until("the fetch waits", || {
+        broker.partition(0).waiters().len(WaitKind::Fetch) == 1
+    });
+    let start = Instant::now();
+    broker.engine.close_network(LIMIT);
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "stopped after {:?}",
+        start.elapsed()
+    );
+    assert_eq!(client.fetch_answer(12).correlation_id, 1);
+    assert!(client.is_closed());
+}
+
+// spec: R0.2, R0.8
+#[test]
+fn a_stop_gives_parked_produces_its_timeout_and_then_tells_them() {
+    let broker = TestBroker::start();
+    broker.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
+    let mut client = broker.connect();
+    client.send_produce(&Produce::one(-1, batch(10)));
+    wait_until("the produce waits", || {
+        broker.partition(0).waiters().len(WaitKind::Produce) == 1
+    });
+    broker.engine.close_network(Duration::from_millis(100));
+    let answer = client.produce_answer(12);
+    assert_eq!(answer.partitions[0].error, ErrorCode::REQUEST_TIMED_OUT.0);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_port_in_use_is_one_sentence() {
+    let broker = TestBroker::start();
+    let listener = kafkastore::net::ListenerConfig {
+        name: "EXTRA".to_owned(),
+        host: "127.0.0.1".to_owned(),
+        port: broker.port,
+    };
+    let engine = kafkastore::net::Engine::new(broker.broker().clone());
+    let error = engine.listen(&[listener]).unwrap_err();
+    assert!(error.contains(&format!("EXTRA://127.0.0.1:{}", broker.port)), "{error}");
+    assert!(error.contains("port is in use"), "{error}");
+}

@@ -1,0 +1,95 @@
+"""Writes ``docs/apis.md`` out of the registry and the ranges of Apache Kafka 4.3 (``make docs``)."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from typing import NamedTuple
+
+from tidy.sources import ROOT
+
+PAGE = ROOT / "docs" / "apis.md"
+KAFKA = ROOT / "tests" / "fixtures" / "apis" / "kafka-4.3.0.tsv"
+
+HEAD = """\
+# APIs and versions
+
+Made by `make docs` from `python/kafkastore/server/registry.py`, which is also what dispatch and ApiVersions use. The ranges
+of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when this page is out of date.
+
+## Served
+
+"""
+
+NOTES = """
+- Produce is advertised from 0, as Apache Kafka does, because older librdkafka turns compression off otherwise
+  (KAFKA-18659). Versions 0 to 2 are refused when they come.
+- Metadata is answered by the data plane. It goes through `handlers/metadata.py` first when it names a topic that has to be
+  created.
+- "Flexible from" is the first version with compact lengths and tagged fields (KIP-482).
+- Another version of ApiVersions is answered with a version 0 body and error 35 (KIP-511). Any other API or version closes
+  the connection and costs one log line. Both are what Apache Kafka does.
+
+## Not served
+
+What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask.
+
+"""
+
+TAIL = """
+APIs that only controllers serve are left out.
+"""
+
+GROUPS = (
+    ("transactions", (*range(24, 29), 65, 66)),
+    ("SASL and delegation tokens", (17, 36, 38, 39, 40, 41, 50, 51)),
+    ("ACLs", (29, 30, 31)),
+    ("quotas", (48, 49)),
+    ("clusters", (34, 43, 45, 46, 55, 57, 64, 80, 81)),
+    ("consumer protocol (KIP-848)", (68, 69)),
+    ("client telemetry (KIP-714)", (71, 72)),
+    ("share groups (KIP-932)", (*range(76, 80), *range(83, 88), *range(90, 93))),
+    ("streams groups (KIP-1071)", (88, 89)),
+)
+"""What an API that is not served belongs to."""
+
+
+class KafkaApi(NamedTuple):
+    key: int
+    name: str
+    versions: str
+    is_broker: bool
+
+
+def kafka_apis() -> list[KafkaApi]:
+    with KAFKA.open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    return [
+        KafkaApi(
+            int(row["key"]),
+            row["name"],
+            row["min"] if row["min"] == row["max"] else f"{row['min']}-{row['max']}",
+            "broker" in row["listeners"].split(","),
+        )
+        for row in rows
+    ]
+
+
+def page() -> str:
+    from kafkastore.server.registry import BY_KEY, markdown_table
+
+    theirs = kafka_apis()
+    subjects = {key: subject for subject, keys in GROUPS for key in keys}
+    lines = ["| key | API | Apache Kafka 4.3 | belongs to |", "|---|---|---|---|"]
+    lines += [
+        f"| {api.key} | {api.name} | {api.versions} | {subjects[api.key]} |"
+        for api in theirs
+        if api.is_broker and api.key not in BY_KEY
+    ]
+    served = markdown_table({api.key: api.versions for api in theirs})
+    return HEAD + served + NOTES + "\n".join(lines) + "\n" + TAIL
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "python"))
+    PAGE.write_text(page())
