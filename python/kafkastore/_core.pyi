@@ -5,7 +5,21 @@ record bytes cross only for the coordinators' own logs.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import Self, final
+
+__all__ = [
+    "AppendDone",
+    "Engine",
+    "EngineError",
+    "LogDirFailed",
+    "LogLine",
+    "Request",
+    "StartError",
+    "build_batch",
+    "register_shape",
+    "sanitize",
+    "version",
+]
 
 class EngineError(Exception):
     """An operation the engine refused. ``code`` is Kafka's error code; str() is one sentence."""
@@ -65,8 +79,9 @@ class LogDirFailed:
 class Engine:
     """One broker's data plane. Methods may be called from any thread unless said otherwise."""
 
-    def __init__(self, node_id: int, cluster_id: str, log_dirs: Sequence[str], options: Mapping[str, str]) -> None:
-        """``options``: broker configs by Kafka's name, values as text (already validated by config)."""
+    def __new__(cls, node_id: int, cluster_id: str, log_dirs: Sequence[str], options: Mapping[str, str]) -> Self:
+        """``options``: broker configs by Kafka's name, values as text (already validated by config). An empty ``cluster_id``
+        takes over that of the directories."""
     # ---- start: directories, recovery (R0.2)
     def open_log_dirs(self, topic_configs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str | None]]:
         """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Returns (log_dir, failure
@@ -76,6 +91,8 @@ class Engine:
         clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
     def recovery_progress(self) -> tuple[int, int, int, int]:
         """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
+    def cluster_id(self) -> str:
+        """As given, or as the opened log directories have it."""
     def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
         """(topic, partition, topic_id or None, log_dir, log_start_offset, log_end_offset) of every log found or
         created."""

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 
-use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem};
+use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
 
 #[derive(Default)]
 struct State {
@@ -125,6 +125,9 @@ impl FileSystem for HeldSync {
     }
     fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         OsFileSystem.lock_exclusive(path)
+    }
+    fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
+        OsFileSystem.open_volume(dir)
     }
     fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map> {
         OsFileSystem.map_read(file, len)
