@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem};
+use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
 use kafkastore::record::{BatchBuilder, Codec, Origin, set_offset_and_epoch};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
@@ -88,6 +88,10 @@ impl FileSystem for NoWrites {
     fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         self.0.lock_exclusive(path)
     }
+    fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
+        OsFileSystem.open_volume(dir)
+    }
+
     fn map_read(&self, file: &dyn File, len: u64) -> io::Result<Map> {
         self.0.map_read(file, len)
     }
