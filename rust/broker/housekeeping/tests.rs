@@ -47,6 +47,7 @@ fn a_checkpoint_that_cannot_be_written_takes_its_directory_offline() {
     fixture.broker.write_checkpoints(&[Checkpoint::Replication]).unwrap();
     let path = fixture.dirs[0].join("replication-offset-checkpoint");
     assert!(std::fs::read_to_string(path).unwrap().contains("t 0 0"));
+    append(&fixture, START_MS); // an unchanged checkpoint is not written again
     fixture
         .faults
         .arm("rename:replication-offset-checkpoint", 1, Fault::NoSpace);
