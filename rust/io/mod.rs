@@ -1,7 +1,8 @@
 //! Files, clocks and maps: the contract that storage is written against, and what implements it.
 //!
 //! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
-//! - `os`: the operating system's files; `map`: read-only memory maps (the only `unsafe` here).
+//! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
+//! - `scheduling`: shorter turns for latency (`unsafe`).
 //! - `fault`: a file system that fails where a test says.
 
 pub mod clock;
@@ -9,6 +10,7 @@ pub mod fault;
 pub mod file_system;
 pub mod map;
 pub mod os;
+pub mod scheduling;
 
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use fault::{Fault, FaultFileSystem};

@@ -51,6 +51,22 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
 }
 
 #[test]
+fn a_client_that_reads_none_of_its_answers_is_closed_as_idle() {
+    let options = Options {
+        connections_max_idle: Duration::from_millis(200),
+        ..Options::default()
+    };
+    let broker = TestBroker::start_with(options, 1);
+    broker.create(1, &[]);
+    let mut deaf = broker.connect();
+    deaf.produce(&Produce::one(1, batch(1_000_000)));
+    for _ in 0..50 {
+        deaf.send_fetch(&Fetch::now(0));
+    }
+    wait_until("it is closed", || open_connections(&broker) == 0);
+}
+
+#[test]
 fn max_connections_refuses_the_next_until_one_goes() {
     let options = Options {
         max_connections: 2,
