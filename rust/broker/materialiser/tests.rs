@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use super::super::testing::{Fixture, START_MS, batch};
-use super::*;
 use crate::broker::Event;
 use crate::io::Fault;
 use crate::record::Origin;
