@@ -103,6 +103,7 @@ fn log(context: &LogContext, dir: &Path, number: usize) -> Log {
         context,
         &dir.join(partition.to_string()),
         partition,
+        None,
         Arc::new(LogConfig::default()),
     )
     .unwrap()

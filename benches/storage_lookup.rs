@@ -16,7 +16,7 @@ const START_MS: i64 = 1_700_000_000_000;
 
 fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
     let partition = TopicPartition::new("bench", 0);
-    let mut log = Log::create(context, dir, partition, Arc::new(LogConfig::default())).unwrap();
+    let mut log = Log::create(context, dir, partition, None, Arc::new(LogConfig::default())).unwrap();
     for n in 0..batches {
         let mut builder = BatchBuilder::new(Codec::None);
         for k in 0..16 {

@@ -22,7 +22,7 @@ fn sample(dir: &std::path::Path) -> Log {
         segment_bytes: 32 * 1024 * 1024,
         ..LogConfig::default()
     };
-    let mut log = Log::create(&context, &dir.join("bench-0"), partition, Arc::new(config)).unwrap();
+    let mut log = Log::create(&context, &dir.join("bench-0"), partition, None, Arc::new(config)).unwrap();
     for _ in 0..BATCHES {
         let mut builder = BatchBuilder::new(Codec::None);
         for _ in 0..4 {

@@ -1,5 +1,7 @@
 //! A stop of all logs: closed by several threads, synced together, then checkpoints and clean-shutdown markers.
 //!
+//! Logs that were never written come to disk here, so that a clean stop leaves a directory for each.
+//!
 //! Order: every log is closed and synced before its directory's checkpoints are written, and those before its marker. A
 //! directory where anything failed gets no marker, so that the next start recovers it; the others are not held up.
 
@@ -21,6 +23,7 @@ use crate::storage::{FlushJob, sync_together};
 impl Broker {
     /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
     pub fn close_logs(&self) -> Result<()> {
+        self.materialiser.stop();
         let volumes: HashMap<PathBuf, Arc<dyn Volume>> = self
             .log_dirs
             .lock()

@@ -5,10 +5,8 @@
 //! start finds either the old or the new state.
 
 use std::collections::HashMap;
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use super::Broker;
@@ -18,12 +16,8 @@ use super::registry::TopicId;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::log_dir::{Identity, LogDir};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
-use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
-
-/// From this many new logs on two threads make them.
-const CREATE_SIDE_BY_SIDE: usize = 32;
 
 /// A log that is hosted: what the control plane compares with its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -166,8 +160,8 @@ impl Broker {
             .collect()
     }
 
-    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. One error text or
-    /// none for each.
+    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. They come to disk
+    /// later: a start that misses one finds it in the metadata, and creates it again. One error text or none for each.
     pub fn create_logs(
         &self,
         topic: &str,
@@ -183,23 +177,10 @@ impl Broker {
             }
             self.create_log(&name, topic_id, *index, config, dir).map(Some)
         };
-        let create_all = |some: &[(i32, PathBuf)]| some.iter().map(create).collect::<Vec<_>>();
-        // The caller's thread does half: the file system makes files in different directories side by side.
-        let half = if partitions.len() < CREATE_SIDE_BY_SIDE {
-            0
-        } else {
-            partitions.len() / 2
-        };
-        let (first, second) = partitions.split_at(half);
-        let outcomes = thread::scope(|scope| {
-            let other = (half > 0).then(|| scope.spawn(|| create_all(first)));
-            let second = create_all(second);
-            let first = other.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-            first.into_iter().flatten().chain(second).collect::<Vec<_>>()
-        });
         let mut created = Vec::with_capacity(partitions.len());
         let mut errors = Vec::with_capacity(partitions.len());
-        for (outcome, (_, dir)) in outcomes.into_iter().zip(partitions) {
+        for placed @ (_, dir) in partitions {
+            let outcome = create(placed);
             errors.push(outcome.as_ref().err().map(ToString::to_string));
             match outcome {
                 Ok(partition) => created.extend(partition.map(Arc::new)),
@@ -207,7 +188,8 @@ impl Broker {
             }
         }
         if !created.is_empty() {
-            self.registry.add(&name, topic_id, created);
+            self.registry.add(&name, topic_id, created.clone());
+            self.materialiser.add(created);
         }
         errors
     }
@@ -228,8 +210,8 @@ impl Broker {
         }
         let tp = TopicPartition::new(Arc::clone(name), index);
         let path = dir.join(tp.to_string());
-        let log = Log::create(&self.context, &path, tp, Arc::clone(config))?;
-        PartitionMetadata { topic_id: Uuid(id) }.create(&*self.context.fs, &path)?;
+        let topic_id = Some(Uuid(id)).filter(|id| *id != Uuid::ZERO);
+        let log = Log::create(&self.context, &path, tp, topic_id, Arc::clone(config))?;
         Ok(Partition::new(
             self.node_id,
             Arc::clone(name),
@@ -252,7 +234,7 @@ impl Broker {
         }
     }
 
-    /// Takes partitions out of service and renames their directories away; the files go later.
+    /// Takes partitions out of service and renames their directories away, if they have any yet; the files go later.
     pub fn delete_logs(&self, topic: &str, indexes: &[i32]) -> Result<()> {
         self.take_away(topic, indexes, DirKind::Deleted)
     }
@@ -269,7 +251,7 @@ impl Broker {
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
             match log.rename_away(kind) {
-                Ok(to) if kind == DirKind::Deleted => {
+                Ok(Some(to)) if kind == DirKind::Deleted => {
                     let fs = Arc::clone(&self.context.fs);
                     self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[to])));
                 }

@@ -3,7 +3,7 @@
 //!
 //! The map: [`Broker`] holds everything; `registry` and `image` are what the control plane publishes; `partition` is where
 //! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each; `waiters` is the
-//! purgatory; `flusher` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
+//! purgatory; `flusher`, `materialiser` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
 
 mod closing;
 mod events;
@@ -15,6 +15,7 @@ mod housekeeping;
 mod image;
 mod lease;
 mod list_offsets;
+mod materialiser;
 mod metadata;
 mod metrics;
 mod options;

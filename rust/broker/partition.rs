@@ -381,6 +381,15 @@ impl Partition {
         closed
     }
 
+    /// Makes the directory of a log that was created and not written since. False when there was nothing to do.
+    pub fn materialise(&self) -> Result<bool> {
+        let mut log = self.log.lock();
+        if log.is_materialised() || log.is_closed() || self.is_offline() {
+            return Ok(false);
+        }
+        log.materialise().map(|()| true)
+    }
+
     /// Whether something has been unflushed for longer than `flush.ms`.
     pub fn is_flush_due(&self, now_ms: i64) -> bool {
         let since = self.unflushed_since_ms.load(Ordering::Relaxed);

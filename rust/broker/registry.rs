@@ -1,7 +1,7 @@
 //! The partitions that this broker hosts, by topic name and by topic id.
 //!
-//! Readers take a snapshot without a lock; writers replace the maps whole. A topic's partition list is replaced whole
-//! too, so a snapshot never shows half a change. It never creates or deletes files.
+//! Readers take a snapshot without a lock; writers replace the shards that they change. A topic's partition list is replaced
+//! whole, so a snapshot never shows half a change. It never creates or deletes files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,6 +13,9 @@ use super::partition::Partition;
 
 /// A 16-byte topic id (KIP-516).
 pub type TopicId = [u8; 16];
+
+/// Each map is in this many shards, so that a new topic does not copy the entries of all others.
+const SHARDS: usize = 32;
 
 /// A hosted topic: its partitions by index, with gaps for those hosted elsewhere.
 pub struct Topic {
@@ -41,36 +44,44 @@ impl Topic {
 /// Both maps, consistent with each other.
 #[derive(Default, Clone)]
 pub struct Topics {
-    by_name: HashMap<Arc<str>, Arc<Topic>>,
-    by_id: HashMap<TopicId, Arc<Topic>>,
+    by_name: [Arc<HashMap<Arc<str>, Arc<Topic>>>; SHARDS],
+    by_id: [Arc<HashMap<TopicId, Arc<Topic>>>; SHARDS],
+}
+
+fn shard_of(key: &[u8]) -> usize {
+    let hash = key
+        .iter()
+        .fold(0_usize, |hash, byte| hash.wrapping_mul(31) ^ usize::from(*byte));
+    hash % SHARDS
 }
 
 impl Topics {
     /// A topic by name.
     pub fn by_name(&self, name: &str) -> Option<&Arc<Topic>> {
-        self.by_name.get(name)
+        self.by_name[shard_of(name.as_bytes())].get(name)
     }
 
     /// A topic by id.
     pub fn by_id(&self, id: &TopicId) -> Option<&Arc<Topic>> {
-        self.by_id.get(id)
+        self.by_id[shard_of(id)].get(id)
     }
 
     /// Every hosted topic.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Topic>> {
-        self.by_name.values()
+        self.by_name.iter().flat_map(|shard| shard.values())
     }
 
     fn put(&mut self, topic: Arc<Topic>) {
         if topic.id != [0; 16] {
-            self.by_id.insert(topic.id, Arc::clone(&topic));
+            Arc::make_mut(&mut self.by_id[shard_of(&topic.id)]).insert(topic.id, Arc::clone(&topic));
         }
-        self.by_name.insert(Arc::clone(&topic.name), topic);
+        Arc::make_mut(&mut self.by_name[shard_of(topic.name.as_bytes())]).insert(Arc::clone(&topic.name), topic);
     }
 
     fn take_out(&mut self, name: &str) -> Option<Arc<Topic>> {
-        let topic = self.by_name.remove(name)?;
-        self.by_id.remove(&topic.id);
+        let topic = self.by_name(name).cloned()?;
+        Arc::make_mut(&mut self.by_name[shard_of(name.as_bytes())]).remove(name);
+        Arc::make_mut(&mut self.by_id[shard_of(&topic.id)]).remove(&topic.id);
         Some(topic)
     }
 }

@@ -14,6 +14,7 @@ use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
 use super::flusher::Flusher;
 use super::image::PublishedImage;
+use super::materialiser::Materialiser;
 use super::metrics::Metrics;
 use super::options::Options;
 use super::reaper::Reaper;
@@ -51,6 +52,8 @@ pub struct Broker {
     pub flusher: Flusher,
     /// Deletion in the background.
     pub reaper: Reaper,
+    /// New logs come to disk in the background.
+    pub materialiser: Materialiser,
     /// Disk threads.
     pub workers: Workers,
     /// Counters.
@@ -85,6 +88,7 @@ impl Broker {
             events: EventQueue::new()?,
             flusher: Flusher::default(),
             reaper: Reaper::default(),
+            materialiser: Materialiser::default(),
             workers: Workers::start()?,
             metrics: Metrics::default(),
             context,
@@ -118,6 +122,14 @@ impl Broker {
                 .name("reaper".into())
                 .spawn(move || reaper.reaper.run())?,
         );
+        let maker = Arc::clone(&broker);
+        let run = move || {
+            maker
+                .materialiser
+                .run(|partition, error| maker.storage_failed(partition, error));
+        };
+        let maker = thread::Builder::new().name("materialiser".into()).spawn(run)?;
+        broker.disk_threads.lock().push(maker);
         Ok(broker)
     }
 
@@ -126,6 +138,7 @@ impl Broker {
         self.workers.stop();
         self.flusher.stop();
         self.reaper.stop();
+        self.materialiser.stop();
         for thread in self.disk_threads.lock().drain(..) {
             // A flusher that panicked has said so on stderr; its logs are recovered at the next start.
             let _ = thread.join();

@@ -4,11 +4,14 @@
 //! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
 //! - `scheduling`: shorter turns for latency (`unsafe`).
 //! - `fault`: a file system that fails where a test says.
+//! - `os`: the operating system's files; `map`: read-only memory maps (the only `unsafe` here).
+//! - `no_file`: stands for a file that was not made. `fault`: a file system that fails where a test says.
 
 pub mod clock;
 pub mod fault;
 pub mod file_system;
 pub mod map;
+pub mod no_file;
 pub mod os;
 pub mod scheduling;
 
@@ -16,6 +19,7 @@ pub use clock::{Clock, ManualClock, SystemClock};
 pub use fault::{Fault, FaultFileSystem};
 pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 pub use map::Map;
+pub use no_file::NoFile;
 pub use os::OsFileSystem;
 
 #[cfg(test)]

@@ -226,6 +226,9 @@ impl Log {
 
     /// Writes a batch whose header says what its bytes say, and notes it everywhere.
     fn write(&mut self, bytes: &[u8], header: &BatchHeader, control: Option<ControlRecord>, now_ms: i64) -> Result<()> {
+        if self.unmade.is_some() {
+            self.materialise()?;
+        }
         let (last_offset, next_offset) = (header.last_offset(), header.next_offset());
         let check = RollCheck {
             config: &self.config,

@@ -32,6 +32,7 @@ impl Log {
             return Ok(None);
         }
         self.check_writable()?;
+        self.materialise()?;
         let fs = self.fs();
         let has_batches = self.active().size() > 0;
         if has_batches {

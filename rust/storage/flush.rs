@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
+use super::format::{INDEX_SUFFIX, PARTITION_METADATA, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use super::leader_epochs::EpochFlush;
 use super::log::Log;
 use super::segment::SegmentFile;
@@ -50,7 +50,7 @@ impl Flushed {
 }
 
 impl Log {
-    /// Notes what is unflushed. Cheap.
+    /// Notes what is unflushed. Cheap. A log without a directory has nothing, not even the epoch of its first leader.
     pub fn begin_flush(&self) -> FlushJob {
         let from = self.segment_at(self.recovery_point);
         let is_clean = self.recovery_point >= self.log_end_offset;
@@ -69,9 +69,9 @@ impl Log {
                 .map(|it| Arc::clone(it.log()))
                 .collect(),
             indexes: sealed.iter().map(super::segment::Segment::base_offset).collect(),
-            epochs: self.epochs.begin_flush(),
+            epochs: self.is_materialised().then(|| self.epochs.begin_flush()).flatten(),
             needs_dir: self.names != self.synced_names,
-            needs_parent: self.synced_names == 0,
+            needs_parent: self.is_materialised() && self.synced_names == 0,
             flushed: Flushed {
                 offset: self.log_end_offset,
                 truncations: self.truncations,
@@ -138,6 +138,9 @@ impl FlushJob {
             for suffix in [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX] {
                 sync_if_there(&*self.fs, &file_path(&self.dir, *base_offset, suffix))?;
             }
+        }
+        if self.needs_parent {
+            sync_if_there(&*self.fs, &self.dir.join(PARTITION_METADATA))?;
         }
         if let Some(epochs) = &self.epochs {
             epochs.run(&*self.fs, &self.dir)?;

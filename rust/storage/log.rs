@@ -5,17 +5,19 @@
 //! [`super::lookup::TimestampPlan`], [`super::retention::Deletion`].
 //!
 //! Invariants: there is always a segment; base offsets ascend; log start offset ≤ recovery point's segment's end ≤ log
-//! end offset; offsets below the log end offset are in the file completely. Once *poisoned* (an fsync failed, or a
+//! end offset; offsets below the log end offset are in the file completely; a log without a directory is empty. Once *poisoned* (an fsync failed, or a
 //! failed write could not be cut off) nothing is written again.
 //!
-//! The verbs stand in files of their own: `append`, `read`, `lookup`, `roll`, `flush`, `truncate`, `retention`,
+//! The verbs stand in files of their own: `materialise`, `append`, `read`, `lookup`, `roll`, `flush`, `truncate`, `retention`,
 //! `recovery` (opening), `close`. Never knows leases, high watermarks but as arguments, or other partitions.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::config::LogConfig;
 use super::leader_epochs::EpochCache;
+use super::materialise::Unmade;
 use super::producer_state::{ProducerState, ProducerStateConfig};
 use super::read::RecentBatches;
 use super::recovery::RecoveryReport;
@@ -78,29 +80,29 @@ pub struct Log {
     pub(super) synced_names: u64,
     pub(super) is_poisoned: bool,
     pub(super) is_closed: bool,
+    /// Set until the log has its directory.
+    pub(super) unmade: Option<Unmade>,
     pub(super) report: RecoveryReport,
 }
 
 impl Log {
-    /// Makes a new, empty log that starts at offset 0: the directory and one file, two system calls. Nothing is synced;
-    /// the first flush does that.
+    /// A new, empty log that starts at offset 0. Nothing is made on disk yet, see [`super::materialise`]; a directory
+    /// that stands there is an error.
     pub fn create(
         context: &LogContext,
         dir: &Path,
         topic_partition: TopicPartition,
+        topic_id: Option<Uuid>,
         config: Arc<LogConfig>,
     ) -> Result<Self> {
-        let fs = &*context.fs;
-        fs.create_dir(dir).map_err(|error| Error::io("create", dir, error))?;
-        let segment = Segment::create(fs, dir, 0, context.clock.now_ms())?;
-        Ok(Self::assemble(
-            context,
-            dir,
-            topic_partition,
-            config,
-            vec![segment],
-            EpochCache::default(),
-        ))
+        if context.fs.exists(dir) {
+            return Err(Error::io("create", dir, ErrorKind::AlreadyExists.into()));
+        }
+        let segments = vec![Segment::unmade(dir, 0, context.clock.now_ms())];
+        let mut log = Self::assemble(context, dir, topic_partition, config, segments, EpochCache::default());
+        log.unmade = Some(Unmade { topic_id });
+        log.names = 0;
+        Ok(log)
     }
 
     pub(super) fn assemble(
@@ -130,6 +132,7 @@ impl Log {
             synced_names: 0,
             is_poisoned: false,
             is_closed: false,
+            unmade: None,
             report: RecoveryReport::default(),
         };
         log.choose_jitter();
@@ -293,20 +296,27 @@ impl Log {
     }
 
     /// Renames the directory to `<topic>-<partition>.<unique>-delete` and closes the log without syncing it; the loader
-    /// or the caller removes the directory later. Gives the new path. Open files stay readable until dropped.
-    pub fn rename_to_delete(&mut self) -> Result<PathBuf> {
+    /// or the caller removes the directory later. Gives the new path, if there is a directory. Open files stay readable
+    /// until dropped.
+    pub fn rename_to_delete(&mut self) -> Result<Option<PathBuf>> {
         self.rename_away(DirKind::Deleted)
     }
 
-    /// Takes the directory out of use under another role, and returns its new path. Nothing may follow.
-    pub fn rename_away(&mut self, kind: DirKind) -> Result<PathBuf> {
+    /// Takes the directory out of use under another role, and returns its new path. A log without a directory is only
+    /// forgotten. Nothing may follow.
+    pub fn rename_away(&mut self, kind: DirKind) -> Result<Option<PathBuf>> {
+        // A failed attempt to make it may have left a part, which is renamed as a whole one is.
+        if !self.is_materialised() && !self.is_poisoned {
+            self.is_closed = true;
+            return Ok(None);
+        }
         let name = self.topic_partition.dir_name(kind, Uuid::random());
         let to = self.dir.with_file_name(name);
         let rename = self.context.fs.rename(&self.dir, &to);
         rename.map_err(|error| Error::io("rename", &self.dir, error))?;
         self.dir.clone_from(&to);
         self.is_closed = true;
-        Ok(to)
+        Ok(Some(to))
     }
 }
 

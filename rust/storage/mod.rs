@@ -15,6 +15,7 @@ pub mod log;
 pub mod log_dir;
 pub mod log_loader;
 pub mod lookup;
+pub mod materialise;
 pub mod meta_properties;
 pub mod partition_metadata;
 pub mod producer_state;

@@ -14,6 +14,9 @@ use super::uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, OpenMode};
 
+/// 16 bytes in base64 without padding.
+const ID_CHARACTERS: usize = 22;
+
 /// What the file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartitionMetadata {
@@ -22,14 +25,14 @@ pub struct PartitionMetadata {
 }
 
 impl PartitionMetadata {
-    /// Reads the file of a partition directory; `None` when there is none, or one without text: its directory was made
-    /// right before a crash, and no record in it was ever flushed.
+    /// Reads the file of a partition directory; `None` when there is none, or one that was not written whole: its
+    /// directory was made right before a crash, and no record in it was ever flushed.
     pub fn read(fs: &dyn FileSystem, dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(PARTITION_METADATA);
         let Some(text) = state_file::read_text(fs, &path)? else {
             return Ok(None);
         };
-        if text.trim_matches('\0').is_empty() {
+        if is_torn(text.trim_end_matches('\0')) {
             return Ok(None);
         }
         Self::decode(&text)
@@ -37,8 +40,8 @@ impl PartitionMetadata {
             .map_err(|reason| bad_format(&path, reason))
     }
 
-    /// Makes the file of a new partition directory: three calls, nothing synced. A crash may leave it empty, which
-    /// [`read`](Self::read) knows.
+    /// Makes the file of a new partition directory: three calls, nothing synced. A crash may leave it empty or torn,
+    /// which [`read`](Self::read) knows.
     pub fn create(&self, fs: &dyn FileSystem, dir: &Path) -> Result<()> {
         let path = dir.join(PARTITION_METADATA);
         let file = fs
@@ -78,6 +81,15 @@ impl PartitionMetadata {
             Some(Uuid::ZERO) | None => Err("line 2 is not \"topic_id: \" and a base64 id".to_owned()),
             Some(topic_id) => Ok(Self { topic_id }),
         }
+    }
+}
+
+/// Whether a write ended within the text: what there is could go on as [`PartitionMetadata::encode`] writes it.
+fn is_torn(text: &str) -> bool {
+    const BEFORE_ID: &str = "version: 0\ntopic_id: ";
+    match text.strip_prefix(BEFORE_ID) {
+        Some(id) => id.len() < ID_CHARACTERS && id.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it)),
+        None => BEFORE_ID.starts_with(text),
     }
 }
 

@@ -17,7 +17,7 @@ use super::format::{INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFI
 use super::header_scan::{HeaderScan, believed};
 use crate::error::{Error, Result};
 use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
-use crate::io::{File, FileSystem, OpenMode};
+use crate::io::{File, FileSystem, NoFile, OpenMode};
 use crate::record::BatchHeader;
 
 /// Index entries in memory before they are appended to their files.
@@ -64,15 +64,21 @@ pub struct RollCheck<'a> {
 }
 
 impl Segment {
-    /// Makes the file of an empty segment: one system call. A leftover of that name is cut to nothing.
+    /// Makes an empty segment with its file: one system call. A leftover of that name is cut to nothing.
     pub fn create(fs: &dyn FileSystem, dir: &Path, base_offset: i64, now_ms: i64) -> Result<Self> {
-        let path = file_path(dir, base_offset, LOG_SUFFIX);
-        let file = fs
-            .open(&path, OpenMode::Create)
-            .map_err(|error| Error::io("create", &path, error))?;
-        Ok(Self {
+        let mut segment = Self::unmade(dir, base_offset, now_ms);
+        segment.make_file(fs)?;
+        Ok(segment)
+    }
+
+    /// An empty segment in memory; [`make_file`](Self::make_file) must come before the first append.
+    pub(super) fn unmade(dir: &Path, base_offset: i64, now_ms: i64) -> Self {
+        Self {
             base_offset,
-            log: Arc::new(SegmentFile { file, path }),
+            log: Arc::new(SegmentFile {
+                file: Arc::new(NoFile),
+                path: file_path(dir, base_offset, LOG_SUFFIX),
+            }),
             size: 0,
             offset_index: OffsetIndex::new(file_path(dir, base_offset, INDEX_SUFFIX), base_offset),
             time_index: TimeIndex::new(file_path(dir, base_offset, TIME_INDEX_SUFFIX), base_offset),
@@ -84,7 +90,17 @@ impl Segment {
                 timestamp: -1,
                 offset: base_offset,
             }),
-        })
+        }
+    }
+
+    /// Makes the file of an empty segment.
+    pub(super) fn make_file(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        let path = self.log.path.clone();
+        let file = fs
+            .open(&path, OpenMode::Create)
+            .map_err(|error| Error::io("create", &path, error))?;
+        self.log = Arc::new(SegmentFile { file, path });
+        Ok(())
     }
 
     /// Opens an existing segment as sealed; its size is the file's. Most have no transaction index, and the caller has

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::log::{Log, LogContext};
 use super::producer_state::ProducerStateConfig;
 use super::recovery::{LoadArgs, RecoveryProgress};
-use super::{Appended, LogConfig, TopicPartition};
+use super::{Appended, LogConfig, TopicPartition, Uuid};
 use crate::error::Result;
 use crate::io::{Clock, FileSystem, ManualClock, OsFileSystem};
 use crate::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
@@ -50,6 +50,14 @@ impl Bench {
         }
     }
 
+    /// The same directory on a disk that works.
+    pub fn mended(self) -> Self {
+        Self {
+            fs: Arc::new(OsFileSystem),
+            ..self
+        }
+    }
+
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("topic-0")
     }
@@ -78,8 +86,14 @@ impl Bench {
     }
 
     pub fn create(&self) -> Log {
+        self.create_for(None)
+    }
+
+    /// Of a topic with this id.
+    pub fn create_for(&self, topic_id: Option<Uuid>) -> Log {
         let partition = TopicPartition::new("topic", 0);
-        Log::create(&self.context(), &self.path(), partition, Arc::new(self.config.clone())).unwrap()
+        let config = Arc::new(self.config.clone());
+        Log::create(&self.context(), &self.path(), partition, topic_id, config).unwrap()
     }
 
     /// After a crash, with this recovery point.

@@ -48,6 +48,7 @@ impl Log {
     /// Removes everything and starts an empty log at `offset`.
     pub fn truncate_fully_and_start_at(&mut self, offset: i64) -> Result<()> {
         self.check_writable()?;
+        self.materialise()?;
         self.begin_truncation(offset);
         let result = self.start_anew_at(offset);
         self.is_poisoned |= result.is_err();

@@ -1,6 +1,6 @@
 //! Every I/O call of the log fails once (style 33, reliability F14 and F15).
 //!
-//! A first run of a workload (append, abort a transaction, roll, flush, truncate, delete, close) counts its calls by
+//! A first run of a workload (materialise, append, abort a transaction, roll, flush, truncate, delete, close) counts its calls by
 //! label. Then, for every label, every n and every fault, the workload runs again with the n-th call of that label
 //! failing, and the log is opened anew: after a crash twice, as a process crash and as a power loss. What was
 //! acknowledged by a flush must be there, everything must be readable, and appends must go on. The same is done to the
@@ -14,12 +14,14 @@ use std::sync::Arc;
 
 use kafkastore::io::{Clock, Fault, FaultFileSystem, FileSystem, ManualClock, OsFileSystem};
 use kafkastore::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
+use kafkastore::storage::partition_metadata::PartitionMetadata;
 use kafkastore::storage::{
-    LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition,
+    LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition, Uuid,
 };
 
 const FAULTS: [Fault; 4] = [Fault::InputOutput, Fault::NoSpace, Fault::ShortWrite, Fault::Crash];
 const NOW_MS: i64 = 1_700_000_000_000;
+const TOPIC_ID: Uuid = Uuid([7; 16]);
 
 /// What a test may count on when it opens the log again, and what the checkpoint files would say.
 #[derive(Clone, Default)]
@@ -153,9 +155,16 @@ impl Run {
     }
 }
 
-/// The workload. `None` when not even the log could be made.
-fn work(fs: Arc<dyn FileSystem>, dir: &Path) -> Option<Run> {
-    let log = Log::create(&context(fs), dir, TopicPartition::new("topic", 0), config()).ok()?;
+/// The workload.
+fn work(fs: Arc<dyn FileSystem>, dir: &Path) -> Run {
+    let log = Log::create(
+        &context(fs),
+        dir,
+        TopicPartition::new("topic", 0),
+        Some(TOPIC_ID),
+        config(),
+    )
+    .unwrap();
     let mut run = Run {
         log,
         appended: BTreeMap::new(),
@@ -185,11 +194,17 @@ fn work(fs: Arc<dyn FileSystem>, dir: &Path) -> Option<Run> {
         }
         Err(_) => run.failures += 1,
     }
-    Some(run)
+    run
 }
 
 /// Opens the log as a restarted broker would, and holds it to the promise.
 fn check(dir: &Path, promise: &Promise, case: &str) {
+    let id = PartitionMetadata::read(&OsFileSystem, dir).unwrap_or_else(|error| panic!("{case}: {error}"));
+    assert!(id.is_none_or(|id| id.topic_id == TOPIC_ID), "{case}");
+    assert!(
+        id.is_some() || promise.flushed.is_empty(),
+        "{case}: the topic id is lost"
+    );
     let mut log = open(Arc::new(OsFileSystem), dir, promise).unwrap_or_else(|error| panic!("{case}: {error}"));
     let found = records(&log, case);
     for (offset, value) in &promise.flushed {
@@ -292,10 +307,7 @@ fn fail_workload(label: &str, nth: u64, fault: Fault) -> &'static str {
     let dir = root.path().join("topic-0");
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     disk.arm(label, nth, fault);
-    let Some(run) = work(Arc::new(disk.clone()), &dir) else {
-        assert!(disk.has_fired(), "{case}");
-        return "not created";
-    };
+    let run = work(Arc::new(disk.clone()), &dir);
     assert!(
         disk.has_fired(),
         "{case}: the workload is deterministic up to the fault"
@@ -305,6 +317,11 @@ fn fail_workload(label: &str, nth: u64, fault: Fault) -> &'static str {
     } = run;
     let is_poisoned = log.is_poisoned();
     drop(log);
+    if !dir.exists() {
+        // Nothing was made, so nothing was acknowledged; a start creates the log again.
+        assert!(promise.flushed.is_empty() && failures > 0 && is_poisoned, "{case}");
+        return "not made";
+    }
     if disk.has_crashed() {
         let copy = root.path().join("copy-0");
         copy_dir(&dir, &copy);
@@ -325,7 +342,7 @@ fn no_failing_call_of_the_workload_loses_a_flushed_record() {
     let root = temp_dir();
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     let dir = root.path().join("topic-0");
-    let run = work(Arc::new(disk.clone()), &dir).unwrap();
+    let run = work(Arc::new(disk.clone()), &dir);
     assert_eq!(run.failures, 0);
     assert!(run.promise.flushed.len() > 10 && run.promise.is_clean);
     let promise = run.promise.clone();
@@ -341,14 +358,14 @@ fn no_failing_call_of_the_workload_loses_a_flushed_record() {
             }
         }
     }
-    print_table("append, roll, flush, truncate, delete, close", &rows);
+    print_table("materialise, append, roll, flush, truncate, delete, close", &rows);
 }
 
 /// A directory as a crash leaves it: unflushed batches, a torn one, files half deleted.
 fn crashed(dir: &Path) -> Promise {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     disk.arm("write:.log", 27, Fault::Crash);
-    let run = work(Arc::new(disk.clone()), dir).unwrap();
+    let run = work(Arc::new(disk.clone()), dir);
     assert!(disk.has_crashed());
     let promise = run.promise.clone();
     drop(run);

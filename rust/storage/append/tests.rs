@@ -73,6 +73,7 @@ fn log_append_time_stamps_the_batch_and_keeps_its_crc_right() {
 fn a_refused_batch_leaves_no_trace() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
+    log.materialise().unwrap();
     let mut bad = batch(START_MS, 1, 10);
     bad[70] ^= 1;
     let error = log.append_as_leader(&mut bad, 0, Origin::Client, START_MS).unwrap_err();

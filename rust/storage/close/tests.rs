@@ -16,7 +16,7 @@ fn written(bench: &Bench, count: usize) -> Vec<Log> {
         .map(|index| {
             let partition = TopicPartition::new("topic", index as i32);
             let dir = bench.dir.path().join(partition.to_string());
-            let mut log = Log::create(&bench.context(), &dir, partition, Arc::clone(&config)).unwrap();
+            let mut log = Log::create(&bench.context(), &dir, partition, None, Arc::clone(&config)).unwrap();
             bench.append(&mut log, 2, 100);
             log
         })
@@ -48,6 +48,7 @@ fn an_unused_log_closes_without_a_call() {
     let bench = Bench::on(Arc::new(disk.clone()), &[]);
     let mut log = bench.create();
     log.begin_epoch(3);
+    log.materialise().unwrap();
     disk.arm("none", 0, Fault::Crash);
     log.close().unwrap();
     assert_eq!(disk.counts().values().sum::<u64>(), 0, "{:?}", disk.counts());

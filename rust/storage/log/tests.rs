@@ -8,11 +8,13 @@ use crate::record::Origin;
 use crate::storage::testing::{Bench, START_MS, batch};
 
 #[test]
-fn a_new_log_costs_two_calls() {
+fn a_new_log_comes_to_disk_with_two_calls() {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     let bench = Bench::on(Arc::new(disk.clone()), &[]);
     disk.arm("none", 0, Fault::Crash);
-    let log = bench.create();
+    let mut log = bench.create();
+    log.materialise().unwrap();
+    log.materialise().unwrap();
     assert_eq!(disk.counts().values().sum::<u64>(), 2, "{:?}", disk.counts());
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset(), log.segment_count()),
@@ -23,9 +25,11 @@ fn a_new_log_costs_two_calls() {
 #[test]
 fn a_log_is_not_made_over_another() {
     let bench = Bench::new(&[]);
-    bench.create();
+    let (mut first, mut second) = (bench.create(), bench.create());
+    first.materialise().unwrap();
+    assert!(matches!(second.materialise(), Err(Error::Io { op: "create", .. })));
     let partition = crate::storage::TopicPartition::new("topic", 0);
-    let again = super::Log::create(&bench.context(), &bench.path(), partition, Arc::default());
+    let again = super::Log::create(&bench.context(), &bench.path(), partition, None, Arc::default());
     assert!(matches!(again, Err(Error::Io { op: "create", .. })));
 }
 
@@ -57,7 +61,7 @@ fn a_deleted_log_moves_aside_under_kafkas_name() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
-    let to = log.rename_to_delete().unwrap();
+    let to = log.rename_to_delete().unwrap().unwrap();
     let name = to.file_name().unwrap().to_str().unwrap().to_owned();
     assert!(name.starts_with("topic-0.") && name.ends_with("-delete"), "{name}");
     assert!(!bench.path().exists() && to.exists());

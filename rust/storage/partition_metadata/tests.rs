@@ -24,11 +24,13 @@ fn the_file_is_byte_for_byte_kafkas() {
 }
 
 #[test]
-fn a_file_that_a_crash_left_empty_counts_as_missing() {
+fn a_file_that_a_crash_left_empty_or_torn_counts_as_missing() {
     let metadata = PartitionMetadata {
         topic_id: Uuid([7; 16]),
     };
-    for text in ["", "\0\0\0\0"] {
+    let whole = metadata.encode();
+    let torn = (0..whole.len()).filter_map(|len| whole.get(..len));
+    for text in torn.chain(["\0\0\0\0", "version: 0\n\0\0"]) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(PARTITION_METADATA), text).unwrap();
         assert_eq!(

@@ -57,6 +57,7 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
 fn a_rolled_segment_has_its_index_files_and_a_snapshot_at_the_next_base() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
+    log.materialise().unwrap();
     assert_eq!(
         bench.names(),
         ["00000000000000000000.log"],

@@ -1,0 +1,51 @@
+//! The file of a segment that is not on disk yet: empty, and refuses to be written.
+
+use std::io::{self, Error, ErrorKind, Stdin};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::LazyLock;
+
+use super::file_system::File;
+
+/// Stands where a [`File`] is wanted and none was made: it has no bytes. Readers find its end at once; a write is our bug
+/// and an error.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFile;
+
+/// A descriptor that is always there. Nothing is read through it: who passes a descriptor on passes a length, here 0.
+static STANDARD_INPUT: LazyLock<Stdin> = LazyLock::new(io::stdin);
+
+impl File for NoFile {
+    fn write_all_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(Error::new(ErrorKind::Unsupported, "the file was not made"))
+    }
+
+    fn read_exact_at(&self, buf: &mut [u8], _: u64) -> io::Result<()> {
+        if buf.is_empty() {
+            return Ok(());
+        }
+        Err(ErrorKind::UnexpectedEof.into())
+    }
+
+    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Unsupported, "the file was not made"))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        STANDARD_INPUT.as_fd()
+    }
+}
