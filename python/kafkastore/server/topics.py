@@ -311,6 +311,7 @@ class Topics:
             for (number, directory), error in zip(placement.placed, of_topic, strict=True):
                 if error is not None:
                     logger.error("Cannot create the log of %s-%d in %s: %s", topic.name, number, directory, error)
+                if error is not None or directory in broker.log_manager.failed:
                     topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
 
     # ---- grow
