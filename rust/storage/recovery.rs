@@ -97,7 +97,8 @@ impl Log {
             EpochCache::default()
         };
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, epochs);
-        if !found.base_offsets.is_empty() {
+        if args.clean_shutdown && !found.base_offsets.is_empty() {
+            // After a crash nobody knows which names were synced: the first flush does it.
             log.synced_names = log.names;
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
