@@ -121,11 +121,12 @@ impl Broker {
 
     /// Writes these checkpoints of every log directory. A directory that fails goes offline; the others are written.
     pub fn write_checkpoints(&self, which: &[Checkpoint]) -> Result<()> {
+        let dirs = self.log_dirs.lock();
+        // Under the lock: no later write may name a log that was deleted before an earlier one.
         let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
         for partition in self.all_partitions() {
             by_dir.entry(partition.log_dir().clone()).or_default().push(partition);
         }
-        let dirs = self.log_dirs.lock();
         let mut failed = None;
         for dir in dirs.iter().filter(|d| !self.is_failed(d.path())) {
             let empty = Vec::new();

@@ -3,8 +3,6 @@
 //! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
 //! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
 //! - `scheduling`: shorter turns for latency (`unsafe`).
-//! - `fault`: a file system that fails where a test says.
-//! - `os`: the operating system's files; `map`: read-only memory maps (the only `unsafe` here).
 //! - `no_file`: stands for a file that was not made. `fault`: a file system that fails where a test says.
 
 pub mod clock;

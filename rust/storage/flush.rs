@@ -59,6 +59,13 @@ impl Log {
         } else {
             self.segments.get(from..).unwrap_or_default()
         };
+        let epochs = self.is_materialised().then(|| self.epochs.begin_flush()).flatten();
+        // A job without files syncs no directory.
+        let names = if is_clean && epochs.is_none() {
+            self.synced_names
+        } else {
+            self.names
+        };
         let sealed = unflushed.split_last().map_or(&[][..], |(_, sealed)| sealed);
         FlushJob {
             fs: self.fs(),
@@ -69,13 +76,13 @@ impl Log {
                 .map(|it| Arc::clone(it.log()))
                 .collect(),
             indexes: sealed.iter().map(super::segment::Segment::base_offset).collect(),
-            epochs: self.is_materialised().then(|| self.epochs.begin_flush()).flatten(),
+            epochs,
             needs_dir: self.names != self.synced_names,
             needs_parent: self.is_materialised() && self.synced_names == 0,
             flushed: Flushed {
                 offset: self.log_end_offset,
                 truncations: self.truncations,
-                names: self.names,
+                names,
                 epochs: None,
             },
         }

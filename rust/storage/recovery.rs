@@ -21,8 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::check::{Step, with_reader};
 use super::append::{aborted, control_of};
+use super::checkpoint::read_offset_checkpoint;
 use super::config::LogConfig;
-use super::format::LEADER_EPOCH_CHECKPOINT;
+use super::format::{CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT};
 use super::leader_epochs::EpochCache;
 use super::log::{Log, LogContext};
 use super::segment::Segment;
@@ -97,7 +98,8 @@ impl Log {
             EpochCache::default()
         };
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, epochs);
-        if !found.base_offsets.is_empty() {
+        if args.clean_shutdown && !found.base_offsets.is_empty() {
+            // After a crash nobody knows which names were synced: the first flush does it.
             log.synced_names = log.names;
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
@@ -240,7 +242,7 @@ impl Log {
                 Step::Batch(batch) => batch,
                 Step::End => {
                     progress.bytes_checked.fetch_add(len, Ordering::Relaxed);
-                    if !self.has_lost_its_end(next_base) {
+                    if !self.has_lost_its_end(next_base) || self.was_compacted(at)? {
                         return Ok(None);
                     }
                     break "the segment ends before the next one begins".to_owned();
@@ -276,6 +278,24 @@ impl Log {
     fn has_lost_its_end(&self, next_base: Option<i64>) -> bool {
         let (end, durable) = (self.log_end_offset, self.recovery_point);
         next_base.is_some_and(|next| end < next && durable < next && durable <= end)
+    }
+
+    /// Whether Kafka's cleaner has been over the segment, which then may end anywhere before the next one. A checkpoint
+    /// that cannot be understood speaks for it: what is there is kept.
+    fn was_compacted(&self, at: usize) -> Result<bool> {
+        if self.config.is_compacted {
+            return Ok(true);
+        }
+        let Some((segment, log_dir)) = self.segments.get(at).zip(self.dir.parent()) else {
+            return Ok(false);
+        };
+        match read_offset_checkpoint(&*self.context.fs, &log_dir.join(CLEANER_OFFSET_CHECKPOINT)) {
+            Ok(cleaned) => Ok(cleaned
+                .iter()
+                .any(|(partition, end)| *partition == self.topic_partition && *end > segment.base_offset())),
+            Err(Error::BadFormat { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// (c) An error when the bad batch was durable, else the reason to cut it.

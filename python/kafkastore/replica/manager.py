@@ -183,7 +183,9 @@ class ReplicaManager:
             topic = self.image.topic(name)
             if topic is None:
                 continue
-            offline = [number for number in numbers if topic.partitions[number].leader != NO_LEADER]
+            # one that is being made, of a topic that grows, is not in the image yet
+            known = [number for number in numbers if number < len(topic.partitions)]
+            offline = [number for number in known if topic.partitions[number].leader != NO_LEADER]
             for number in offline:
                 state = topic.partitions[number]
                 topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=state.leader_epoch + 1)

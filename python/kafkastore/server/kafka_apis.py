@@ -75,15 +75,21 @@ class KafkaApis:
     # ---- in
     def _on_readable(self) -> None:
         for event in self.broker.engine.take(TAKE_LIMIT):
-            if isinstance(event, Request):
-                self._begin(event)
-            elif isinstance(event, AppendDone):
-                self.broker.replica_manager.on_append_done(event)
-            elif isinstance(event, LogLine):
-                data_plane_logger.warning("%s", event.message)
-            else:
-                self._on_log_dir_failed(event)
+            try:
+                self._on_event(event)
+            except Exception:  # the events behind it were taken with it: their clients would wait for ever
+                logger.exception("%s could not be handled", type(event).__name__)
         self._flush()
+
+    def _on_event(self, event: Request | AppendDone | LogLine | LogDirFailed) -> None:
+        if isinstance(event, Request):
+            self._begin(event)
+        elif isinstance(event, AppendDone):
+            self.broker.replica_manager.on_append_done(event)
+        elif isinstance(event, LogLine):
+            data_plane_logger.warning("%s", event.message)
+        else:
+            self._on_log_dir_failed(event)
 
     def _begin(self, request: Request) -> None:
         try:

@@ -45,12 +45,15 @@ async def reconcile(broker: BrokerServices) -> None:
             found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir))
     await _finish_deletions(broker, found)
     adopted: list[TopicImage] = []
+    is_any_stray = False
     for name, logs in found.items():
         topic = broker.image.topic(name)
         if topic is None:
             topic = _adopt(broker, name, logs)
             adopted.append(topic)
-        _claim(broker, topic, logs)
+        is_any_stray |= _claim(broker, topic, logs)
+    if is_any_stray:
+        await _forget_in_checkpoints(broker)
     if adopted:
         await _store_adopted(broker, adopted)
     await _raise_epochs(broker, new_topics={topic.name for topic in adopted})
@@ -75,11 +78,19 @@ async def _finish_deletions(broker: BrokerServices, found: dict[str, list[_Found
             logger.info("Finished the deletion of topic %s", name)
         done.append(Delete(path))
     if done:
+        await _forget_in_checkpoints(broker)
         await broker.store.multi(done)
 
 
-def _claim(broker: BrokerServices, topic: TopicImage, logs: list[_FoundLog]) -> None:
-    """Cases A and C."""
+async def _forget_in_checkpoints(broker: BrokerServices) -> None:
+    """Logs that were deleted or set aside leave the checkpoints before others are made under their names: those would be
+    taken, after a crash, to start where the old ones did."""
+    await broker.run_blocking(broker.engine.write_checkpoints, True, False, True)
+
+
+def _claim(broker: BrokerServices, topic: TopicImage, logs: list[_FoundLog]) -> bool:
+    """Cases A and C; whether there was one of C."""
+    is_any_stray = False
     for log in logs:
         is_ours = log.topic_id in (None, topic.topic_id) and log.partition < len(topic.partitions)
         if is_ours and broker.node_id in topic.partitions[log.partition].replicas:
@@ -90,6 +101,8 @@ def _claim(broker: BrokerServices, topic: TopicImage, logs: list[_FoundLog]) -> 
             topic_id_text(log.topic_id) if log.topic_id else "none", topic_id_text(topic.topic_id),
         )  # fmt: skip
         broker.engine.mark_stray(topic.name, log.partition)
+        is_any_stray = True
+    return is_any_stray
 
 
 # ---- D

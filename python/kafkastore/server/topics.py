@@ -311,6 +311,7 @@ class Topics:
             for (number, directory), error in zip(placement.placed, of_topic, strict=True):
                 if error is not None:
                     logger.error("Cannot create the log of %s-%d in %s: %s", topic.name, number, directory, error)
+                if error is not None or directory in broker.log_manager.failed:
                     topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
 
     # ---- grow
@@ -483,7 +484,10 @@ def _create_logs(engine: Engine, placements: Sequence[_Placement]) -> list[list[
 
 
 def _delete_logs(engine: Engine, partitions: Sequence[tuple[str, list[int]]]) -> dict[str, KafkastoreError]:
-    """Blocking. The topics that failed with the reasons."""
+    """Blocking. The topics that failed with the reasons.
+
+    The checkpoints must not name the logs any more: a topic made anew under the same name would be taken, after a crash, to
+    start where the old one did, and lose what lies below."""
     failed: dict[str, KafkastoreError] = {}
     for name, numbers in partitions:
         try:
@@ -491,6 +495,11 @@ def _delete_logs(engine: Engine, partitions: Sequence[tuple[str, list[int]]]) ->
         except EngineError as error:
             logger.error("Cannot delete the logs of topic %s: %s", name, error)  # noqa: TRY400 - a sentence says it
             failed[name] = KafkastoreError(str(error), code=error.code)
+    try:
+        engine.write_checkpoints(True, False, True)
+    except EngineError as error:
+        logger.error("Cannot write the checkpoints after a deletion: %s", error)  # noqa: TRY400 - as above
+        failed |= {name: KafkastoreError(str(error), code=error.code) for name, _ in partitions if name not in failed}
     return failed
 
 

@@ -3,6 +3,7 @@ use super::*;
 use crate::broker::Event;
 use crate::io::Fault;
 use crate::record::Origin;
+use crate::storage::log_dir::Checkpoint;
 
 fn append(fixture: &Fixture, index: i32) {
     let partition = fixture.partition("t", index);
@@ -75,6 +76,28 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
         names.iter().any(|n| n.ends_with("-delete")) && !names.contains(&"t-0".to_owned()),
         "{names:?}"
     );
+}
+
+// What the control plane does (`topics.delete_all`): without the checkpoints in between, the crash leaves the new log the
+// start of the old one, and all below is gone.
+#[test]
+fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
+    let checkpoints = [Checkpoint::RecoveryPoint, Checkpoint::LogStart];
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    for _ in 0..3 {
+        append(&fixture, 0);
+    }
+    fixture.partition("t", 0).delete_records(2).unwrap();
+    fixture.broker.write_checkpoints(&checkpoints).unwrap();
+    fixture.broker.delete_logs("t", &[0]).unwrap();
+    fixture.broker.write_checkpoints(&checkpoints).unwrap();
+    fixture.create("t", 1, &[]);
+    append(&fixture, 0);
+    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+    let fixture = fixture.restart();
+    let logs = fixture.broker.logs();
+    assert_eq!((logs[0].log_start, logs[0].log_end), (0, 1));
 }
 
 #[test]

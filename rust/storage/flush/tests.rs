@@ -88,3 +88,42 @@ fn one_flush_of_the_active_segment_is_one_sync() {
         .collect();
     assert_eq!(syncs, [("sync:.log".to_owned(), 1)]);
 }
+
+#[test]
+fn names_that_a_crash_left_unsynced_are_synced_by_the_first_flush() {
+    // the log's directory (with its epochs) and its parent; after a clean stop there is nothing to make up for
+    for (is_clean, expected) in [(false, Some(2)), (true, None)] {
+        let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+        let bench = Bench::on(Arc::new(disk.clone()), &[]);
+        let mut log = bench.create();
+        bench.append(&mut log, 1, 10);
+        if is_clean {
+            log.close().unwrap();
+        }
+        drop(log);
+        let mut log = bench.open(0, is_clean).unwrap();
+        bench.append(&mut log, 1, 10);
+        disk.arm("none", 0, Fault::Crash);
+        log.flush().unwrap();
+        assert_eq!(dir_syncs(&disk), expected, "clean: {is_clean}");
+    }
+}
+
+#[test]
+fn a_flush_of_nothing_counts_no_name_as_synced() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    log.flush().unwrap();
+    log.roll(bench.now_ms()).unwrap();
+    log.flush().unwrap(); // nothing to do
+    bench.append(&mut log, 1, 10);
+    disk.arm("none", 0, Fault::Crash);
+    log.flush().unwrap();
+    assert_eq!(dir_syncs(&disk), Some(1));
+}
+
+fn dir_syncs(disk: &FaultFileSystem) -> Option<u64> {
+    disk.counts().get("sync:dir").copied()
+}

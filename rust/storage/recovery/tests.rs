@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::error::Error;
-use crate::record::Origin;
+use crate::record::{Batches, Origin};
+use crate::storage::LogConfig;
 use crate::storage::log::Log;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
@@ -311,4 +312,40 @@ fn an_empty_directory_is_an_empty_log() {
     fs::create_dir(bench.path()).unwrap();
     assert_eq!(bench.reopen(0).unwrap().log_end_offset(), 0);
     assert_eq!(bench.reopen_clean().unwrap().log_end_offset(), 0);
+}
+
+/// Three segments, the first without its last batch.
+fn with_a_gap(bench: &Bench) -> i64 {
+    let mut log = bench.create();
+    while log.segment_count() < 3 {
+        bench.append(&mut log, 1, 100);
+    }
+    let end = log.log_end_offset();
+    drop(log);
+    let path = bench.file(0, ".log");
+    let bytes = fs::read(&path).unwrap();
+    let last = Batches::new(&bytes).last().unwrap().unwrap().bytes().len();
+    fs::write(&path, &bytes[..bytes.len() - last]).unwrap();
+    end
+}
+
+// A crash before the recovery point was written; Kafka keeps such a log, too.
+#[test]
+fn a_segment_that_was_compacted_may_end_before_the_next_one() {
+    let is_kept = |policy: &str, cleaned: Option<&str>| {
+        let mut bench = Bench::new(&[("segment.bytes", "500")]);
+        let end = with_a_gap(&bench);
+        bench.config = LogConfig::from_pairs([("cleanup.policy", policy)]).unwrap();
+        if let Some(text) = cleaned {
+            fs::write(bench.dir.path().join("cleaner-offset-checkpoint"), text).unwrap();
+        }
+        let log = bench.reopen(0).unwrap();
+        assert_eq!(log.report().cut_reason.is_none(), log.log_end_offset() == end);
+        log.log_end_offset() == end
+    };
+    assert!(!is_kept("delete", None), "what a power loss took");
+    assert!(!is_kept("delete", Some("0\n2\nother 0 9\ntopic 0 0\n")));
+    assert!(is_kept("delete", Some("0\n1\ntopic 0 1\n")));
+    assert!(is_kept("delete", Some("garbage")));
+    assert!(is_kept("compact", None));
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
@@ -151,6 +152,8 @@ def test_log_with_another_topic_id_is_set_aside_as_stray(tmp_path: Path) -> None
             engine = again.services.engine
             assert engine.stray == [("a", 0)]
             assert engine.partitions["a", 0].topic_id == again.services.image.topics["a"].topic_id
+            # before a log is made under the name of the stray one
+            assert "write_checkpoints True False True" in engine.calls
 
     run(body)
 
@@ -161,6 +164,7 @@ def test_interrupted_deletion_is_finished_at_start(tmp_path: Path) -> None:
             await broker.services.store.create("/admin/delete_topics/gone", TOPIC_ID)
         async with running_broker(tmp_path, lambda engine: engine.add_log("gone", 0, TOPIC_ID)) as again:
             assert again.services.engine.deleted == [("gone", [0])]
+            assert "write_checkpoints True False True" in again.services.engine.calls
             assert "gone" not in again.services.image.topics
             assert await again.services.store.get_children("/admin/delete_topics") == []
 
@@ -189,6 +193,31 @@ def test_broker_stops_with_a_sentence_when_all_log_dirs_failed(tmp_path: Path) -
         broker.services.engine.submit(LogDirFailed(f"{tmp_path}/data", "Input/output error"))
         with pytest.raises(StartupError, match=r"All log directories have failed.*Input/output error"):
             await asyncio.wait_for(broker.run_until_stopped(), 10)
+
+    run(body)
+
+
+def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: Path) -> None:
+    """The engine tells of the failure before the growth, which is in a thread, has come back."""
+
+    async def body() -> None:
+        async with running_broker(tmp_path, log__dirs=f"{tmp_path}/one,{tmp_path}/two") as broker:
+            services, engine = broker.services, broker.services.engine
+            await services.topics.create("a", partitions=2)
+            create = engine.create_logs
+
+            def fail_meanwhile(*asked: Any) -> list[str | None]:
+                errors = create(*asked)
+                engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
+                while f"{tmp_path}/one" not in services.log_manager.failed:
+                    time.sleep(0.001)
+                return errors
+
+            engine.create_logs = fail_meanwhile
+            await services.topics.create_partitions("a", 4)
+            leaders = [state.leader for state in services.image.topics["a"].partitions]
+            assert leaders == [NO_LEADER, 1, NO_LEADER, 1]
+            assert [engine.leases["a", number][0] for number in range(4)] == leaders
 
     run(body)
 

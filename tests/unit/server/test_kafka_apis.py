@@ -9,7 +9,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import EngineError, Request
+from fake_engine import AppendDone, EngineError, Request
 from kio.schema.metadata.v5.request import MetadataRequestTopic
 from world import run, running_broker
 
@@ -211,6 +211,27 @@ def test_response_that_cannot_be_encoded_is_an_unknown_server_error(tmp_path: Pa
     async def test(broker: Broker) -> None:
         (body,) = await answered(broker, heartbeat())
         assert decode("Heartbeat", 4, body).error_code == -1
+
+    check(tmp_path, test)
+
+
+def test_event_that_fails_does_not_take_those_behind_it_along(
+    tmp_path: Path, handler: types.ModuleType, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(context: RequestContext, request: Any) -> Any:
+        return context.response(error_code=0)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        def fail(_: AppendDone) -> None:
+            raise IndexError
+
+        broker.services.replica_manager.on_append_done = fail  # type: ignore[method-assign]
+        broker.services.engine.submit(AppendDone(1, 0, 0, 0))
+        (body,) = await answered(broker, heartbeat())
+        assert decode("Heartbeat", 4, body).error_code == 0
+        assert "AppendDone could not be handled" in caplog.text
 
     check(tmp_path, test)
 

@@ -283,6 +283,43 @@ def test_deleted_topic_is_gone_everywhere(tmp_path: Path) -> None:
     check(tmp_path, test)
 
 
+def test_deleted_topic_leaves_the_checkpoints_before_it_can_be_made_again(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create_all([NewTopic("a"), NewTopic("b")])
+        services.engine.calls.clear()
+        seen: list[tuple[int, list[str]]] = []
+        write = services.engine.write_checkpoints
+
+        def note(*which: bool) -> None:
+            seen.append((len(services.engine.partitions), sorted(services.topics._locks)))
+            write(*which)
+
+        services.engine.write_checkpoints = note  # type: ignore[method-assign]
+        await services.topics.delete_all(["a", "b"])
+        assert services.engine.calls == ["write_checkpoints True False True"]
+        assert seen == [(0, ["a", "b"])]
+
+    check(tmp_path, test)
+
+
+def test_deletion_whose_checkpoints_cannot_be_written_is_finished_by_the_next_start(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("a")
+
+        def refuse(*_: bool) -> None:
+            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
+
+        services.engine.write_checkpoints = refuse  # type: ignore[method-assign]
+        (failed,) = await services.topics.delete_all(["a"])
+        assert failed is not None
+        assert failed.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert await services.store.get_children("/admin/delete_topics") == ["a"]
+
+    check(tmp_path, test)
+
+
 def test_internal_topic_is_made_as_kafka_makes_it(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         topic = await broker.services.topics.create_internal("__consumer_offsets")
