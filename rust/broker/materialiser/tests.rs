@@ -55,7 +55,11 @@ fn a_failure_takes_the_log_directory_offline() {
     fixture.create("t", 2, &[]);
     wait_for("offline", || !fixture.broker.failed_log_dirs().is_empty());
     assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[0].clone()]);
-    let events = fixture.broker.events.take(10);
+    let mut events = Vec::new();
+    wait_for("told", || {
+        events.extend(fixture.broker.events.take(10));
+        !events.is_empty()
+    });
     assert!(matches!(&events[..], [Event::LogDirFailed { .. }]));
 }
 
