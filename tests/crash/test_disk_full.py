@@ -6,6 +6,7 @@ spec: R4.7; reliability matrix F15, F17
 from __future__ import annotations
 
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+def is_any_there(places: list[Path]) -> bool:
+    return any(place.exists() for place in places)
+
+
 def fills(load: Load) -> bool:
     load.run_until_acknowledged(1000)
     return bool(load.failed)
@@ -46,9 +51,11 @@ def test_full_log_directory_goes_offline_and_the_other_serves(
     small = small_disk / "data"
     broker = broker_factory({"log.index.size.max.bytes": "65536"}, log_dirs=[large, small])
     topics: dict[Path, str] = {}
-    for number in range(8):  # a new partition goes to the directory with the fewest
-        name = create_topic(broker.bootstrap, f"t{number}")
-        topics[small if (small / f"{name}-0").exists() else large] = name
+    names = [create_topic(broker.bootstrap, f"t{number}") for number in range(8)]
+    for name in names:  # each in the directory with the fewest; it is on disk soon after
+        places = [directory / f"{name}-0" for directory in (large, small)]
+        wait_until(partial(is_any_there, places), 30, f"{name} is on disk")
+        topics[small if places[1].exists() else large] = name
     on_large, on_small = topics[large], topics[small]
 
     full = Load(broker, on_small, "small", 1, retries=0, compression_type="none", message_timeout_ms=20_000)

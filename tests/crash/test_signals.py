@@ -60,6 +60,8 @@ def wait_for_reader(fifo: Path) -> int:
 def test_sigterm_during_recovery_ends_the_broker_and_the_next_start_recovers(broker_factory: BrokerFactory) -> None:
     broker = broker_factory()
     topic = create_topic(broker.bootstrap, "t")
+    log = broker.log_dir / f"{topic}-0" / "00000000000000000000.log"
+    wait_until(log.exists, 30, "the partition is on disk")
     broker.kill()
     epochs = broker.log_dir / f"{topic}-0" / "leader-epoch-checkpoint"
     kept = epochs.with_name("kept")
