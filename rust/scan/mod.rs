@@ -4,11 +4,13 @@
 //! `SplitReader` turns one split into record batches. A split is self-contained: it may be sent to another process that
 //! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
 
+mod batch_list;
 mod column;
 mod error;
 mod predicate;
 mod split;
 
+pub use batch_list::{BatchList, Listed};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};
 pub use predicate::Predicate;

@@ -12,6 +12,8 @@ A Kafka-compatible broker: any Kafka client works on it.
 commands:
   broker [server.properties] [--override key=value ...]
                  run a broker in the foreground; without a file a single one on port 9092 that needs no set-up
+  dump PATH [TOPIC]
+                 print the records or batches of segment files as text, JSON or Parquet
 
 options:
   -h, --help     show this text
@@ -35,5 +37,9 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import broker
 
         return broker.main(given[1:])
+    if command == "dump":
+        from kafkastore.cli import dump
+
+        return dump.main(given[1:])
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2
