@@ -84,7 +84,7 @@ def measure(chosen: dict[str, Callable[[str], Answer]], queries: list[str], roun
 def table(seconds: Seconds, names: list[str]) -> list[str]:
     """Markdown; in brackets the ratio of the connector's median to the reader's."""
     first, *others = names
-    lines = [f"| query | {first} s | {' | '.join(f'{name} s (×)' for name in others)} | goal for Spark |"]
+    lines = [f"| query | {first} s | {' | '.join(f'{name} s (ratio)' for name in others)} | goal for Spark |"]
     lines.append("|---|" + "---:|" * (len(names) + 1))
     for query in dict.fromkeys(query for query, _ in seconds):
         base = statistics.median(seconds[query, first])
@@ -125,7 +125,11 @@ def parsed() -> argparse.Namespace:
 
 def report(arguments: argparse.Namespace, size: int, seconds: Seconds, names: list[str]) -> str:
     model = next(
-        (line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
         platform.machine(),
     )
     what = f"{arguments.records:,} records, {size / 1e6:,.0f} MB of values, codec {arguments.codec}, 4 partitions"
@@ -134,8 +138,10 @@ def report(arguments: argparse.Namespace, size: int, seconds: Seconds, names: li
             f"# Spark, {commit()}",
             "",
             f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}.",
-            f"{what}; files written by {arguments.broker}. Spark 4.2.0 on local[{arguments.cores}], its connector"
-            f" 4.2.0 with kafka-clients 3.9.2; {arguments.rounds} rounds by turns, medians; answers are equal.",
+            (
+                f"{what}; files written by {arguments.broker}. Spark 4.2.0 on local[{arguments.cores}], its connector"
+                f" 4.2.0 with kafka-clients 3.9.2; {arguments.rounds} rounds by turns, medians; answers are equal."
+            ),
             "All readers ask the broker how far may be read; the connector reads through it, on the same cores.",
             "",
             *table(seconds, names),

@@ -1,10 +1,10 @@
 """The readers that are compared, each with the same queries; a query answers, so that answers can be compared too.
 
-    count   records
-    sumlen  records, bytes of values
-    ts      the same of the middle hundredth of the time range, as a filter on the column
-    key     the same of one key, as a filter on the column
-    all     every column of every record, to nowhere (no answer)
+count   records
+sumlen  records, bytes of values
+ts      the same of the middle hundredth of the time range, as a filter on the column
+key     the same of one key, as a filter on the column
+all     every column of every record, to nowhere (no answer)
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class DuckdbReader(ScanReader):
                 found = connection.sql("SELECT count(*) FROM records")
             elif query == "all":
                 sums = "sum(octet_length(key)), sum(octet_length(value)), max(topic), max(partition), max(timestamp)"
-                connection.sql(f"SELECT {sums}, max(\"offset\"), max(timestampType) FROM records").fetchone()
+                connection.sql(f'SELECT {sums}, max("offset"), max(timestampType) FROM records').fetchone()
                 return None
             else:
                 found = connection.sql("SELECT count(*), coalesce(sum(octet_length(value)), 0) FROM records")

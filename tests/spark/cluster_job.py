@@ -1,6 +1,6 @@
 """The driver of a query on a cluster, a process of its own as a user's would be: a JSON request in, JSON answers out.
 
-    python -m spark.cluster_job '{"master": ..., "path": ..., "topic": ..., "link_dir": ...}'
+python -m spark.cluster_job '{"master": ..., "path": ..., "topic": ..., "link_dir": ...}'
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ class Record(NamedTuple):
         partition, offset = place_of(message)
         kind, timestamp = message.timestamp()
         headers = tuple(message.headers() or ()) or None
-        return cls(message.key(), message.value(), message.topic() or "", partition, offset, timestamp, kind - 1, headers)
+        return cls(
+            message.key(), message.value(), message.topic() or "", partition, offset, timestamp, kind - 1, headers
+        )
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ def delete_first_segment(written: Written, partition: str) -> int:
 def test_a_segment_deleted_after_planning_fails_the_query(spark: SparkSession, copied: Written) -> None:
     frame = planned(read(spark, copied, "flights"))
     begin = delete_first_segment(copied, "flights-1")
-    with pytest.raises(Exception, match=rf"flights-1: offsets 0 to {begin} are lost.*data may have been lost.*failOnDataLoss"):
+    with pytest.raises(
+        Exception, match=rf"flights-1: offsets 0 to {begin} are lost.*data may have been lost.*failOnDataLoss"
+    ):
         frame.collect()
 
 

@@ -40,8 +40,8 @@ def test_an_old_lease_goes_with_the_next_planning_and_a_young_one_stays(tmp_path
 
 def test_links_never_go_inside_a_log_directory(tmp_path: Path) -> None:
     for inside in (tmp_path, tmp_path / "links"):
-        with pytest.raises(ValueError, match="is inside the log directory .*; name a folder beside it"):
+        with pytest.raises(ValueError, match=r"is inside the log directory .*; name a folder beside it"):
             links.take(str(inside), [str(tmp_path)])
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="linkDir: .*file cannot be written"):
+    with pytest.raises(ValueError, match=r"linkDir: .*file cannot be written"):
         links.take(str(tmp_path / "file"), [str(tmp_path / "data")])

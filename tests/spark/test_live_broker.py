@@ -46,5 +46,5 @@ def test_a_query_sees_what_was_acknowledged_before_it_and_nothing_later(
 
 
 def test_a_broker_that_cannot_be_asked_is_named(spark: SparkSession, written: Written) -> None:
-    with pytest.raises(Exception, match="127.0.0.1:1 cannot be asked"):
+    with pytest.raises(Exception, match=r"127.0.0.1:1 cannot be asked"):
         read(spark, written, "flights", kafka_bootstrap_servers="127.0.0.1:1").count()

@@ -62,7 +62,7 @@ def test_a_damaged_batch_fails_the_query_naming_file_and_position(
     for source, target in zip(written.log_dirs, log_dirs, strict=True):
         shutil.copytree(source, target)
     (folder,) = [log_dir / "codecs-1" for log_dir in log_dirs if (log_dir / "codecs-1").exists()]
-    log = sorted(folder.glob("*.log"))[0]
+    log = min(folder.glob("*.log"))
     data = bytearray(log.read_bytes())
     data[200] ^= 1
     log.write_bytes(data)

@@ -55,7 +55,7 @@ MISTAKES = [
     ({"assign": '{"t":[0]}'}, "subscribe, subscribePattern, assign: subscribe and assign are given; give exactly one"),
     ({"startingOffsets": "latest"}, "startingOffsets: the latest makes no batch"),
     ({"startingOffsets": '{"t":{"0":-1}}'}, "startingOffsets: -1 (the latest) for t-0"),
-    ({"startingOffsets": '{"t":{"0":-3}}'}, "startingOffsets: '{\"t\":{\"0\":-3}}' is not earliest, latest or JSON like"),
+    ({"startingOffsets": '{"t":{"0":-3}}'}, 'startingOffsets: \'{"t":{"0":-3}}\' is not earliest, latest or JSON like'),
     ({"startingOffsets": '{"t":{"x":3}}'}, "is not earliest, latest or JSON like"),
     ({"startingOffsets": "[1]"}, "startingOffsets: '[1]' is not earliest, latest or JSON like"),
     ({"startingOffsets": '{"t":3}'}, "is not earliest, latest or JSON like"),
@@ -65,7 +65,7 @@ MISTAKES = [
     ({"startingTimestamp": "2026-11-21"}, "startingTimestamp: '2026-11-21' is no time; give milliseconds"),
     ({"endingTimestamp": "-5"}, "endingTimestamp: '-5' is no time"),
     ({"startingTimestamp": "9", "endingTimestamp": "8"}, "startingTimestamp: 9 is behind 8 of endingTimestamp; swap"),
-    ({"startingOffsetsByTimestamp": '{"t":{"0":-1}}'}, "startingOffsetsByTimestamp: '{\"t\":{\"0\":-1}}' is not JSON"),
+    ({"startingOffsetsByTimestamp": '{"t":{"0":-1}}'}, 'startingOffsetsByTimestamp: \'{"t":{"0":-1}}\' is not JSON'),
     (
         {"startingOffsets": '{"t":{"0":9}}', "endingOffsets": '{"t":{"0":8}}'},
         "startingOffsets: 9 for t-0 is behind 8 of endingOffsets; swap them",

@@ -23,7 +23,6 @@ def at(ms: int) -> Column:
     return F.timestamp_millis(F.lit(START_TIME_MS + ms))
 
 
-
 def queries() -> dict[str, tuple[Column, bool]]:
     """name -> (condition, whether all of it can be pushed); columns need a session, so they are made in a test."""
     return {

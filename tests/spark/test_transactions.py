@@ -49,9 +49,7 @@ def as_record(one: JavaRecord) -> Record:
 
 
 @pytest.fixture(scope="module")
-def kafkas(
-    tmp_path_factory: pytest.TempPathFactory, java: JavaTools
-) -> tuple[Written, dict[str, list[Record]]]:
+def kafkas(tmp_path_factory: pytest.TempPathFactory, java: JavaTools) -> tuple[Written, dict[str, list[Record]]]:
     """The directory of an Apache Kafka that has stopped, and what its consumer read under each level."""
     broker = ApacheKafka(tmp_path_factory.mktemp("kafkas"))
     broker.start()

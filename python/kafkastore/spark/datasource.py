@@ -64,7 +64,7 @@ class Reader(DataSourceReader):
         self.columns = columns_of(schema)
         self.wanted = filters.Wanted()
 
-    def partitions(self) -> list[InputPartition]:  # type: ignore[override] # Spark 4.2 demands a list
+    def partitions(self) -> list[InputPartition]:
         """One for each share; their value is the share. None at all become one of value None in Spark."""
         return [InputPartition(share) for share in planning.plan(self.options, self.wanted)]
 
@@ -91,7 +91,7 @@ class FilteringReader(Reader):
         return left
 
     def _take(self, pushed: Any) -> bool:
-        path = getattr(pushed, "attribute", ())
+        path: tuple[str, ...] = getattr(pushed, "attribute", ())
         if len(path) != 1:
             return False
         column = next((name for name in self.columns if name.lower() == path[0].lower()), None)

@@ -93,21 +93,21 @@ def _take_partition(wanted: Wanted, name: str, values: list[Any]) -> Wanted | No
     if name in ("EqualTo", "EqualNullSafe", "In"):
         return replace(wanted, partitions=_meet(wanted.partitions, values))
     found = _range_of(name, values, int)
-    return found and replace(wanted, partition_range=wanted.partition_range.meet(found))
+    return None if found is None else replace(wanted, partition_range=wanted.partition_range.meet(found))
 
 
 def _take_offset(wanted: Wanted, name: str, values: list[Any]) -> Wanted | None:
     if not all(map(_is_whole, values)):
         return None
     found = _range_of(name, values, int)
-    return found and replace(wanted, offsets=wanted.offsets.meet(found))
+    return None if found is None else replace(wanted, offsets=wanted.offsets.meet(found))
 
 
 def _take_timestamp(wanted: Wanted, name: str, values: list[Any]) -> Wanted | None:
     if not all(isinstance(value, dt.datetime) and value.tzinfo is not None for value in values):
         return None
     found = _range_of(name, values, _microseconds, scale=1000)
-    return found and replace(wanted, timestamps_ms=wanted.timestamps_ms.meet(found))
+    return None if found is None else replace(wanted, timestamps_ms=wanted.timestamps_ms.meet(found))
 
 
 def _take_key(wanted: Wanted, name: str, values: list[Any]) -> Wanted | None:

@@ -113,9 +113,7 @@ def parse(options: Mapping[str, str]) -> ReadOptions:
     link_dir = given.get("linkdir")
     isolation_level = given.get("kafka.isolation.level", "read_uncommitted").lower()
     if isolation_level not in ("read_uncommitted", "read_committed"):
-        raise ValueError(
-            f"kafka.isolation.level: {isolation_level!r} is none; say read_uncommitted or read_committed"
-        )
+        raise ValueError(f"kafka.isolation.level: {isolation_level!r} is none; say read_uncommitted or read_committed")
     return ReadOptions(
         log_dirs=_log_dirs(given),
         topics=topics,
@@ -205,19 +203,22 @@ def _range(given: Mapping[str, str]) -> tuple[Bound, Bound]:
             for partition, offset in offsets.items():
                 if offset == forbidden:
                     raise ValueError(f"{bound.option}: {offset} ({word}) for {topic}-{partition}; {fix}")
-    for topic, begins in start.places.items() if start.kind == end.kind else ():
+    if start.kind == end.kind:
+        _refuse_reversed(start, end)
+    return start, end
+
+
+def _refuse_reversed(start: Bound, end: Bound) -> None:
+    """Both are offsets or both are times; the earliest and the latest are negative and never the wrong way round."""
+    if start.everywhere is not None and end.everywhere is not None and start.everywhere > end.everywhere >= 0:
+        raise ValueError(f"{start.option}: {start.everywhere} is behind {end.everywhere} of {end.option}; swap them")
+    for topic, begins in start.places.items():
         for partition, begin in begins.items():
             last = end.places.get(topic, {}).get(partition, LATEST)
             if begin > last >= 0:
                 raise ValueError(
                     f"{start.option}: {begin} for {topic}-{partition} is behind {last} of {end.option}; swap them"
                 )
-    if start.kind == end.kind == "timestamp" and start.everywhere is not None and end.everywhere is not None:
-        if start.everywhere > end.everywhere:
-            raise ValueError(
-                f"{start.option}: {start.everywhere} is behind {end.everywhere} of {end.option}; swap them"
-            )
-    return start, end
 
 
 def _bound(given: Mapping[str, str], prefix: str, default: int) -> Bound:

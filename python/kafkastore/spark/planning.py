@@ -58,9 +58,13 @@ class Share:
         try:
             fields = json.loads(text)
             lease = links.Lease(**fields.pop("lease")) if fields["lease"] else None
-            return Share(splits=tuple(fields.pop("splits")), lease=lease, **{k: v for k, v in fields.items() if k != "lease"})
+            return Share(
+                splits=tuple(fields.pop("splits")), lease=lease, **{k: v for k, v in fields.items() if k != "lease"}
+            )
         except (ValueError, TypeError, KeyError):
-            raise ValueError(f"this is no share of a scan: {text[:80]!r}; give the rows of segments() as they are") from None
+            raise ValueError(
+                f"this is no share of a scan: {text[:80]!r}; give the rows of segments() as they are"
+            ) from None
 
 
 def plan(options: ReadOptions, wanted: Wanted | None = None, cores: int | None = None) -> list[Share]:
@@ -70,7 +74,9 @@ def plan(options: ReadOptions, wanted: Wanted | None = None, cores: int | None =
     topics = _topics(options)
     lease = links.take(options.link_dir, options.log_dirs) if options.link_dir else None
     try:
-        plans = [plan for topic, partitions in topics.items() for plan in _plans(options, wanted, topic, partitions, lease)]
+        plans = [
+            plan for topic, partitions in topics.items() for plan in _plans(options, wanted, topic, partitions, lease)
+        ]
         shares = _cut(plans, _share_count(options, plans, cores))
     except BaseException:
         if lease:
@@ -144,7 +150,9 @@ def _plans(
         base = plan_scan(start, end)
         low = wanted.timestamps_ms.low
         by_time = {} if low == MIN else _starts(plan_scan({-1: ("timestamp", max(low, 0))}, latest))
-        start = {p.partition: ("offset", max(p.start_offset, wanted.offsets.low, by_time.get(p.partition, 0))) for p in base}
+        start = {
+            p.partition: ("offset", max(p.start_offset, wanted.offsets.low, by_time.get(p.partition, 0))) for p in base
+        }
         end = {p.partition: ("offset", min(p.end_offset, wanted.offsets.high)) for p in base}
     chosen = [partition for partition in chosen if not _is_empty(start[partition][1], end[partition][1])]
     if not chosen or wanted.timestamps_ms.low >= wanted.timestamps_ms.high or wanted.keys == frozenset():
@@ -178,10 +186,14 @@ def _found(options: ReadOptions, topic: str, partitions: tuple[int, ...] | None)
     found = sorted({files.partition for files in _core.list_partitions(options.log_dirs, topic)})
     where = ", ".join(options.log_dirs)
     if not found:
-        raise FileNotFoundError(f"path: there is no topic {topic} in {where}; name a topic or log directory that is there")
+        raise FileNotFoundError(
+            f"path: there is no topic {topic} in {where}; name a topic or log directory that is there"
+        )
     missing = sorted(set(partitions or ()) - set(found))
     if missing:
-        raise FileNotFoundError(f"assign: {where} has partitions {found} of {topic}, not {missing}; assign those that are there")
+        raise FileNotFoundError(
+            f"assign: {where} has partitions {found} of {topic}, not {missing}; assign those that are there"
+        )
     return list(partitions or found)
 
 
@@ -191,12 +203,18 @@ def _check_places(bound: Bound, topic: str, partitions: Sequence[int]) -> None:
         return
     named = set(bound.places.get(topic, ()))
     for difference, what, fix in (
-        (set(partitions) - named, "lacks", "add it" + ("" if bound.kind == "timestamp" else ", -2 being the earliest, -1 the latest")),
+        (
+            set(partitions) - named,
+            "lacks",
+            "add it" + ("" if bound.kind == "timestamp" else ", -2 being the earliest, -1 the latest"),
+        ),
         (named - set(partitions), "has", "it is not read; leave it out"),
     ):
         if difference:
             partition = min(difference)
-            raise ValueError(f"{bound.option}: JSON must name exactly the partitions read, and {what} {topic}-{partition}; {fix}")
+            raise ValueError(
+                f"{bound.option}: JSON must name exactly the partitions read, and {what} {topic}-{partition}; {fix}"
+            )
 
 
 def _check_reached(options: ReadOptions, plans: Sequence[_core.PartitionPlan]) -> None:
