@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import connector
-from load import Load, fill
 from pyspark.sql import SparkSession
 from readers import QUERIES, readers
+from topic import Load, fill
 
 from peer.apache_kafka import ApacheKafkaForMeasurement
 from peer.kafkastore_broker import KafkastoreBroker

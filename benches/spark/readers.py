@@ -12,8 +12,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from load import FIRST_MS, SPAN_MS
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from topic import FIRST_MS, SPAN_MS
 
 import kafkastore
 from kafkastore.spark import KafkastoreDataSource, scan_segments, schema, segments

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from confluent_kafka import Message, Producer
@@ -44,7 +44,7 @@ class Record(NamedTuple):
         """As librdkafka read it."""
         partition, offset = place_of(message)
         kind, timestamp = message.timestamp()
-        headers = tuple(message.headers() or ()) or None
+        headers: Any = tuple(message.headers() or ()) or None
         return cls(
             message.key(), message.value(), message.topic() or "", partition, offset, timestamp, kind - 1, headers
         )
@@ -68,7 +68,7 @@ def produce(broker: BrokerProcess, topic: str, partitions: int, count: int, code
     producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
     for number, sample in enumerate(samples(count), start):
         timestamp = START_TIME_MS + 1000 * number
-        headers = list(sample.headers)
+        headers: Any = list(sample.headers)
         producer.produce(topic, sample.value, sample.key, number % partitions, timestamp=timestamp, headers=headers)
     assert producer.flush(FLUSH_LIMIT_S) == 0
 

@@ -16,7 +16,7 @@ from peer.broker_process import free_port, wait_until
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-START_LIMIT_S = 60.0
+START_LIMIT_S = 120.0
 STOP_LIMIT_S = 20.0
 QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 CONF = {
@@ -68,14 +68,13 @@ class Cluster:
         self.master = f"spark://127.0.0.1:{port}"
         try:
             self._start("master", "master.Master", "--port", str(port))
-            wait_until(lambda: "I have been elected leader" in self._log("master"), START_LIMIT_S, "Spark's master")
+            self._wait_for("master", "I have been elected leader")
             for number in range(workers):
                 name = f"worker-{number}"
                 size = ["--cores", "1", "--memory", "768m", "--work-dir", str(folder / name)]
                 self._start(name, "worker.Worker", *size, self.master)
             for number in range(workers):
-                name = f"worker-{number}"
-                wait_until(lambda name=name: "Successfully registered" in self._log(name), START_LIMIT_S, name)
+                self._wait_for(f"worker-{number}", "Successfully registered")
         except BaseException:
             self.close()
             raise
@@ -88,6 +87,9 @@ class Cluster:
             self._processes.append(
                 subprocess.Popen([*command, *arguments], env=env, stdout=log, stderr=log, start_new_session=True)
             )
+
+    def _wait_for(self, name: str, line: str) -> None:
+        wait_until(lambda: line in self._log(name), START_LIMIT_S, f"{name} of the cluster says {line!r}")
 
     def _log(self, name: str) -> str:
         for process in self._processes:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spark.conftest import Record, Written
 
 TESTS = Path(__file__).parents[1]
-JOB_LIMIT_S = 100
+JOB_LIMIT_S = 240
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +57,7 @@ def headers_json(record: Record) -> bytes:
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
+@pytest.mark.timeout(300)
 def test_every_record_is_read_by_the_executors(cluster: Cluster, written: Written, tmp_path: Path) -> None:
     request = {
         "master": cluster.master,
