@@ -112,13 +112,13 @@ class DuckdbReader(ScanReader):
         try:
             connection.register("records", self.chosen(query))
             if query == "count":
-                found = connection.sql("SELECT count(*) FROM records")
+                found = connection.execute("SELECT count(*) FROM records")
             elif query == "all":
                 sums = "sum(octet_length(key)), sum(octet_length(value)), max(topic), max(partition), max(timestamp)"
-                connection.sql(f'SELECT {sums}, max("offset"), max(timestampType) FROM records').fetchone()
+                connection.execute(f'SELECT {sums}, max("offset"), max(timestampType) FROM records').fetchone()
                 return None
             else:
-                found = connection.sql("SELECT count(*), coalesce(sum(octet_length(value)), 0) FROM records")
+                found = connection.execute("SELECT count(*), coalesce(sum(octet_length(value)), 0) FROM records")
             row = found.fetchone()
             return None if row is None else tuple(map(int, row))
         finally:
