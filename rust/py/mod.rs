@@ -7,6 +7,7 @@ mod engine;
 mod errors;
 mod events;
 mod functions;
+mod scan;
 
 use pyo3::prelude::*;
 
@@ -20,6 +21,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::AppendDone>()?;
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::LogLine>()?;
+    module.add("ScanError", module.py().get_type::<scan::ScanError>())?;
+    module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;
+    module.add_class::<scan::PySplit>()?;
+    module.add_class::<scan::PyScan>()?;
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;

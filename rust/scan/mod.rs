@@ -5,13 +5,20 @@
 //! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
 
 mod batch_list;
+mod builder;
 mod column;
+mod decode;
 mod error;
+mod parallel;
 mod predicate;
+mod reader;
+mod source;
 mod split;
 
 pub use batch_list::{BatchList, Listed};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};
+pub use parallel::ScanReader;
 pub use predicate::Predicate;
+pub use reader::{LostRange, LostRanges, ScanOptions, SplitReader};
 pub use split::{AbortedRange, Slice, Split};
