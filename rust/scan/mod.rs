@@ -5,30 +5,30 @@
 //! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
 
 mod batch_list;
+mod bounds;
 mod builder;
 mod column;
+mod cut;
 mod decode;
 mod error;
+mod links;
 mod parallel;
+mod plan;
 mod predicate;
 mod reader;
-mod source;
-mod bounds;
-mod cut;
-mod links;
-mod plan;
 mod segments;
+mod source;
 mod split;
 mod summary;
 mod topics;
 mod transactions;
 
 pub use batch_list::{BatchList, Listed};
+pub use bounds::{Bound, Watermarks};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};
-pub use parallel::ScanReader;
-pub use bounds::{Bound, Watermarks};
 pub use links::remove_links;
+pub use parallel::ScanReader;
 pub use plan::{Isolation, MAX_OPEN_FILES, PartitionPlan, ScanRequest, plan_scan};
 pub use predicate::Predicate;
 pub use reader::{LostRange, LostRanges, ScanOptions, SplitReader};
