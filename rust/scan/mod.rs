@@ -13,6 +13,8 @@ mod predicate;
 mod reader;
 mod source;
 mod split;
+#[cfg(test)]
+mod test_batches;
 
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};

@@ -198,20 +198,17 @@ impl Threads {
             if state.consumed == shared.splits.len() {
                 return None;
             }
-            match state.queues.front_mut() {
-                Some(queue) => {
-                    if let Some(batch) = queue.batches.pop_front() {
-                        shared.changed.notify_all();
-                        return Some(batch);
-                    }
-                    if queue.is_complete {
-                        state.queues.pop_front();
-                        state.consumed += 1;
-                        shared.changed.notify_all();
-                        continue;
-                    }
+            if let Some(queue) = state.queues.front_mut() {
+                if let Some(batch) = queue.batches.pop_front() {
+                    shared.changed.notify_all();
+                    return Some(batch);
                 }
-                None => {}
+                if queue.is_complete {
+                    state.queues.pop_front();
+                    state.consumed += 1;
+                    shared.changed.notify_all();
+                    continue;
+                }
             }
             shared.changed.wait(&mut state);
         }
