@@ -5,7 +5,7 @@
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyNotImplementedError;
@@ -13,20 +13,20 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::scan::PyScan;
+use crate::scan::ScanReader;
 
 /// Iterates a scan once, from its beginning.
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct Rows {
-    batches: Mutex<Box<dyn RecordBatchReader + Send>>,
+    reader: Mutex<ScanReader>,
 }
 
 #[pymethods]
 impl Rows {
     #[new]
     fn new(py: Python<'_>, scan: &Bound<'_, PyScan>) -> PyResult<Self> {
-        let batches = scan.get().open(py)?;
         Ok(Self {
-            batches: Mutex::new(batches),
+            reader: Mutex::new(scan.get().reader(py)?),
         })
     }
 
@@ -35,10 +35,10 @@ impl Rows {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
-        let Some(batch) = py.detach(|| self.batches.lock().next()) else {
-            return Ok(None);
-        };
-        rows(py, &batch.map_err(super::scan::stream_error)?).map(Some)
+        match py.detach(|| self.reader.lock().next_batch()) {
+            Some(batch) => rows(py, &batch?).map(Some),
+            None => Ok(None),
+        }
     }
 }
 
@@ -63,15 +63,27 @@ fn value<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<
     Ok(match column.data_type() {
         DataType::Binary => PyBytes::new(py, column.as_binary::<i32>().value(row)).into_any(),
         DataType::Utf8 => column.as_string::<i32>().value(row).into_pyobject(py)?.into_any(),
-        DataType::Int32 => column.as_primitive::<Int32Type>().value(row).into_pyobject(py)?.into_any(),
-        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::Int32 => column
+            .as_primitive::<Int32Type>()
+            .value(row)
+            .into_pyobject(py)?
+            .into_any(),
+        DataType::Int64 => column
+            .as_primitive::<Int64Type>()
+            .value(row)
+            .into_pyobject(py)?
+            .into_any(),
         DataType::Timestamp(..) => column
             .as_primitive::<TimestampMicrosecondType>()
             .value(row)
             .into_pyobject(py)?
             .into_any(),
         DataType::List(_) => headers(py, &column.as_list::<i32>().value(row))?.into_any(),
-        other => return Err(PyNotImplementedError::new_err(format!("no column has the type {other}"))),
+        other => {
+            return Err(PyNotImplementedError::new_err(format!(
+                "no column has the type {other}"
+            )));
+        }
     })
 }
 

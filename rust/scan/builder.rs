@@ -58,9 +58,7 @@ impl Pool {
 
     fn give<T: ArrowNativeType>(&mut self, values: Vec<T>) -> Buffer {
         let buffer = Buffer::from_vec(values);
-        if self.given.len() == self.most {
-            self.given.pop_front();
-        }
+        while self.given.len() >= self.most && self.given.pop_front().is_some() {}
         self.given.push_back(buffer.clone());
         buffer
     }
@@ -265,6 +263,7 @@ pub(super) struct Columns {
     order: Vec<Column>,
     pub(super) wanted: Wanted,
     limits: Limits,
+    pooled: usize,
     rows: usize,
     bytes: usize,
     key: Bytes,
@@ -297,6 +296,7 @@ impl Columns {
                 rows: limits.rows.clamp(1, MAX_BATCH_ROWS),
                 bytes: limits.bytes.clamp(1, MAX_BATCH_BYTES),
             },
+            pooled,
             rows: 0,
             bytes: 0,
             key: Bytes::new(pooled),
@@ -389,10 +389,7 @@ impl Columns {
 
     /// Forgets the rows so far.
     pub(super) fn clear(&mut self) {
-        let Self {
-            schema, order, limits, ..
-        } = self;
-        *self = Self::new(Arc::clone(schema), order, *limits, 0);
+        *self = Self::new(Arc::clone(&self.schema), &self.order, self.limits, self.pooled);
     }
 
     /// The rows as a batch; nothing is left.
@@ -440,6 +437,3 @@ impl Columns {
         Arc::new(Int32Array::from(values))
     }
 }
-
-#[cfg(test)]
-mod tests;

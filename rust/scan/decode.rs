@@ -70,35 +70,41 @@ pub(super) enum Bad {
 pub(super) struct Filter {
     is_all: bool,
     has_keys: bool,
+    /// The whole predicate, or what is left of it when `many` has its keys.
     predicate: Predicate,
-    many: Option<HashSet<Option<Vec<u8>>>>,
+    many: Option<ManyKeys>,
+}
+
+/// Keys to look up.
+#[derive(Debug)]
+struct ManyKeys {
+    keys: HashSet<Vec<u8>>,
+    has_null: bool,
 }
 
 impl Filter {
     /// Of `predicate`.
     pub(super) fn new(predicate: &Predicate) -> Self {
-        let keys = predicate.keys.as_deref();
+        let mut rest = predicate.clone();
+        let many = rest.keys.take_if(|keys| keys.len() > FEW_KEYS).map(|keys| ManyKeys {
+            keys: keys.iter().flatten().cloned().collect(),
+            has_null: keys.iter().any(Option::is_none),
+        });
         Self {
             is_all: predicate.is_all(),
-            has_keys: keys.is_some(),
-            many: keys
-                .filter(|keys| keys.len() > FEW_KEYS)
-                .map(|keys| keys.iter().cloned().collect()),
-            predicate: predicate.clone(),
+            has_keys: predicate.keys.is_some(),
+            predicate: rest,
+            many,
         }
     }
 
     #[inline]
     fn wants(&self, timestamp_ms: i64, key: Option<&[u8]>) -> bool {
-        let Some(many) = &self.many else {
-            return self.predicate.wants(timestamp_ms, key);
-        };
-        let in_time = Predicate {
-            keys: None,
-            ..self.predicate.clone()
-        };
-        in_time.wants(timestamp_ms, None)
-            && key.map_or_else(|| many.contains(&None), |key| many.contains(&Some(key.to_vec())))
+        self.predicate.wants(timestamp_ms, key)
+            && self
+                .many
+                .as_ref()
+                .is_none_or(|many| key.map_or(many.has_null, |key| many.keys.contains(key)))
     }
 }
 
@@ -161,12 +167,11 @@ fn walk_records<const BODY: bool, const HEADERS: bool>(
             walk.at = payload.len() - before.len();
             return Ok(Stopped::Full);
         }
-        let timestamp = timestamp_ms
-            .checked_mul(MICROS)
-            .unwrap_or_else(|| timestamp_ms.signum() * i64::MAX);
-        if wanted.timestamp && timestamp.unsigned_abs() == i64::MAX as u64 {
-            return Err(Bad::Timestamp(timestamp_ms));
-        }
+        let timestamp = match timestamp_ms.checked_mul(MICROS) {
+            Some(micros) => micros,
+            None if wanted.timestamp => return Err(Bad::Timestamp(timestamp_ms)),
+            None => 0,
+        };
         if HEADERS {
             push_headers(body, columns).map_err(bad)?;
         }
@@ -273,6 +278,3 @@ fn push_headers(body: &[u8], columns: &mut Columns) -> Result<(), &'static str> 
     columns.end_headers();
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

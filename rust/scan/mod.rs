@@ -22,6 +22,8 @@ mod split;
 mod summary;
 mod topics;
 mod transactions;
+#[cfg(test)]
+mod test_batches;
 
 pub use batch_list::{BatchList, Listed};
 pub use bounds::{Bound, Watermarks};

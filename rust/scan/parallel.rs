@@ -6,6 +6,7 @@
 //! there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they are at and waits for them.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
@@ -80,10 +81,16 @@ impl Iterator for ScanReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(
-            self.next_batch()?
-                .map_err(|error| ArrowError::ExternalError(Box::new(error))),
-        )
+        Some(self.next_batch()?.map_err(arrow_error))
+    }
+}
+
+/// The same sentence for consumers of Arrow, with the kind that makes it an `OSError` or a `ValueError` in Python.
+fn arrow_error(error: ScanError) -> ArrowError {
+    let sentence = error.to_string();
+    match error {
+        ScanError::Invalid(_) | ScanError::NotFound(_) => ArrowError::InvalidArgumentError(sentence),
+        error => ArrowError::IoError(sentence, io::Error::other(error)),
     }
 }
 
@@ -198,20 +205,17 @@ impl Threads {
             if state.consumed == shared.splits.len() {
                 return None;
             }
-            match state.queues.front_mut() {
-                Some(queue) => {
-                    if let Some(batch) = queue.batches.pop_front() {
-                        shared.changed.notify_all();
-                        return Some(batch);
-                    }
-                    if queue.is_complete {
-                        state.queues.pop_front();
-                        state.consumed += 1;
-                        shared.changed.notify_all();
-                        continue;
-                    }
+            if let Some(queue) = state.queues.front_mut() {
+                if let Some(batch) = queue.batches.pop_front() {
+                    shared.changed.notify_all();
+                    return Some(batch);
                 }
-                None => {}
+                if queue.is_complete {
+                    state.queues.pop_front();
+                    state.consumed += 1;
+                    shared.changed.notify_all();
+                    continue;
+                }
             }
             shared.changed.wait(&mut state);
         }

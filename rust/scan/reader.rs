@@ -29,8 +29,6 @@ use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGI
 const INFLATE_LIMIT_BYTES: usize = 1 << 30;
 /// First byte that the CRC covers.
 const CRC_FROM: usize = 21;
-/// Bytes of the base offset, which is looked at one batch ahead.
-const BASE_OFFSET_BYTES: usize = 8;
 /// Batches given away whose memory a reader still takes back.
 const POOLED_BATCHES: usize = 3;
 
@@ -329,14 +327,18 @@ impl SplitReader {
         }
         let next = self.check_order(&header, expected)?;
         let (from, to) = self.range();
+        // With the next batch's header, for its base offset and because it is due next.
+        let ahead = (size + BATCH_HEADER).min(usize::try_from(remaining).unwrap_or(usize::MAX));
         if header.base_offset >= to {
+            // Nothing of it is wanted; but it may only seem so.
+            self.fill(ahead)?;
+            self.check_next(size, next)?;
             return Ok(Step::Slice);
         }
         if next <= from || (!self.options.check_crcs && self.is_passed_over(&header)) {
             self.workspace.source.consume(size);
             return Ok(Step::Batch(next));
         }
-        let ahead = (size + BASE_OFFSET_BYTES).min(usize::try_from(remaining).unwrap_or(usize::MAX));
         // A file that ends with this batch still has this batch.
         if self.fill(ahead)?.is_none() && self.fill(size)?.is_none() {
             return self.truncated(expected);
@@ -383,7 +385,13 @@ impl SplitReader {
         }
         let delta = i64::from(header.last_offset_delta);
         let next = base.checked_add(delta).and_then(|last| last.checked_add(1));
+        let end = self.slice().next_base_offset;
         match next {
+            // Batches of the next segment may stand here after a cleaner's swap, but none belongs to both.
+            Some(next) if base < end && next > end => Err(self.corrupt(format!(
+                "its offsets {base} to {} go beyond {end}, where the next segment begins",
+                next - 1
+            ))),
             Some(next) if delta >= 0 => Ok(next),
             _ => Err(self.corrupt(format!(
                 "the last offset delta {delta} is impossible after base offset {base}"

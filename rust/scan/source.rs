@@ -14,6 +14,9 @@ use crate::io::File;
 /// enough that the call costs nothing beside the copy.
 pub(super) const WINDOW_BYTES: usize = 256 * 1024;
 
+/// From so many bytes on, a read brings what is asked for and no more: else half a batch would move to the front again and again.
+const EXACT_FROM_BYTES: usize = WINDOW_BYTES / 4;
+
 /// Why bytes of a slice are not there.
 #[derive(Debug)]
 pub(super) enum ReadError {
@@ -62,6 +65,12 @@ impl Source {
         self.end.saturating_sub(self.position)
     }
 
+    /// Bytes that the window takes.
+    #[cfg(test)]
+    pub(super) const fn capacity(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// Has the first `len` bytes in the window; `len` must not exceed [`Self::remaining`].
     #[inline]
     pub(super) fn fill(&mut self, len: usize) -> Result<(), ReadError> {
@@ -100,7 +109,8 @@ impl Source {
         self.filled -= self.at;
         self.at = 0;
         let most = usize::try_from(self.remaining()).unwrap_or(usize::MAX);
-        let wanted = len.max(WINDOW_BYTES).min(most);
+        let wanted = if len < EXACT_FROM_BYTES { WINDOW_BYTES } else { len };
+        let wanted = wanted.min(most);
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);
         }

@@ -271,7 +271,10 @@ def _read_metadata(reader: _Reader, topic: str) -> tuple[dict[int, tuple[str, in
     reader.string()  # cluster id
     reader.number("i")  # controller
     leaders = {}
-    for _ in reader.count():
+    topics = reader.count()
+    if len(topics) != 1:
+        raise _MalformedError
+    for _ in topics:
         error = reader.number("h")
         name = reader.string()
         reader.number("b")  # internal

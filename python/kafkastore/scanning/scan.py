@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import Schema
 
     from kafkastore.scanning.bounds import Bound, PathLike
+    from kafkastore.scanning.broker_offsets import PartitionOffsets
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 8 << 20
@@ -76,27 +77,60 @@ def scan(
         bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
     )
     thread_count = len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
-    paths = bounds.as_log_dirs(log_dirs)
-    chosen = bounds.as_partitions(partitions)
-    start_bounds = bounds.as_bounds("start", start, bounds.EARLIEST)
-    end_bounds = bounds.as_bounds("end", end, bounds.LATEST)
-    level = bounds.as_isolation_level(isolation_level)
-    watermarks = None
-    if bootstrap_servers is not None:
-        from kafkastore.scanning.broker_offsets import fetch_broker_offsets
-
-        watermarks = fetch_broker_offsets(bootstrap_servers, bounds.as_topic(topic), chosen)
-    plans = _core.plan_scan(
-        paths,
+    request = _Request(
+        bounds.as_log_dirs(log_dirs),
         bounds.as_topic(topic),
-        partitions=chosen,
-        start=start_bounds,
-        end=end_bounds,
-        isolation_level=level,
-        watermarks=watermarks,
-        fail_on_data_loss=fail_on_data_loss,
+        bounds.as_partitions(partitions),
+        bounds.as_bounds("start", start, bounds.EARLIEST),
+        bounds.as_bounds("end", end, bounds.LATEST),
+        bounds.as_isolation_level(isolation_level),
+        fail_on_data_loss,
     )
+    plans = _plan(request) if bootstrap_servers is None else _plan_beside(request, bootstrap_servers)
     return Scan(topic, plans, options, thread_count, fail_on_data_loss)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is asked of the plan."""
+
+    log_dirs: list[str]
+    topic: str
+    partitions: list[int] | None
+    start: dict[int, tuple[str, int]]
+    end: dict[int, tuple[str, int]]
+    isolation_level: str
+    fail_on_data_loss: bool
+
+
+def _plan(
+    request: _Request, watermarks: Mapping[int, PartitionOffsets] | None = None, partitions: list[int] | None = None
+) -> list[_core.PartitionPlan]:
+    return _core.plan_scan(
+        request.log_dirs,
+        request.topic,
+        partitions=request.partitions if partitions is None else partitions,
+        start=request.start,
+        end=request.end,
+        isolation_level=request.isolation_level,
+        watermarks=watermarks,
+        fail_on_data_loss=request.fail_on_data_loss,
+    )
+
+
+def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> list[_core.PartitionPlan]:
+    """The plan by what the broker tells. A partition that never had a record may have no files yet: it gives no rows."""
+    from kafkastore.scanning.broker_offsets import fetch_broker_offsets
+
+    watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions)
+    try:
+        return _plan(request, watermarks)
+    except FileNotFoundError:
+        there = {one.partition for one in _core.list_partitions(request.log_dirs, request.topic)}
+        chosen = [number for number, at in watermarks.items() if number in there or at.high_watermark > 0]
+        if len(chosen) == len(watermarks):
+            raise
+        return _plan(request, watermarks, chosen) if chosen else []
 
 
 @dataclass(frozen=True, slots=True)
