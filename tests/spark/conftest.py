@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-SMALL_SEGMENTS = {"segment.bytes": "65536", "index.interval.bytes": "1024", "retention.ms": "-1"}
+SMALL_SEGMENTS = {"segment.bytes": "1048576", "index.interval.bytes": "1024", "retention.ms": "-1"}
 EACH_CODEC = 300
-FLIGHTS = 2000
+FLIGHTS = 2400
+FLIGHT_BYTES = 2000
+"""Two segments in each of three partitions."""
 FLUSH_LIMIT_S = 30
 
 
@@ -62,11 +64,13 @@ class Written:
         return ",".join(map(str, self.log_dirs))
 
 
-def produce(broker: BrokerProcess, topic: str, partitions: int, count: int, codec: str, start: int = 0) -> None:
+def produce(
+    broker: BrokerProcess, topic: str, partitions: int, count: int, codec: str, start: int = 0, size: int = 100
+) -> None:
     """`count` records a second apart, in small batches, by turns to each partition."""
     settings = {"compression.type": codec, "batch.size": 4000, "linger.ms": 5, "enable.idempotence": True}
     producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
-    for number, sample in enumerate(samples(count), start):
+    for number, sample in enumerate(samples(count, size), start):
         timestamp = START_TIME_MS + 1000 * number
         headers: Any = list(sample.headers)
         producer.produce(topic, sample.value, sample.key, number % partitions, timestamp=timestamp, headers=headers)
@@ -80,7 +84,7 @@ def write(broker: BrokerProcess) -> dict[str, list[Record]]:
     for number, codec in enumerate(CODECS):
         produce(broker, "codecs", 2, EACH_CODEC, codec, number * EACH_CODEC)
     create_topic(at, "flights", 3, SMALL_SEGMENTS)
-    produce(broker, "flights", 3, FLIGHTS, "none")
+    produce(broker, "flights", 3, FLIGHTS, "none", size=FLIGHT_BYTES)
     create_topic(at, "append-time", 1, {**SMALL_SEGMENTS, "message.timestamp.type": "LogAppendTime"})
     produce(broker, "append-time", 1, 50, "zstd")
     create_topic(at, "empty", 2)

@@ -121,7 +121,7 @@ def test_min_partitions_cuts_partitions_into_more_tasks(spark: SparkSession, wri
     assert records(many) == written.records["codecs"]
     few = read(spark, written, "codecs")
     assert few.rdd.getNumPartitions() <= 2
-    by_size = read(spark, written, "flights", splitBytes=20_000)
+    by_size = read(spark, written, "flights", splitBytes=1_000_000)
     assert by_size.rdd.getNumPartitions() >= 4
     assert records(by_size) == without_headers(written.records["flights"])
 
