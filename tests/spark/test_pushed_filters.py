@@ -5,6 +5,7 @@ spec: R5.3
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
