@@ -26,3 +26,6 @@ pub use predicate::Predicate;
 pub use split::{AbortedRange, Slice, Split};
 pub use summary::{Summary, TimeLimits};
 pub use topics::{TopicPartitionFiles, list_partitions};
+
+#[cfg(test)]
+mod testing;
