@@ -10,6 +10,7 @@ mod events;
 mod functions;
 mod rows;
 mod scan;
+mod scan_plan;
 
 use pyo3::prelude::*;
 
@@ -34,5 +35,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
     module.add_function(wrap_pyfunction!(functions::version, module)?)?;
+    module.add_class::<scan_plan::PyPartitionPlan>()?;
+    module.add_class::<scan_plan::PyTopicPartitionFiles>()?;
+    module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
+    module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
+    module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
     Ok(())
 }

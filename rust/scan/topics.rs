@@ -115,7 +115,12 @@ fn described(error: Error, log_dir: &Path) -> ScanError {
         return error.into();
     };
     let fix = match source.kind() {
-        ErrorKind::NotFound => "there is no such directory; log_dirs must name log directories of a broker",
+        ErrorKind::NotFound => {
+            return ScanError::NotFound(format!(
+                "log_dirs: there is no directory {}; name one that a broker writes",
+                log_dir.display()
+            ));
+        }
         ErrorKind::NotADirectory => "it is no directory; log_dirs must name log directories of a broker",
         ErrorKind::PermissionDenied => "this user may not read it; run as the broker's user or grant access",
         _ => return ScanError::Io { op, path, source },
