@@ -67,14 +67,16 @@ def rows_of_sql(relation: Any) -> list[tuple[Any, ...]]:
 
 def test_polars_reads_a_scan(scan_broker: BrokerProcess) -> None:
     scan = scanned(scan_broker, columns=COLUMNS)
-    for frame in (pl.DataFrame(scan), pl.from_arrow(scan)):
-        assert isinstance(frame, pl.DataFrame)
-        assert frame.columns == list(COLUMNS)
-        assert frame.height == RECORDS
-        assert frame["timestamp"].dtype == pl.Datetime("us", "UTC")
-        assert frame["timestamp"].min() == START
-        with_headers = frame.filter(pl.col("headers").is_not_null())
-        assert with_headers.height == sum(bool(sample.headers) for sample in SENT)
+    frame = pl.DataFrame(scan)
+    assert frame.columns == list(COLUMNS)
+    assert frame.height == RECORDS
+    assert frame["timestamp"].dtype == pl.Datetime("us", "UTC")
+    assert frame["timestamp"].min() == START
+    with_headers = frame.filter(pl.col("headers").is_not_null())
+    assert with_headers.height == sum(bool(sample.headers) for sample in SENT)
+    as_structs = pl.from_arrow(scan)  # Polars makes a series of structs of a stream
+    assert isinstance(as_structs, pl.Series)
+    assert as_structs.struct.unnest().equals(frame)
 
 
 def test_columns_come_in_the_order_they_are_named(scan_broker: BrokerProcess) -> None:
