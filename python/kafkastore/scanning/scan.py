@@ -138,7 +138,28 @@ def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> l
         start={number: bound for number, bound in request.start.items() if number not in missing},
         end={number: bound for number, bound in request.end.items() if number not in missing},
     )
-    return _plan(there, watermarks)
+    plans = _plan(there, watermarks)
+    if request.fail_on_data_loss:
+        for plan in plans:
+            _refuse_short(request, plan, watermarks[plan.partition])
+    return plans
+
+
+def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionOffsets) -> None:
+    """What a broker tells was in its files before; files that end earlier are a follower's, or a copy, or were cut."""
+    is_committed = request.isolation_level == "read_committed"
+    limit = told.last_stable_offset if is_committed else told.high_watermark
+    default = request.end[bounds.EVERY_PARTITION]
+    if plan.end_limit >= limit or request.end.get(plan.partition, default) != ("offset", bounds.LATEST):
+        return
+    error = _core.DataLossError(
+        f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and {plan.path}"
+        " ends before; name the log directory of the leader"
+    )
+    error.topic, error.partition = plan.topic, plan.partition
+    error.start_offset, error.end_offset = plan.end_limit, limit
+    error.path, error.position = plan.path, None
+    raise error
 
 
 def _has_files(request: _Request, partition: int) -> bool:
