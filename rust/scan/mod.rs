@@ -20,10 +20,12 @@ mod segments;
 mod source;
 mod split;
 mod summary;
-mod topics;
-mod transactions;
 #[cfg(test)]
 mod test_batches;
+#[cfg(test)]
+mod testing;
+mod topics;
+mod transactions;
 
 pub use batch_list::{BatchList, Listed};
 pub use bounds::{Bound, Watermarks};

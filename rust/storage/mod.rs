@@ -47,4 +47,4 @@ pub use uuid::Uuid;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

@@ -6,6 +6,7 @@ spec: R5.3
 from __future__ import annotations
 
 import pickle
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,8 @@ from scan.produce import produce_samples
 from scan.rows import rows_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from peer.broker_process import BrokerProcess
 
 START = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=START_TIME_MS)
@@ -67,14 +70,16 @@ def rows_of_sql(relation: Any) -> list[tuple[Any, ...]]:
 
 def test_polars_reads_a_scan(scan_broker: BrokerProcess) -> None:
     scan = scanned(scan_broker, columns=COLUMNS)
-    for frame in (pl.DataFrame(scan), pl.from_arrow(scan)):
-        assert isinstance(frame, pl.DataFrame)
-        assert frame.columns == list(COLUMNS)
-        assert frame.height == RECORDS
-        assert frame["timestamp"].dtype == pl.Datetime("us", "UTC")
-        assert frame["timestamp"].min() == START
-        with_headers = frame.filter(pl.col("headers").is_not_null())
-        assert with_headers.height == sum(bool(sample.headers) for sample in SENT)
+    frame = pl.DataFrame(scan)
+    assert frame.columns == list(COLUMNS)
+    assert frame.height == RECORDS
+    assert frame["timestamp"].dtype == pl.Datetime("us", "UTC")
+    assert frame["timestamp"].min() == START
+    with_headers = frame.filter(pl.col("headers").is_not_null())
+    assert with_headers.height == sum(bool(sample.headers) for sample in SENT)
+    as_structs = pl.from_arrow(scan)  # Polars makes a series of structs of a stream
+    assert isinstance(as_structs, pl.Series)
+    assert as_structs.struct.unnest().equals(frame)
 
 
 def test_columns_come_in_the_order_they_are_named(scan_broker: BrokerProcess) -> None:
@@ -157,6 +162,25 @@ def test_what_was_produced_after_the_plan_is_not_read(scan_broker: BrokerProcess
     produce_samples(scan_broker.bootstrap, "growing", samples(5))
     assert pa.table(scan).num_rows == scan.count() == 4
     assert scanned(scan_broker, "growing").count() == 9
+
+
+def test_files_that_end_before_what_the_broker_tells_are_loss(scan_broker: BrokerProcess, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(scan_broker.log_dir, copy, ignore=shutil.ignore_patterns("*checkpoint"))
+    create_topic(scan_broker.bootstrap, "copied")
+    produce_samples(scan_broker.bootstrap, "copied", samples(4))
+    shutil.copytree(scan_broker.log_dir / "copied-0", copy / "copied-0")
+    produce_samples(scan_broker.bootstrap, "copied", samples(5))
+    with pytest.raises(
+        kafkastore.DataLossError, match="copied-0: offsets 4 to 9 are lost: the broker has them"
+    ) as raised:
+        kafkastore.scan(copy, "copied", bootstrap_servers=scan_broker.bootstrap)
+    assert (raised.value.partition, raised.value.start_offset, raised.value.end_offset) == (0, 4, 9)
+    assert kafkastore.scan(copy, "copied", bootstrap_servers=scan_broker.bootstrap, end=4).count() == 4
+    assert kafkastore.scan(copy, "copied").count() == 4
+    shutil.rmtree(copy / "copied-0")
+    with pytest.raises(FileNotFoundError, match="copied-0 has records at the broker and no directory in"):
+        kafkastore.scan(copy, "copied", bootstrap_servers=scan_broker.bootstrap)
 
 
 def test_rows_are_the_same_without_an_arrow_library(scan_broker: BrokerProcess) -> None:

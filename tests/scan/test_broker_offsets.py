@@ -20,26 +20,25 @@ from peer.topics import admin_client, create_topic
 from scan.produce import produce_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from peer.broker_process import BrokerProcess
 
 
-def test_offsets_are_what_the_broker_tells_consumers(broker: BrokerProcess, new_topic: Callable[..., str]) -> None:
-    topic = new_topic(3)
+def test_offsets_are_what_the_broker_tells_consumers(broker: BrokerProcess) -> None:
+    topic = create_topic(broker.bootstrap, "broker-offsets", 3)
     produce_samples(broker.bootstrap, topic, samples(20), partitions=2)
     assert fetch_broker_offsets(broker.bootstrap, topic) == {0: (0, 10, 10), 1: (0, 10, 10), 2: (0, 0, 0)}
     assert fetch_broker_offsets(f"127.0.0.1:1, {broker.bootstrap}", topic, [1]) == {1: (0, 10, 10)}
 
 
-def test_unknown_topic_or_partition_is_named_and_not_created(
-    broker: BrokerProcess, new_topic: Callable[..., str]
-) -> None:
+def test_unknown_topic_or_partition_is_named_and_not_created(broker: BrokerProcess) -> None:
     with pytest.raises(FileNotFoundError, match="topic never-made is not known to the broker"):
         fetch_broker_offsets(broker.bootstrap, "never-made")
     assert "never-made" not in admin_client(broker.bootstrap).list_topics(timeout=10).topics
+    topic = create_topic(broker.bootstrap, "broker-offsets-of-two", 2)
     with pytest.raises(FileNotFoundError, match="has no partition 9 at the broker; it has 0 to 1"):
-        fetch_broker_offsets(broker.bootstrap, new_topic(2), [9])
+        fetch_broker_offsets(broker.bootstrap, topic, [9])
 
 
 def test_open_transaction_ends_the_stable_offsets(apache_kafka: BrokerProcess, java: JavaTools) -> None:

@@ -31,6 +31,8 @@ PathLike = str | os.PathLike[str]
 
 def as_log_dirs(log_dirs: PathLike | Iterable[PathLike]) -> list[str]:
     """One path or several as text; ValueError when there is none."""
+    if not isinstance(log_dirs, str | os.PathLike | Iterable):
+        raise TypeError(f"log_dirs is {log_dirs!r}: give the path of a log directory, or several")
     given = [log_dirs] if isinstance(log_dirs, str | os.PathLike) else list(log_dirs)
     if not given:
         raise ValueError("log_dirs is empty: give the path of a log directory, or several")

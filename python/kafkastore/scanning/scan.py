@@ -9,7 +9,7 @@ lock. pyarrow is not needed, except for ``Scan.schema`` to be pyarrow's.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kafkastore import _core
@@ -103,13 +103,11 @@ class _Request:
     fail_on_data_loss: bool
 
 
-def _plan(
-    request: _Request, watermarks: Mapping[int, PartitionOffsets] | None = None, partitions: list[int] | None = None
-) -> list[_core.PartitionPlan]:
+def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None = None) -> list[_core.PartitionPlan]:
     return _core.plan_scan(
         request.log_dirs,
         request.topic,
-        partitions=request.partitions if partitions is None else partitions,
+        partitions=request.partitions,
         start=request.start,
         end=request.end,
         isolation_level=request.isolation_level,
@@ -119,18 +117,53 @@ def _plan(
 
 
 def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> list[_core.PartitionPlan]:
-    """The plan by what the broker tells. A partition that never had a record may have no files yet: it gives no rows."""
+    """The plan by what the broker tells. A partition that never had a record may have no files yet and gives no rows; one
+    that has records must have files here, else the answer would lack them."""
     from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 
     watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions)
-    try:
-        return _plan(request, watermarks)
-    except FileNotFoundError:
-        there = {one.partition for one in _core.list_partitions(request.log_dirs, request.topic)}
-        chosen = [number for number, at in watermarks.items() if number in there or at.high_watermark > 0]
-        if len(chosen) == len(watermarks):
-            raise
-        return _plan(request, watermarks, chosen) if chosen else []
+    missing = {number for number in watermarks if not _has_files(request, number)}
+    for number in sorted(missing):
+        if watermarks[number].high_watermark > watermarks[number].log_start_offset:
+            raise FileNotFoundError(
+                f"log_dirs: {request.topic}-{number} has records at the broker and no directory in"
+                f" {', '.join(request.log_dirs)}; name every log directory of the broker that leads it"
+            )
+    if len(missing) == len(watermarks):
+        _core.list_partitions(request.log_dirs, request.topic)  # a directory that is none is told
+        return []
+    there = replace(
+        request,
+        partitions=[number for number in watermarks if number not in missing],
+        start={number: bound for number, bound in request.start.items() if number not in missing},
+        end={number: bound for number, bound in request.end.items() if number not in missing},
+    )
+    plans = _plan(there, watermarks)
+    if request.fail_on_data_loss:
+        for plan in plans:
+            _refuse_short(request, plan, watermarks[plan.partition])
+    return plans
+
+
+def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionOffsets) -> None:
+    """What a broker tells was in its files before; files that end earlier are a follower's, or a copy, or were cut."""
+    is_committed = request.isolation_level == "read_committed"
+    limit = told.last_stable_offset if is_committed else told.high_watermark
+    default = request.end[bounds.EVERY_PARTITION]
+    if plan.end_limit >= limit or request.end.get(plan.partition, default) != ("offset", bounds.LATEST):
+        return
+    error = _core.DataLossError(
+        f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and {plan.path}"
+        " ends before; name the log directory of the leader"
+    )
+    error.topic, error.partition = plan.topic, plan.partition
+    error.start_offset, error.end_offset = plan.end_limit, limit
+    error.path, error.position = plan.path, None
+    raise error
+
+
+def _has_files(request: _Request, partition: int) -> bool:
+    return any(os.path.isdir(os.path.join(path, f"{request.topic}-{partition}")) for path in request.log_dirs)
 
 
 @dataclass(frozen=True, slots=True)
