@@ -53,5 +53,11 @@ def without_headers(expected: list[Record]) -> list[Record]:
 
 
 def places(frame: DataFrame) -> list[tuple[int, int]]:
-    """(partition, offset) of every row, sorted."""
-    return sorted((row.partition, row.offset) for row in frame.select("partition", "offset").collect())
+    """(partition, offset) of every row, sorted; of the frame itself, so that what is planned for it is read."""
+    return sorted((row.partition, row.offset) for row in frame.collect())
+
+
+def planned(frame: DataFrame) -> DataFrame:
+    """The frame with its ranges fixed, which Spark does once for a frame, when its tasks are counted."""
+    assert frame._jdf.queryExecution().toRdd().getNumPartitions() > 0
+    return frame

@@ -13,12 +13,12 @@ import pytest
 
 from kafkastore.spark import schema
 from kafkastore.spark.datasource import KafkastoreDataSource
-from spark.rows import places, read
+from spark.rows import places, planned, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from spark.conftest import Written
 
@@ -30,12 +30,6 @@ def copied(written: Written, tmp_path: Path) -> Written:
     for source, target in zip(written.log_dirs, log_dirs, strict=True):
         shutil.copytree(source, target)
     return type(written)(log_dirs, written.records)
-
-
-def planned(frame: DataFrame) -> DataFrame:
-    """The frame with its plan fixed, which Spark does once for a frame."""
-    assert frame._jdf.queryExecution().executedPlan() is not None
-    return frame
 
 
 def delete_first_segment(written: Written, partition: str) -> int:

@@ -12,7 +12,7 @@ import pytest
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic
 from spark.conftest import SMALL_SEGMENTS, Written, produce
-from spark.rows import places, read
+from spark.rows import places, planned, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ def test_a_query_sees_what_was_acknowledged_before_it_and_nothing_later(
     options = {"kafka_bootstrap_servers": live.bootstrap}
     produce(live, "live", 2, 400, "none")
     first = read(spark, written, "live", **options)
-    assert first._jdf.queryExecution().executedPlan() is not None  # planned
+    planned(first)
     produce(live, "live", 2, 600, "zstd", 400)
     assert places(first) == [(partition, offset) for partition in range(2) for offset in range(200)]
     second = read(spark, written, "live", **options)

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
-
-PLAN_SCHEMA = "share int, bytes long, splits string"
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 def segments(spark: SparkSession, path: str, topic: str | None = None, **read_options: object) -> DataFrame:
@@ -38,10 +36,7 @@ def segments(spark: SparkSession, path: str, topic: str | None = None, **read_op
     if chosen.include_headers or chosen.push_filters:
         raise ValueError("includeHeaders, pushFilters: not for segments(); name columns and limits in scan_segments()")
     shares = planning.plan(chosen, cores=_cores(spark))
-    rows = [(number, share.size_bytes, share.encode()) for number, share in enumerate(shares)]
-    frame = spark.createDataFrame(rows, PLAN_SCHEMA)
-    # from one partition round robin gives each row its own, and a count asked for is one that AQE keeps
-    return frame.coalesce(1).repartition(max(len(rows), 1))
+    return _one_task_each(spark, shares)
 
 
 def scan_segments(
@@ -65,6 +60,24 @@ def scan_segments(
                 yield from read_share(planning.Share.decode(text), names, wanted)
 
     return scan
+
+
+def _one_task_each(spark: SparkSession, shares: Sequence[planning.Share]) -> DataFrame:
+    """A row for each share, each in a partition of its own: a range has that without a shuffle, which might put two into one
+    and which AQE might make smaller."""
+    from pyspark.sql import functions
+
+    def column(name: str, values: Sequence[int | str], kind: str) -> Column:
+        literals = (
+            functions.array(*map(functions.lit, values)) if values else functions.lit(None).cast(f"array<{kind}>")
+        )
+        return functions.get(literals, functions.col("id").cast("int")).cast(kind).alias(name)
+
+    return spark.range(0, len(shares), 1, max(len(shares), 1)).select(
+        functions.col("id").cast("int").alias("share"),
+        column("bytes", [share.size_bytes for share in shares], "bigint"),
+        column("splits", [share.encode() for share in shares], "string"),
+    )
 
 
 def _as_text(value: object) -> str:
