@@ -43,8 +43,8 @@ def queries() -> dict[str, tuple[Column, bool]]:
 @pytest.mark.parametrize("topic", ["flights", "codecs"])
 def test_pushed_and_unpushed_filters_give_the_same_rows(spark: SparkSession, written: Written, topic: str) -> None:
     plain = read(spark, written, topic, includeHeaders=True)
-    pushing = read(spark, written, topic, includeHeaders=True, pushFilters=True)
     for name, (condition, is_exact) in queries().items():
+        pushing = read(spark, written, topic, includeHeaders=True, pushFilters=True)
         expected = records(plain.filter(condition))
         assert records(pushing.filter(condition)) == expected, name
         assert bool(expected) == (name != "nothing"), name
@@ -76,3 +76,15 @@ def test_without_sparks_configuration_pushing_fails_and_says_so(spark: SparkSess
         assert read(spark, written, "flights").count() == len(written.records["flights"])
     finally:
         spark.conf.set(name, "true")
+
+
+def test_a_plan_with_filters_is_not_run_for_a_query_without(spark: SparkSession, written: Written) -> None:
+    loaded = read(spark, written, "flights", pushFilters=True)
+    everything = len(written.records["flights"])
+    assert loaded.count() == everything
+    assert 0 < loaded.filter("offset < 10").count() < everything
+    assert 0 < loaded.filter("offset < 20").count() < everything  # planned anew
+    for query in (loaded, loaded.filter("offset < 5 OR partition = 1")):
+        with pytest.raises(Exception, match=r"pushFilters: .*load\(\) the source anew for each query"):
+            query.count()
+    assert read(spark, written, "flights", pushFilters=True).count() == everything

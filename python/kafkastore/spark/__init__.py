@@ -5,6 +5,7 @@ columns.py       the columns as Spark's types
 filters.py       Spark's pushed filters as what a scan takes
 planning.py      options to shares: what each task reads, fixed when planned
 links.py         the folder of links that keeps deleted segments readable until the last task is done
+claims.py        a scan with pushed filters belongs to one query
 reading.py       a share as Arrow batches, on a worker
 datasource.py    ``spark.read.format("kafkastore_py")``
 map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``

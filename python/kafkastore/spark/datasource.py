@@ -12,9 +12,10 @@ what leaves columns out. Filters reach the source only through a reader with ``p
 
 from __future__ import annotations
 
+import uuid
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.spark import filters, options, planning
+from kafkastore.spark import claims, filters, options, planning
 from kafkastore.spark.columns import columns_of, spark_schema
 from kafkastore.spark.reading import read_share
 
@@ -79,7 +80,20 @@ class Reader(DataSourceReader):
 
 
 class FilteringReader(Reader):
-    """The reader of ``pushFilters=true``."""
+    """The reader of ``pushFilters=true``; one that filters serves a single query, see :mod:`kafkastore.spark.claims`."""
+
+    def __init__(self, chosen: options.ReadOptions, schema: StructType) -> None:
+        super().__init__(chosen, schema)
+        self.plan = str(uuid.uuid4())
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """As :meth:`Reader.read`. ReusedPlanError when Spark runs the plan for a second query."""
+        if self.wanted != filters.Wanted():
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            claims.claim(self.plan, (context and context.getLocalProperty("spark.sql.execution.id")) or "")
+        return super().read(partition)
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Takes what can be taken exactly; gives back what Spark must apply itself."""

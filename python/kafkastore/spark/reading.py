@@ -56,8 +56,8 @@ def read_share(
     except GeneratorExit:  # nobody wants the rest
         _finish(share, scan)
         raise
-    except _core.DataLossError as error:
-        raise _explained(error) from None
+    except (OSError, pa.ArrowException) as error:
+        raise _explained(str(error)) from None
     _finish(share, scan)
 
 
@@ -68,11 +68,12 @@ def _finish(share: Share, scan: _core.Scan) -> None:
         share.lease.finish()
 
 
-def _explained(error: _core.DataLossError) -> _core.DataLossError:
-    """The same error with what to do, in the words that users of Spark's Kafka source know."""
-    explained = _core.DataLossError(
-        f"{error}; some data may have been lost: it was removed by retention or with its topic after the query was planned"
+def _explained(sentence: str) -> _core.ScanError:
+    """What a stream of Arrow's says, which carries an error as text alone; of a loss also what to do, in the words that users
+    of Spark's Kafka source know."""
+    if " are lost: " not in sentence:
+        return _core.ScanError(sentence)
+    return _core.DataLossError(
+        f"{sentence}; some data may have been lost, removed by retention or with its topic after the query was planned"
         ' (set the option "linkDir" to keep what is planned readable, or "failOnDataLoss" to "false" to go on without it)'
     )
-    explained.__dict__.update(error.__dict__)
-    return explained
