@@ -28,6 +28,7 @@ __all__ = [
     "list_partitions",
     "plan_scan",
     "register_shape",
+    "remove_links",
     "sanitize",
     "version",
 ]
@@ -327,8 +328,8 @@ def plan_scan(
 class Scan:
     """Splits read as Arrow. Each ``__arrow_c_stream__`` starts a scan of its own; threads run without the GIL."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         splits: Sequence[Split],
         columns: Sequence[str],
         *,
@@ -340,7 +341,7 @@ class Scan:
         batch_rows: int = 65536,
         batch_bytes: int = 8388608,
         fail_on_data_loss: bool = True,
-    ) -> None:
+    ) -> Self:
         """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever ``threads`` is.
         A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers, whichever is first.
         ValueError for an unknown or repeated column, or limits below 1."""

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyFileNotFoundError, PyNotADirectoryError, PyValueError};
+use pyo3::exceptions::{PyException, PyFileNotFoundError, PyNotADirectoryError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -39,6 +39,9 @@ impl From<scan::ScanError> for PyErr {
             scan::ScanError::NotFound(_) => PyFileNotFoundError::new_err(text),
             scan::ScanError::Io { source, .. } if source.kind() == ErrorKind::NotADirectory => {
                 PyNotADirectoryError::new_err(text)
+            }
+            scan::ScanError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
+                PyPermissionError::new_err(text)
             }
             scan::ScanError::Io { path, .. } => scan_error(text, Some(convert::path(&path)), None),
             scan::ScanError::Corrupt { path, position, .. } => {

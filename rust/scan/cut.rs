@@ -56,7 +56,7 @@ impl PartitionPlan {
         while open.bytes + (planned.end - start) > with_slack(split_bytes) {
             let segment = match &mut opened {
                 Some(segment) => segment,
-                none => none.insert(planned.segment.open(&*self.fs)?),
+                none => none.insert(self.open(planned)?),
             };
             let wanted = start + split_bytes.saturating_sub(open.bytes).max(1);
             let Some((position, offset)) = boundary(segment, start, wanted, planned.end)? else {

@@ -17,7 +17,7 @@ use std::thread;
 
 use super::bounds::{Bound, Checkpoints, Limits, Watermarks, end_position, first_at_least};
 use super::links::Links;
-use super::segments::{Listing, PAUSE, Segment};
+use super::segments::{Listing, OpenSegment, PAUSE, Segment};
 use super::topics::{Found, find, unknown_topic};
 use super::transactions::Transactions;
 use super::{AbortedRange, Result, ScanError};
@@ -117,6 +117,27 @@ impl PartitionPlan {
     /// Bytes of the segments that are read at most.
     pub fn size_bytes(&self) -> u64 {
         self.segments.iter().map(|it| it.end - it.start).sum()
+    }
+
+    /// Opens a segment of the plan; that it is gone, or shorter than it was, is loss.
+    pub(super) fn open<'a>(&self, planned: &'a Planned) -> Result<OpenSegment<'a>> {
+        let segment = &planned.segment;
+        let lost = |reason: String| ScanError::Lost {
+            topic: self.partition.topic.to_string(),
+            partition: self.partition.partition,
+            from: self.start_offset.max(segment.base_offset),
+            to: self.end_offset.min(segment.next_base_offset),
+            reason,
+        };
+        match segment.open(&*self.fs) {
+            Ok(opened) if opened.len < planned.end => Err(lost(format!(
+                "{} was cut to {} bytes since it was planned",
+                segment.path.display(),
+                opened.len
+            ))),
+            Err(error) if is_moved(&error) => Err(lost(format!("{} is gone", segment.path.display()))),
+            opened => opened,
+        }
     }
 
     /// Segments that hold them.

@@ -55,7 +55,7 @@ impl PartitionPlan {
         let mut summary = Summary::default();
         let (mut first, mut last): (Option<Doubt>, Option<Doubt>) = (None, None);
         for (at, planned) in self.segments.iter().enumerate() {
-            let segment = planned.segment.open(&*self.fs)?;
+            let segment = self.open(planned)?;
             let mut scan = segment.headers_to(planned.start, planned.end);
             while let Some((position, header)) = scan.next_header()? {
                 let is_aborted = header.is_transactional()
@@ -141,14 +141,14 @@ impl PartitionPlan {
             return Ok(());
         };
         if let Some((at, position, header)) = first {
-            let segment = self.segments[at].segment.open(&*self.fs)?;
+            let segment = self.open(&self.segments[at])?;
             segment.each_record(position, &header, |offset, _| {
                 least = offset;
                 ControlFlow::Break(())
             })?;
         }
         if let Some((at, position, header)) = last {
-            let segment = self.segments[at].segment.open(&*self.fs)?;
+            let segment = self.open(&self.segments[at])?;
             segment.each_record(position, &header, |offset, _| {
                 greatest = offset;
                 ControlFlow::Continue(())

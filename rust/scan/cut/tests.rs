@@ -55,7 +55,7 @@ fn small_segments_share_a_split() {
     assert_eq!(plan.segment_count(), 20);
     let splits = plan.splits(plan.size_bytes() / 2).unwrap();
     assert_eq!(splits.len(), 2);
-    assert!(splits.iter().all(|split| split.slices.len() >= 9));
+    assert!(splits.iter().all(|split| split.slices.len() >= 8));
 }
 
 #[test]

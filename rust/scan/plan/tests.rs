@@ -189,6 +189,28 @@ fn segments_that_are_deleted_later_are_still_read() {
 }
 
 #[test]
+fn a_segment_that_nothing_holds_is_loss_when_it_goes_or_is_cut() {
+    for is_deleted in [true, false] {
+        let bench = Bench::new(&[]);
+        thirty(&bench);
+        let mut request = request(&bench);
+        request.keep_open = false;
+        let plan = plan(&request).unwrap();
+        if is_deleted {
+            fs::remove_file(bench.file(10, ".log")).unwrap();
+        } else {
+            fs::write(bench.file(10, ".log"), "").unwrap();
+        }
+        for error in [
+            plan.splits(1).err().unwrap(),
+            plan.summary(super::super::TimeLimits::default()).err().unwrap(),
+        ] {
+            assert!(matches!(error, ScanError::Lost { from: 10, to: 20, .. }), "{error}");
+        }
+    }
+}
+
+#[test]
 fn a_segment_that_goes_while_it_is_planned_moves_the_log_start() {
     let bench = Bench::new(&[]);
     thirty(&bench);
