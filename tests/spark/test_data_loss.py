@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from spark.conftest import Written
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
 
 @pytest.fixture
 def copied(written: Written, tmp_path: Path) -> Written:

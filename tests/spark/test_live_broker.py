@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from spark.conftest import Written
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
 
 @pytest.mark.parametrize(
     ("options", "sentence"),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from spark.conftest import Written
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
 
 def at(ms: int) -> Column:
     return F.timestamp_millis(F.lit(START_TIME_MS + ms))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from spark.conftest import Written
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a run starts a JVM and a broker
+
 KAFKA_SOURCE = [
     ("key", "binary"),
     ("value", "binary"),
