@@ -161,7 +161,7 @@ impl PartitionPlan {
 
 impl Summary {
     fn add_batch(&mut self, header: &BatchHeader) {
-        let lowest = match header.timestamp_type() {
+        let least = match header.timestamp_type() {
             TimestampType::CreateTime => header.base_timestamp,
             TimestampType::LogAppendTime => header.max_timestamp,
         };
