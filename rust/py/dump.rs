@@ -1,6 +1,6 @@
 //! What `kafkastore dump` shows: the batches of a file. Rows of a scan without Arrow come from `rows.rs`.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ pub struct BatchHeaders {
 }
 
 /// One batch, in the words of `kafka-dump-log`.
+#[expect(clippy::struct_excessive_bools, reason = "they are what a batch's header says")]
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct BatchDescription {
     position: u64,
@@ -71,8 +72,8 @@ impl From<Listed> for BatchDescription {
 #[pymethods]
 impl BatchHeaders {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let list = py.detach(|| BatchList::open(&path))?;
+    fn new(py: Python<'_>, path: &str) -> PyResult<Self> {
+        let list = py.detach(|| BatchList::open(Path::new(path)))?;
         Ok(Self { list: Mutex::new(list) })
     }
 
