@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
-from fake_engine import LogDirFailed, StartError
+from fake_engine import LogDirFailed, StartError, ThreadFailed
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
@@ -195,6 +195,21 @@ def test_broker_stops_with_a_sentence_when_all_log_dirs_failed(tmp_path: Path) -
             await asyncio.wait_for(broker.run_until_stopped(), 10)
 
     run(body)
+
+
+def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What waits for the thread would wait for ever; a supervisor starts the broker again."""
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            with patch("kafkastore.server.broker.os._exit") as leave:
+                broker.services.engine.submit(ThreadFailed("network-0", "panic: index out of bounds"))
+                await _until(lambda: leave.called)
+            leave.assert_called_once_with(1)
+
+    run(body)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "CRITICAL"]
+    assert line == "Thread network-0 of the data plane failed (panic: index out of bounds); the broker ends at once"
 
 
 def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: Path) -> None:
