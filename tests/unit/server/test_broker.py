@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -14,6 +13,7 @@ from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
+from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,8 +224,7 @@ def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: P
             def fail_meanwhile(*asked: Any) -> list[str | None]:
                 errors = create(*asked)
                 engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
-                while f"{tmp_path}/one" not in services.log_manager.failed:
-                    time.sleep(0.001)
+                wait_until(lambda: f"{tmp_path}/one" in services.log_manager.failed, 10, "the directory is marked")
                 return errors
 
             engine.create_logs = fail_meanwhile
