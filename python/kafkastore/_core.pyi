@@ -15,6 +15,7 @@ __all__ = [
     "LogLine",
     "Request",
     "StartError",
+    "ThreadFailed",
     "build_batch",
     "register_shape",
     "sanitize",
@@ -73,6 +74,14 @@ class LogDirFailed:
     """A log directory went offline; nothing in it is served any more."""
 
     log_dir: str
+    reason: str
+
+@final
+class ThreadFailed:
+    """A thread of the data plane ended by a panic or an error: what waits for it waits for ever, so the process has to
+    end."""
+
+    thread: str
     reason: str
 
 @final
@@ -143,7 +152,7 @@ class Engine:
     # ---- requests and events for the control plane
     def fileno(self) -> int:
         """An eventfd, readable when take() has something."""
-    def take(self, limit: int) -> list[Request | AppendDone | LogDirFailed]:
+    def take(self, limit: int) -> list[Request | AppendDone | LogLine | LogDirFailed | ThreadFailed]:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""

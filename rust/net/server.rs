@@ -16,7 +16,7 @@ use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
-use crate::broker::Broker;
+use crate::broker::{Broker, guarded};
 
 /// How long accepting pauses when the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -141,7 +141,7 @@ impl Acceptor {
 pub struct Server {
     shared: Arc<Shared>,
     ports: Vec<u16>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
     next_append: AtomicU64,
 }
 
@@ -251,24 +251,21 @@ impl Server {
             mailbox.post(Message::Drain(until));
         }
         for thread in self.threads {
-            if let Ok(Err(e)) = thread.join() {
-                self.shared
-                    .broker
-                    .log(&format!("a network thread ended with an error: {e}"));
-            }
+            // Its guard has told of a panic or an error.
+            let _ = thread.join();
         }
     }
 }
 
-fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Result<Vec<JoinHandle<io::Result<()>>>> {
+fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Result<Vec<JoinHandle<()>>> {
     let loops = polls.len();
     let mut acceptor = Some(acceptor);
     let start = |(i, poll): (usize, Poll)| {
-        let mailbox = Arc::clone(&shared.mailboxes[i]);
+        let (mailbox, events) = (Arc::clone(&shared.mailboxes[i]), Arc::clone(&shared.broker.events));
         let reactor = Reactor::new(Arc::clone(shared), mailbox, poll, acceptor.take(), loops);
         thread::Builder::new()
             .name(format!("network-{i}"))
-            .spawn(move || reactor.run())
+            .spawn(move || guarded(&events, || reactor.run()))
     };
     polls.into_iter().enumerate().map(start).collect()
 }

@@ -19,6 +19,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::Request>()?;
     module.add_class::<events::AppendDone>()?;
     module.add_class::<events::LogDirFailed>()?;
+    module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
