@@ -1,7 +1,7 @@
 //! kafkastore: the storage engine and the data plane of a Kafka broker.
 //!
 //! The map, in the order of imports (each may use only what stands before it):
-//! `error` → `io` → `record` → `index` → `storage` → `wire` → `broker` → `net` → `py`.
+//! `error` → `io` → `record` → `index` → `storage` → `scan` → `wire` → `broker` → `net` → `py`.
 //! Python decides and publishes; this crate executes and reports. It never holds policy.
 
 pub mod broker;
@@ -12,5 +12,6 @@ pub mod net;
 #[cfg(feature = "python")]
 mod py;
 pub mod record;
+pub mod scan;
 pub mod storage;
 pub mod wire;

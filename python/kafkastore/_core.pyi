@@ -9,14 +9,22 @@ from typing import Self, final
 
 __all__ = [
     "AppendDone",
+    "DataLossError",
     "Engine",
     "EngineError",
     "LogDirFailed",
     "LogLine",
+    "PartitionPlan",
     "Request",
+    "Scan",
+    "ScanError",
+    "Split",
     "StartError",
     "ThreadFailed",
+    "TopicPartitionFiles",
     "build_batch",
+    "list_partitions",
+    "plan_scan",
     "register_shape",
     "sanitize",
     "version",
@@ -207,3 +215,135 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
 
 def version() -> str:
     """The version of the package."""
+
+class ScanError(Exception):
+    """A scan that cannot go on: a corrupt or unreadable file. ``path`` and ``position`` say where, when it is a file."""
+
+    path: str | None
+    position: int | None
+
+class DataLossError(ScanError):
+    """Records of the planned range are gone (Spark's ``failOnDataLoss``). Offsets [``start_offset``, ``end_offset``)."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+
+@final
+class Split:
+    """One task's share of a partition; immutable, and picklable (open files stay behind, links and paths go along)."""
+
+    topic: str
+    partition: int
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+    @staticmethod
+    def decode(text: str) -> Split:
+        """Of what :meth:`encode` gave. ValueError for anything else."""
+    def encode(self) -> str:
+        """As JSON."""
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+@final
+class PartitionPlan:
+    """The closed range of one partition that a scan reads, as it was when planned; it does not move with the log.
+
+    ``log_start_offset`` and ``end_limit`` (the high watermark, or under read_committed the last stable offset) are what was
+    there; ``start_offset`` and ``end_offset`` what will be read; ``size_bytes`` of segment files touched;
+    ``leader_epoch`` the latest in the leader epoch checkpoint, -1 without one; ``lost`` ranges [from, to) asked for and no longer
+    there, empty unless ``fail_on_data_loss`` was False.
+    """
+
+    topic: str
+    partition: int
+    path: str
+    start_offset: int
+    end_offset: int
+    log_start_offset: int
+    end_limit: int
+    leader_epoch: int
+    size_bytes: int
+    segments: int
+    lost: list[tuple[int, int]]
+    def splits(self, split_bytes: int) -> list[Split]:
+        """The range cut on batch boundaries into shares of about ``split_bytes``; none when it is empty."""
+    def summary(
+        self, *, min_timestamp_ms: int | None = None, end_timestamp_ms: int | None = None
+    ) -> tuple[int, int, int, int, int]:
+        """(records, least offset, greatest offset, least timestamp ms, greatest timestamp ms), -1 for none; from batch headers,
+        reading records only of the batches that a bound or a timestamp limit cuts. Control batches and, under
+        read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch."""
+
+@final
+class TopicPartitionFiles:
+    """A partition found on disk. Offsets as in :class:`PartitionPlan`; timestamps in ms, -1 when unknown."""
+
+    topic: str
+    partition: int
+    log_dir: str
+    path: str
+    segments: int
+    size_bytes: int
+    log_start_offset: int
+    end_offset: int
+    first_timestamp_ms: int
+    max_timestamp_ms: int
+
+def list_partitions(log_dirs: Sequence[str], topic: str | None = None) -> list[TopicPartitionFiles]:
+    """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one sentence."""
+
+def plan_scan(
+    log_dirs: Sequence[str],
+    topic: str,
+    *,
+    partitions: Sequence[int] | None = None,
+    start: Mapping[int, tuple[str, int]] = ...,
+    end: Mapping[int, tuple[str, int]] = ...,
+    isolation_level: str = "read_uncommitted",
+    watermarks: Mapping[int, tuple[int, int, int]] | None = None,
+    fail_on_data_loss: bool = True,
+    keep_open: bool = True,
+    link_dir: str | None = None,
+) -> list[PartitionPlan]:
+    """Fixes what a scan of ``topic`` reads, a plan for each of its partitions in order.
+
+    ``start`` and ``end`` by partition (-1: every other): ("offset", n), with -2 the earliest and -1 the latest, or
+    ("timestamp", ms), the first offset whose timestamp is at least that. ``watermarks`` by partition, as a broker told them: (log start
+    offset, high watermark, last stable offset); without, from the files: the log start and high watermark checkpoints (the
+    log's end where the directory has no high watermark checkpoint), open transactions from the producer snapshot and the log
+    behind it. ``keep_open`` keeps the segment files open in the plan's splits; ``link_dir`` (on the same file
+    system) gets hard links to them, in a folder of its own which its readers or :func:`remove_links` remove.
+    ValueError for mistakes (reversed or impossible bounds, unknown partitions), DataLossError, ScanError.
+    """
+
+@final
+class Scan:
+    """Splits read as Arrow. Each ``__arrow_c_stream__`` starts a scan of its own; threads run without the GIL."""
+
+    def __init__(
+        self,
+        splits: Sequence[Split],
+        columns: Sequence[str],
+        *,
+        min_timestamp_ms: int | None = None,
+        end_timestamp_ms: int | None = None,
+        keys: Sequence[bytes | None] | None = None,
+        check_crcs: bool = True,
+        threads: int = 1,
+        batch_rows: int = 65536,
+        batch_bytes: int = 8388608,
+        fail_on_data_loss: bool = True,
+    ) -> None:
+        """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever ``threads`` is.
+        A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers, whichever is first.
+        ValueError for an unknown or repeated column, or limits below 1."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule stream of the rows."""
+    def __arrow_c_schema__(self) -> object:
+        """The Arrow PyCapsule schema of the columns."""
+    @property
+    def lost(self) -> list[tuple[str, int, int, int]]:
+        """(topic, partition, from, to) of what streams skipped because it was gone; only with ``fail_on_data_loss=False``."""
+

@@ -1,0 +1,67 @@
+//! What a scan may fail of, told apart by what the caller can do.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::error::Error;
+
+/// Why a plan or a read failed. A scan that fails has given no wrong row.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    /// The caller's mistake: one sentence naming what was given, its value and the fix.
+    #[error("{0}")]
+    Invalid(String),
+    /// No such topic, partition or directory; one sentence.
+    #[error("{0}")]
+    NotFound(String),
+    /// Bytes that must be good are not.
+    #[error("{path} is corrupt at position {position}: {reason}")]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// Byte position in it.
+        position: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Records of the planned range are gone (retention, truncation, deletion): Spark's `failOnDataLoss`.
+    #[error("{topic}-{partition}: offsets {from} to {to} are lost: {reason}")]
+    Lost {
+        /// The topic.
+        topic: String,
+        /// The partition.
+        partition: i32,
+        /// First offset that is gone.
+        from: i64,
+        /// One past the last.
+        to: i64,
+        /// How it was noticed.
+        reason: String,
+    },
+    /// The operating system refused an operation.
+    #[error("{op} of {path} failed: {source}")]
+    Io {
+        /// The verb, as in "read" or "open".
+        op: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A state file beside the segments that cannot be understood.
+    #[error(transparent)]
+    Storage(Error),
+}
+
+impl From<Error> for ScanError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io { op, path, source } => Self::Io { op, path, source },
+            Error::CorruptFile { path, position, reason } => Self::Corrupt { path, position, reason },
+            other => Self::Storage(other),
+        }
+    }
+}
+
+/// A scan's result.
+pub type Result<T, E = ScanError> = std::result::Result<T, E>;

@@ -1,0 +1,84 @@
+//! What one task reads: byte ranges of a partition's segments and the offsets wanted of them. Made by the plan, read by
+//! the reader, sent between processes as JSON. It holds no records and never changes.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Result, ScanError};
+use crate::io::File;
+
+/// A share of one partition, in offset order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Split {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+    /// First offset wanted. Splits of one partition neither overlap nor leave a gap.
+    pub start_offset: i64,
+    /// One past the last offset wanted; never above the high watermark (or, under `read_committed`, the last stable
+    /// offset) that the plan saw.
+    pub end_offset: i64,
+    /// Where the bytes are, in offset order.
+    pub slices: Vec<Slice>,
+    /// Under `read_committed` the aborted transactions that touch the split; `None` under `read_uncommitted`.
+    pub aborted: Option<Vec<AbortedRange>>,
+}
+
+/// A byte range of one segment, whole batches only.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Slice {
+    /// The segment's `.log` file.
+    pub path: PathBuf,
+    /// A hard link to it that outlives its deletion, opened first; `path` when it is gone.
+    pub link: Option<PathBuf>,
+    /// The open file, when planned and read in one process; opened first of all.
+    #[serde(skip)]
+    pub file: Option<Arc<dyn File>>,
+    /// The segment's base offset: records below it are not its own.
+    pub base_offset: i64,
+    /// The next segment's base offset (`i64::MAX` for the last): records from it on belong there. So a cleaner's swap in the
+    /// middle neither doubles nor loses a record.
+    pub next_base_offset: i64,
+    /// Byte position of the first batch.
+    pub start: u64,
+    /// One past the last byte; a file that ends before it was cut meanwhile.
+    pub end: u64,
+}
+
+/// An aborted transaction: the transactional batches of `producer_id` within `[first_offset, last_offset]` are not committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbortedRange {
+    /// Whose batches.
+    pub producer_id: i64,
+    /// The first one's first offset.
+    pub first_offset: i64,
+    /// The abort marker's offset.
+    pub last_offset: i64,
+}
+
+impl Split {
+    /// Bytes it reads at most.
+    pub fn size_bytes(&self) -> u64 {
+        self.slices.iter().map(|slice| slice.end - slice.start).sum()
+    }
+
+    /// As JSON, without open files.
+    pub fn encode(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(|error| ScanError::Invalid(format!("a split cannot be written: {error}")))
+    }
+
+    /// Of what [`Split::encode`] gave.
+    pub fn decode(text: &str) -> Result<Self> {
+        serde_json::from_str(text).map_err(|error| ScanError::Invalid(format!("this is no split: {error}")))
+    }
+}
+
+impl fmt::Debug for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}..{}]", self.path.display(), self.start, self.end)
+    }
+}
