@@ -267,6 +267,8 @@ class PartitionPlan:
     size_bytes: int
     segments: int
     lost: list[tuple[int, int]]
+    link_folder: str | None
+    """The folder of links of the whole plan, for :func:`remove_links`; None without ``link_dir``."""
     def splits(self, split_bytes: int) -> list[Split]:
         """The range cut on batch boundaries into shares of about ``split_bytes``; none when it is empty."""
     def summary(
@@ -274,7 +276,9 @@ class PartitionPlan:
     ) -> tuple[int, int, int, int, int]:
         """(records, least offset, greatest offset, least timestamp ms, greatest timestamp ms), -1 for none; from batch headers,
         reading records only of the batches that a bound or a timestamp limit cuts. Control batches and, under
-        read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch."""
+        read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch. Headers have no
+        least timestamp of their own: with ``min_timestamp_ms`` the records of every batch that is not wholly before it are read,
+        but for batches of LogAppendTime."""
 
 @final
 class TopicPartitionFiles:
@@ -294,13 +298,17 @@ class TopicPartitionFiles:
 def list_partitions(log_dirs: Sequence[str], topic: str | None = None) -> list[TopicPartitionFiles]:
     """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one sentence."""
 
+def remove_links(link_dir: str, older_than_s: float = 0.0) -> int:
+    """Removes the folders of links that plans made in ``link_dir`` at least ``older_than_s`` seconds ago, or ``link_dir``
+    itself when it is one (:attr:`PartitionPlan.link_folder`); gives how many. Nothing else is touched."""
+
 def plan_scan(
     log_dirs: Sequence[str],
     topic: str,
     *,
     partitions: Sequence[int] | None = None,
-    start: Mapping[int, tuple[str, int]] = ...,
-    end: Mapping[int, tuple[str, int]] = ...,
+    start: Mapping[int, tuple[str, int]] | None = None,
+    end: Mapping[int, tuple[str, int]] | None = None,
     isolation_level: str = "read_uncommitted",
     watermarks: Mapping[int, tuple[int, int, int]] | None = None,
     fail_on_data_loss: bool = True,
@@ -315,7 +323,10 @@ def plan_scan(
     log's end where the directory has no high watermark checkpoint), open transactions from the producer snapshot and the log
     behind it. ``keep_open`` keeps the segment files open in the plan's splits; ``link_dir`` (on the same file
     system) gets hard links to them, in a folder of its own which its readers or :func:`remove_links` remove.
-    ValueError for mistakes (reversed or impossible bounds, unknown partitions), DataLossError, ScanError.
+    As in Spark, an offset below the log start, or an end beyond what can be read, is loss: DataLossError, or clamped and told in
+    ``lost``. Gaps within a log are compaction, never loss; a segment taken out by hand cannot be told from one.
+    ValueError for mistakes (reversed bounds, a start beyond what can be read, unknown partitions, an unusable ``link_dir``),
+    FileNotFoundError for a directory or topic that is not there, ScanError naming file and position.
     """
 
 @final

@@ -41,6 +41,11 @@ impl AbortedTxn {
         raw
     }
 
+    /// The whole entries of a file's bytes, in order.
+    pub fn decode_all(bytes: &[u8]) -> impl Iterator<Item = Self> + '_ {
+        (0..bytes.len() / ENTRY).map(|index| Self::decode(bytes, index * ENTRY))
+    }
+
     fn decode(bytes: &[u8], at: usize) -> Self {
         let field = |offset: usize| i64::from_be_bytes(array_at(bytes, at + offset));
         Self {
@@ -117,8 +122,7 @@ impl TransactionIndex {
 
     /// All entries in order.
     pub fn entries(&self, fs: &dyn FileSystem) -> Result<impl Iterator<Item = AbortedTxn> + '_> {
-        let bytes = self.file.bytes(fs)?;
-        Ok((0..bytes.len() / ENTRY).map(move |index| AbortedTxn::decode(bytes, index * ENTRY)))
+        Ok(AbortedTxn::decode_all(self.file.bytes(fs)?))
     }
 
     /// Drops transactions whose marker is at or above `offset`; only while active.

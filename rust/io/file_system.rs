@@ -7,9 +7,12 @@
 //! Durability: nothing is durable before [`File::sync_data`] (contents) and [`FileSystem::sync_dir`] (names) return.
 
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::fs::{Advice, fadvise};
 
 use super::map::Map;
 
@@ -75,6 +78,13 @@ pub trait File: Send + Sync {
 
     /// The descriptor, for `sendfile` and maps; it lives as long as the file.
     fn as_fd(&self) -> BorrowedFd<'_>;
+
+    /// Tells the system that `[start, end)` will be read from front to back. A hint: nothing depends on it.
+    fn advise_sequential(&self, start: u64, end: u64) {
+        let len = NonZeroU64::new(end.saturating_sub(start));
+        // Refused where a file system knows no advice, which changes nothing.
+        let _ = fadvise(self.as_fd(), start, len, Advice::Sequential);
+    }
 }
 
 /// Holds an exclusive lock until dropped.

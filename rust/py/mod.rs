@@ -7,6 +7,8 @@ mod engine;
 mod errors;
 mod events;
 mod functions;
+mod scan;
+mod scan_plan;
 
 use pyo3::prelude::*;
 
@@ -21,9 +23,18 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;
+    module.add("ScanError", module.py().get_type::<scan::ScanError>())?;
+    module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;
+    module.add_class::<scan::PySplit>()?;
+    module.add_class::<scan::PyScan>()?;
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
     module.add_function(wrap_pyfunction!(functions::version, module)?)?;
+    module.add_class::<scan_plan::PyPartitionPlan>()?;
+    module.add_class::<scan_plan::PyTopicPartitionFiles>()?;
+    module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
+    module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
+    module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
     Ok(())
 }

@@ -37,3 +37,4 @@ pub use header::{BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, Times
 pub use record::{Headers, Record, RecordIter};
 pub use rewrite::{assign, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
 pub use validate::{Origin, Rejection, Rules, Validated, single_batch, validate};
+pub(crate) use varint::{read_varint, read_varlong};

@@ -4,12 +4,36 @@
 //! `SplitReader` turns one split into record batches. A split is self-contained: it may be sent to another process that
 //! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
 
+mod bounds;
+mod builder;
 mod column;
+mod cut;
+mod decode;
 mod error;
+mod links;
+mod parallel;
+mod plan;
 mod predicate;
+mod reader;
+mod segments;
+mod source;
 mod split;
+mod summary;
+#[cfg(test)]
+mod test_batches;
+#[cfg(test)]
+mod testing;
+mod topics;
+mod transactions;
 
+pub use bounds::{Bound, Watermarks};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};
+pub use links::remove_links;
+pub use parallel::ScanReader;
+pub use plan::{Isolation, MAX_OPEN_FILES, PartitionPlan, ScanRequest, plan_scan};
 pub use predicate::Predicate;
+pub use reader::{LostRange, LostRanges, ScanOptions, SplitReader};
 pub use split::{AbortedRange, Slice, Split};
+pub use summary::{Summary, TimeLimits};
+pub use topics::{TopicPartitionFiles, list_partitions};

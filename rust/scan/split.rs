@@ -63,7 +63,10 @@ pub struct AbortedRange {
 impl Split {
     /// Bytes it reads at most.
     pub fn size_bytes(&self) -> u64 {
-        self.slices.iter().map(|slice| slice.end - slice.start).sum()
+        self.slices
+            .iter()
+            .map(|slice| slice.end.saturating_sub(slice.start))
+            .sum()
     }
 
     /// As JSON, without open files.

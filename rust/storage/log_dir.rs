@@ -76,6 +76,26 @@ pub struct Listing {
     pub unknown: Vec<PathBuf>,
 }
 
+impl Listing {
+    /// The directories in `path`, whoever has it open; each list in the order of names.
+    pub fn of(fs: &dyn FileSystem, path: &Path) -> Result<Self> {
+        let mut entries = fs.read_dir(path).map_err(|error| Error::io("list", path, error))?;
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut listing = Self::default();
+        for entry in entries.into_iter().filter(|entry| entry.is_dir) {
+            match TopicPartition::parse_dir_name(&entry.name) {
+                None => listing.unknown.push(entry.path),
+                Some((partition, _)) if &*partition.topic == METADATA_TOPIC => {}
+                Some((partition, DirKind::Current)) => listing.partitions.push((partition, entry.path)),
+                Some((partition, DirKind::Future)) => listing.future.push((partition, entry.path)),
+                Some((_, DirKind::Deleted)) => listing.deleted.push(entry.path),
+                Some((_, DirKind::Stray)) => listing.stray.push(entry.path),
+            }
+        }
+        Ok(listing)
+    }
+}
+
 /// An open log directory.
 pub struct LogDir {
     fs: Arc<dyn FileSystem>,
@@ -172,23 +192,7 @@ impl LogDir {
 
     /// Its directories, each list in the order of names.
     pub fn list(&self) -> Result<Listing> {
-        let mut entries = self
-            .fs
-            .read_dir(&self.path)
-            .map_err(|error| Error::io("list", &self.path, error))?;
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        let mut listing = Listing::default();
-        for entry in entries.into_iter().filter(|entry| entry.is_dir) {
-            match TopicPartition::parse_dir_name(&entry.name) {
-                None => listing.unknown.push(entry.path),
-                Some((partition, _)) if &*partition.topic == METADATA_TOPIC => {}
-                Some((partition, DirKind::Current)) => listing.partitions.push((partition, entry.path)),
-                Some((partition, DirKind::Future)) => listing.future.push((partition, entry.path)),
-                Some((_, DirKind::Deleted)) => listing.deleted.push(entry.path),
-                Some((_, DirKind::Stray)) => listing.stray.push(entry.path),
-            }
-        }
-        Ok(listing)
+        Listing::of(&*self.fs, &self.path)
     }
 
     /// A checkpoint's offsets; empty when it was never written.

@@ -48,4 +48,4 @@ pub use uuid::Uuid;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

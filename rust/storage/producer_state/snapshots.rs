@@ -7,7 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::snapshot;
+use super::entry::ProducerEntry;
+use super::snapshot::{self, SnapshotError};
 use super::state::{ProducerState, is_expired};
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
@@ -15,6 +16,24 @@ use crate::storage::format::{DELETED_SUFFIX, SNAPSHOT_SUFFIX, file_path, parse_f
 use crate::storage::state_file::{self, Durability};
 
 impl ProducerState {
+    /// The producers and open transactions that a snapshot's bytes at `offset` tell of, for readers that look at a log
+    /// without owning it.
+    pub fn from_snapshot(bytes: &[u8], offset: i64) -> Result<Self, SnapshotError> {
+        let mut state = Self::default();
+        state.adopt(snapshot::decode(bytes)?);
+        state.map_end_offset = offset;
+        Ok(state)
+    }
+
+    fn adopt(&mut self, producers: Vec<(i64, ProducerEntry)>) {
+        for (producer_id, entry) in producers {
+            if let Some(first_offset) = entry.current_txn_first_offset {
+                self.transactions.start(first_offset, producer_id);
+            }
+            self.producers.insert(producer_id, entry);
+        }
+    }
+
     /// Learns which snapshots there are from a listing of the directory's names.
     pub fn set_snapshots<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         let offset = |name| parse_file_name(name).filter(|(_, suffix)| *suffix == SNAPSHOT_SUFFIX);
@@ -102,20 +121,13 @@ impl ProducerState {
         while let Some(offset) = self.latest_snapshot_offset() {
             let path = file_path(dir, offset, SNAPSHOT_SUFFIX);
             let bytes = state_file::read(fs, &path)?.unwrap_or_default();
-            let Ok(producers) = snapshot::decode(&bytes) else {
+            let Ok(mut producers) = snapshot::decode(&bytes) else {
                 self.snapshots.pop();
                 state_file::remove(fs, &path)?;
                 continue;
             };
-            for (producer_id, entry) in producers {
-                if is_expired(&entry, now_ms, self.config.producer_id_expiration_ms) {
-                    continue;
-                }
-                if let Some(first_offset) = entry.current_txn_first_offset {
-                    self.transactions.start(first_offset, producer_id);
-                }
-                self.producers.insert(producer_id, entry);
-            }
+            producers.retain(|(_, entry)| !is_expired(entry, now_ms, self.config.producer_id_expiration_ms));
+            self.adopt(producers);
             self.last_snapshot_offset = offset;
             self.map_end_offset = offset;
             break;

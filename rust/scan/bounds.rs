@@ -1,0 +1,230 @@
+//! What of a partition may be read, and which offsets the caller's bounds mean.
+//!
+//! The upper limit is the high watermark: given by a broker, or from the checkpoint of the log directory (up to 5 s old
+//! beside a live broker, never too high), or, in a directory without that file (a bare copy), the end of the log. It is
+//! never past the last whole batch. Timestamps mean what they mean in `ListOffsets`: the first offset whose timestamp is at
+//! least the one given. spec: R4.3, R5.3
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::segments::{Listing, OpenSegment};
+use super::{Result, ScanError};
+use crate::io::FileSystem;
+use crate::storage::TopicPartition;
+use crate::storage::checkpoint::read_offset_checkpoint;
+use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
+
+/// One end of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The log start offset.
+    Earliest,
+    /// What may be read ends here.
+    Latest,
+    /// This offset.
+    Offset(i64),
+    /// The first offset whose timestamp is at least this, in ms; the end when there is none.
+    Timestamp(i64),
+}
+
+impl Bound {
+    /// A bound as Python writes it: ("offset", n), -2 for the earliest and -1 for the latest, or ("timestamp", ms). `which` is
+    /// "start" or "end", for the message.
+    pub fn parse(which: &str, kind: &str, value: i64) -> Result<Self> {
+        match (kind, value) {
+            ("offset", -2) => Ok(Self::Earliest),
+            ("offset", -1) => Ok(Self::Latest),
+            ("offset", 0..) => Ok(Self::Offset(value)),
+            ("timestamp", _) => Ok(Self::Timestamp(value)),
+            ("offset", _) => Err(ScanError::Invalid(format!(
+                "{which}: {value} is no offset; give one from 0, -2 for the earliest or -1 for the latest"
+            ))),
+            _ => Err(ScanError::Invalid(format!(
+                "{which}: {kind} is no kind of bound; give \"offset\" or \"timestamp\""
+            ))),
+        }
+    }
+}
+
+impl std::fmt::Display for Bound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Earliest => f.write_str("earliest"),
+            Self::Latest => f.write_str("latest"),
+            Self::Offset(offset) => write!(f, "offset {offset}"),
+            Self::Timestamp(ms) => write!(f, "timestamp {ms}"),
+        }
+    }
+}
+
+/// What a broker says of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Watermarks {
+    /// First offset that may be read.
+    pub log_start_offset: i64,
+    /// One past the last under `read_uncommitted`.
+    pub high_watermark: i64,
+    /// One past the last under `read_committed`.
+    pub last_stable_offset: i64,
+}
+
+/// The checkpoints of one log directory.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    log_starts: HashMap<TopicPartition, i64>,
+    /// `None` without a file: nobody says what is committed.
+    high_watermarks: Option<HashMap<TopicPartition, i64>>,
+}
+
+impl Checkpoints {
+    /// Reads both, before the segments are listed: what they name is on disk by then.
+    pub fn read(fs: &dyn FileSystem, log_dir: &Path) -> Result<Self> {
+        let read = |path: &Path| Ok::<_, ScanError>(read_offset_checkpoint(fs, path)?.into_iter().collect());
+        let path = log_dir.join(REPLICATION_OFFSET_CHECKPOINT);
+        Ok(Self {
+            high_watermarks: if fs.exists(&path) { Some(read(&path)?) } else { None },
+            log_starts: read(&log_dir.join(LOG_START_OFFSET_CHECKPOINT))?,
+        })
+    }
+
+    fn log_start(&self, partition: &TopicPartition) -> i64 {
+        self.log_starts.get(partition).copied().unwrap_or(0)
+    }
+
+    /// `i64::MAX` when unknown. A partition that is not in the file yet has nothing committed.
+    fn high_watermark(&self, partition: &TopicPartition) -> i64 {
+        let known = self.high_watermarks.as_ref();
+        known.map_or(i64::MAX, |known| known.get(partition).copied().unwrap_or(0))
+    }
+}
+
+/// What may be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// First offset.
+    pub log_start_offset: i64,
+    /// One past the last whole batch below the high watermark.
+    pub end: i64,
+}
+
+impl Limits {
+    /// Of a partition, from what a broker said or from its files.
+    pub fn of(
+        fs: &dyn FileSystem,
+        listing: &Listing,
+        checkpoints: &Checkpoints,
+        partition: &TopicPartition,
+        given: Option<Watermarks>,
+    ) -> Result<Self> {
+        let (log_start, high_watermark) = match given {
+            Some(given) => (given.log_start_offset, given.high_watermark),
+            None => (checkpoints.log_start(partition), checkpoints.high_watermark(partition)),
+        };
+        let first = listing.segments.first().map_or(0, |segment| segment.base_offset);
+        let log_start_offset = log_start.max(first);
+        let end = end_below(fs, listing, high_watermark)?;
+        Ok(Self {
+            log_start_offset,
+            end: end.max(log_start_offset),
+        })
+    }
+}
+
+/// One past the last whole batch below `high_watermark`.
+fn end_below(fs: &dyn FileSystem, listing: &Listing, high_watermark: i64) -> Result<i64> {
+    let Some(at) = listing.index_of(high_watermark) else {
+        return Ok(0);
+    };
+    let segment = listing.segments[at].open(fs)?;
+    if high_watermark == i64::MAX {
+        return Ok(segment.last_good()?.next_offset);
+    }
+    if high_watermark <= segment.segment.base_offset {
+        return Ok(high_watermark);
+    }
+    let (position, next_offset) = match segment.locate(high_watermark) {
+        Ok(place) => match place.header {
+            Some(header) => return Ok(header.base_offset.min(high_watermark)),
+            None => (place.position, place.next_offset),
+        },
+        // The room that Kafka allocates ahead looks like a bad header.
+        Err(ScanError::Corrupt { position, .. }) if segment.is_blank(position)? => {
+            (position, segment.last_good()?.next_offset)
+        }
+        Err(error) => return Err(error),
+    };
+    if !segment.segment.is_last() {
+        return Ok(high_watermark);
+    }
+    if next_offset < high_watermark && position < segment.len && !segment.is_blank(position)? {
+        return Err(segment.corrupt(
+            position,
+            format!("the file ends within a batch, below the high watermark {high_watermark}"),
+        ));
+    }
+    Ok(next_offset.min(high_watermark))
+}
+
+/// The first offset in `limits` whose timestamp is at least `target`, if any.
+pub(super) fn first_at_least(
+    fs: &dyn FileSystem,
+    listing: &Listing,
+    limits: Limits,
+    target: i64,
+) -> Result<Option<i64>> {
+    for segment in &listing.segments {
+        if segment.next_base_offset <= limits.log_start_offset || segment.base_offset >= limits.end {
+            continue;
+        }
+        let segment = segment.open(fs)?;
+        let end = end_position(&segment, limits.end)?;
+        if segment.max_timestamp(fs, end)? < target {
+            continue;
+        }
+        if let Some(found) = first_in(fs, &segment, limits, end, target)? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Where the bytes of a segment end that may be looked at.
+pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: i64) -> Result<u64> {
+    if segment.segment.next_base_offset <= end_offset {
+        return Ok(segment.len);
+    }
+    segment.end_position_of(end_offset)
+}
+
+fn first_in(
+    fs: &dyn FileSystem,
+    segment: &OpenSegment<'_>,
+    limits: Limits,
+    end: u64,
+    target: i64,
+) -> Result<Option<i64>> {
+    let mut scan = segment.headers_to(segment.start_for_timestamp(fs, target)?, end);
+    while let Some((position, header)) = scan.next_header()? {
+        let is_wanted = header.max_timestamp >= target && header.last_offset() >= limits.log_start_offset;
+        if !is_wanted || header.base_offset >= limits.end {
+            continue;
+        }
+        let mut found = None;
+        segment.each_record(position, &header, |offset, timestamp| {
+            if timestamp >= target && (limits.log_start_offset..limits.end).contains(&offset) {
+                found = Some(offset);
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

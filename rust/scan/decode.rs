@@ -1,0 +1,280 @@
+//! The records of one batch, straight to column buffers.
+//!
+//! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. Nothing is
+//! trusted: no length reaches past the payload, and exactly the declared records must be there. Its naive twin is
+//! [`crate::record::RecordIter`]. It may stop at any record, when the batch in the making is full, and go on from there. It never
+//! checks a CRC, inflates, or reads a file.
+
+use std::collections::HashSet;
+use std::str;
+
+use super::Predicate;
+use super::builder::{Columns, HEADER_OVERHEAD, Row};
+use crate::record::{read_varint, read_varlong};
+
+/// Microseconds of a millisecond.
+const MICROS: i64 = 1_000;
+/// Keys that are compared one after another; more are looked up.
+const FEW_KEYS: usize = 8;
+/// Most bytes of one record's headers as Arrow: what 32-bit offsets reach.
+const MAX_HEADER_BYTES: usize = i32::MAX as usize;
+
+/// What is the same for all records of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    pub(super) base_offset: i64,
+    pub(super) base_timestamp: i64,
+    /// Every record's timestamp under `LogAppendTime`.
+    pub(super) log_append_time: Option<i64>,
+    /// Offsets wanted: `[from, to)`.
+    pub(super) from: i64,
+    pub(super) to: i64,
+}
+
+/// How far the walk came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Walk {
+    /// Byte of the payload where the next record starts.
+    at: usize,
+    /// Records left.
+    left: i32,
+}
+
+impl Walk {
+    /// Before the first of `count` records.
+    pub(super) const fn new(count: i32) -> Self {
+        Self { at: 0, left: count }
+    }
+}
+
+/// Why a walk came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// All records are done.
+    Done,
+    /// The next row starts a new batch.
+    Full,
+}
+
+/// A record that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bad {
+    /// Its bytes are wrong; so many records, itself counted, were left.
+    Record(i32, &'static str),
+    /// Its timestamp, in ms, does not fit microseconds.
+    Timestamp(i64),
+}
+
+/// A predicate, prepared.
+#[derive(Debug)]
+pub(super) struct Filter {
+    is_all: bool,
+    has_keys: bool,
+    /// The whole predicate, or what is left of it when `many` has its keys.
+    predicate: Predicate,
+    many: Option<ManyKeys>,
+}
+
+/// Keys to look up.
+#[derive(Debug)]
+struct ManyKeys {
+    keys: HashSet<Vec<u8>>,
+    has_null: bool,
+}
+
+impl Filter {
+    /// Of `predicate`.
+    pub(super) fn new(predicate: &Predicate) -> Self {
+        let mut rest = predicate.clone();
+        let many = rest.keys.take_if(|keys| keys.len() > FEW_KEYS).map(|keys| ManyKeys {
+            keys: keys.iter().flatten().cloned().collect(),
+            has_null: keys.iter().any(Option::is_none),
+        });
+        Self {
+            is_all: predicate.is_all(),
+            has_keys: predicate.keys.is_some(),
+            predicate: rest,
+            many,
+        }
+    }
+
+    #[inline]
+    fn wants(&self, timestamp_ms: i64, key: Option<&[u8]>) -> bool {
+        self.predicate.wants(timestamp_ms, key)
+            && self
+                .many
+                .as_ref()
+                .is_none_or(|many| key.map_or(many.has_null, |key| many.keys.contains(key)))
+    }
+}
+
+/// Decodes records from `walk` on into `columns`, until all are done or the batch in the making is full.
+pub(super) fn decode(
+    payload: &[u8],
+    walk: &mut Walk,
+    frame: &Frame,
+    filter: &Filter,
+    columns: &mut Columns,
+) -> Result<Stopped, Bad> {
+    let wanted = columns.wanted;
+    if wanted.headers {
+        walk_records::<true, true>(payload, walk, frame, filter, columns)
+    } else if wanted.key || wanted.value || filter.has_keys {
+        walk_records::<true, false>(payload, walk, frame, filter, columns)
+    } else {
+        walk_records::<false, false>(payload, walk, frame, filter, columns)
+    }
+}
+
+/// `BODY`: keys and values are parsed; `HEADERS`: headers too.
+fn walk_records<const BODY: bool, const HEADERS: bool>(
+    payload: &[u8],
+    walk: &mut Walk,
+    frame: &Frame,
+    filter: &Filter,
+    columns: &mut Columns,
+) -> Result<Stopped, Bad> {
+    let Some(mut rest) = payload.get(walk.at..) else {
+        return Err(Bad::Record(walk.left, "it starts beyond the payload"));
+    };
+    let wanted = columns.wanted;
+    let span = frame.to.wrapping_sub(frame.from) as u64;
+    while walk.left > 0 {
+        let bad = |reason| Bad::Record(walk.left, reason);
+        let before = rest;
+        let (mut body, after) = split_record(rest).map_err(bad)?;
+        rest = after;
+        let (timestamp_delta, offset_delta) = read_deltas(&mut body).ok_or_else(|| bad(INVALID))?;
+        let offset = frame.base_offset.wrapping_add(i64::from(offset_delta));
+        let timestamp_ms = frame
+            .log_append_time
+            .unwrap_or_else(|| frame.base_timestamp.wrapping_add(timestamp_delta));
+        let (mut key, mut value, mut row_bytes) = (None, None, 0);
+        if BODY {
+            key = read_bytes(&mut body).map_err(bad)?;
+            value = read_bytes(&mut body).map_err(bad)?;
+            row_bytes = len_if(wanted.key, key) + len_if(wanted.value, value);
+        }
+        let is_wanted = (offset.wrapping_sub(frame.from) as u64) < span;
+        if !is_wanted || !(filter.is_all || filter.wants(timestamp_ms, key)) {
+            walk.left -= 1;
+            continue;
+        }
+        if HEADERS {
+            row_bytes += measure_headers(body).map_err(bad)?;
+        }
+        if columns.is_full(row_bytes) {
+            walk.at = payload.len() - before.len();
+            return Ok(Stopped::Full);
+        }
+        let timestamp = match timestamp_ms.checked_mul(MICROS) {
+            Some(micros) => micros,
+            None if wanted.timestamp => return Err(Bad::Timestamp(timestamp_ms)),
+            None => 0,
+        };
+        if HEADERS {
+            push_headers(body, columns).map_err(bad)?;
+        }
+        let row = Row {
+            offset,
+            timestamp,
+            key,
+            value,
+        };
+        columns.push(row, row_bytes);
+        walk.left -= 1;
+    }
+    if walk.left < 0 {
+        return Err(Bad::Record(0, "the declared record count is negative"));
+    }
+    if !rest.is_empty() {
+        return Err(Bad::Record(0, "bytes remain after the declared number of records"));
+    }
+    walk.at = payload.len();
+    Ok(Stopped::Done)
+}
+
+const INVALID: &str = "its structure is invalid";
+
+#[inline]
+fn len_if(is_wanted: bool, bytes: Option<&[u8]>) -> usize {
+    if is_wanted { bytes.map_or(0, <[u8]>::len) } else { 0 }
+}
+
+/// A record's body and what follows it.
+#[inline]
+fn split_record(mut input: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
+    let length = read_varint(&mut input).ok_or("its length is cut short or too long")?;
+    usize::try_from(length)
+        .ok()
+        .and_then(|length| input.split_at_checked(length))
+        .ok_or("its length is negative or more than the bytes that are left")
+}
+
+/// Past the attributes, the deltas of timestamp and offset.
+#[inline]
+fn read_deltas(body: &mut &[u8]) -> Option<(i64, i32)> {
+    let (_, rest) = body.split_first()?;
+    *body = rest;
+    Some((read_varlong(body)?, read_varint(body)?))
+}
+
+/// Length and bytes; `None` for null, which any negative length is.
+#[inline]
+fn read_bytes<'a>(input: &mut &'a [u8]) -> Result<Option<&'a [u8]>, &'static str> {
+    let length = read_varint(input).ok_or(INVALID)?;
+    if length < 0 {
+        return Ok(None);
+    }
+    let (bytes, rest) = input.split_at_checked(length as usize).ok_or(INVALID)?;
+    *input = rest;
+    Ok(Some(bytes))
+}
+
+/// The count of headers and the bytes they are in.
+#[inline]
+fn split_headers(mut body: &[u8]) -> Result<(usize, &[u8]), &'static str> {
+    let count = read_varint(&mut body).ok_or(INVALID)?;
+    // A header takes two bytes at least, so a count that lies costs nothing.
+    let count = usize::try_from(count)
+        .ok()
+        .filter(|count| *count <= body.len() / 2)
+        .ok_or(INVALID)?;
+    Ok((count, body))
+}
+
+/// What a record's headers count in a batch; an error unless they are whole and end the record.
+fn measure_headers(body: &[u8]) -> Result<usize, &'static str> {
+    let (count, mut rest) = split_headers(body)?;
+    let mut bytes = 0;
+    for _ in 0..count {
+        let key = read_bytes(&mut rest)?.ok_or(INVALID)?;
+        let value = read_bytes(&mut rest)?;
+        // Each byte that is not UTF-8 becomes at most three.
+        let text_bytes = if str::from_utf8(key).is_ok() {
+            key.len()
+        } else {
+            key.len() * 3
+        };
+        bytes += HEADER_OVERHEAD + text_bytes + value.map_or(0, <[u8]>::len);
+    }
+    if !rest.is_empty() {
+        return Err(INVALID);
+    }
+    if bytes > MAX_HEADER_BYTES {
+        return Err("its headers are too large for a column");
+    }
+    Ok(bytes)
+}
+
+/// Appends the headers that [`measure_headers`] found good.
+fn push_headers(body: &[u8], columns: &mut Columns) -> Result<(), &'static str> {
+    let (count, mut rest) = split_headers(body)?;
+    for _ in 0..count {
+        let key = read_bytes(&mut rest)?.ok_or(INVALID)?;
+        let value = read_bytes(&mut rest)?;
+        columns.push_header(key, value);
+    }
+    columns.end_headers();
+    Ok(())
+}

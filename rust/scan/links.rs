@@ -1,0 +1,175 @@
+//! Hard links that keep the segments of a scan on disk while its readers need them.
+//!
+//! ```text
+//! <link dir>/kafkastore-scan-<id>/<topic>-<partition>/<base offset, 20 digits>.log
+//! ```
+//! One folder for each plan. Whoever made the plan removes it ([`remove_links`]), or whoever finds it too old. Never within a
+//! log directory: a broker refuses to start on folders that are none of its own. Costs no bytes until the broker deletes
+//! the segment.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::{Result, ScanError};
+use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES, file_name};
+use crate::storage::{TopicPartition, Uuid};
+
+/// Begins the name of every folder of links.
+const FOLDER_PREFIX: &str = "kafkastore-scan-";
+
+/// The folder of one plan; removed when it is dropped before [`Links::keep`].
+pub(super) struct Links {
+    link_dir: PathBuf,
+    folder: PathBuf,
+    is_kept: bool,
+}
+
+impl Links {
+    /// Makes a folder below `link_dir`, which must lie outside of every log directory and is made when missing.
+    pub fn create(link_dir: &Path, log_dirs: &[PathBuf]) -> Result<Self> {
+        let failed = |error: io::Error| {
+            ScanError::Invalid(format!(
+                "link_dir: {} cannot be used: {error}; name a directory that can be written",
+                link_dir.display()
+            ))
+        };
+        fs::create_dir_all(link_dir).map_err(failed)?;
+        refuse_log_dir(&fs::canonicalize(link_dir).map_err(failed)?, link_dir, log_dirs)?;
+        let id = u128::from_be_bytes(Uuid::random().0);
+        let folder = link_dir.join(format!("{FOLDER_PREFIX}{id:032x}"));
+        fs::create_dir(&folder).map_err(failed)?;
+        Ok(Self {
+            link_dir: link_dir.to_path_buf(),
+            folder,
+            is_kept: false,
+        })
+    }
+
+    /// Links a segment; `NotFound` when it is gone. A link of that name, from an attempt before, is replaced.
+    pub fn link(&self, partition: &TopicPartition, base_offset: i64, path: &Path) -> Result<PathBuf> {
+        let dir = self.folder.join(partition.to_string());
+        let link = dir.join(file_name(base_offset, LOG_SUFFIX));
+        let made = match fs::hard_link(path, &link) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !dir.exists() => {
+                fs::create_dir(&dir).and_then(|()| fs::hard_link(path, &link))
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                fs::remove_file(&link).and_then(|()| fs::hard_link(path, &link))
+            }
+            made => made,
+        };
+        match made {
+            Ok(()) => Ok(link),
+            Err(source) if source.kind() == ErrorKind::NotFound => Err(ScanError::Io {
+                op: "link",
+                path: path.to_path_buf(),
+                source,
+            }),
+            Err(error) => Err(self.refused(path, &error)),
+        }
+    }
+
+    fn refused(&self, path: &Path, error: &io::Error) -> ScanError {
+        let reason = match error.kind() {
+            ErrorKind::CrossesDevices => "it is on another file system".to_owned(),
+            ErrorKind::PermissionDenied => {
+                "the system refuses hard links to files of another owner (fs.protected_hardlinks)".to_owned()
+            }
+            _ => error.to_string(),
+        };
+        ScanError::Invalid(format!(
+            "link_dir: {} cannot hold a link to {}: {reason}; name a directory on the same file system, or none",
+            self.link_dir.display(),
+            path.display()
+        ))
+    }
+
+    /// The plan stands: the folder stays until it is removed.
+    pub fn keep(mut self) -> PathBuf {
+        self.is_kept = true;
+        self.folder.clone()
+    }
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // What stays behind is removed by age.
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// `real` is `link_dir` without symbolic links.
+fn refuse_log_dir(real: &Path, link_dir: &Path, log_dirs: &[PathBuf]) -> Result<()> {
+    let named = log_dirs.iter().filter_map(|dir| fs::canonicalize(dir).ok());
+    let within = named.into_iter().find(|dir| real.starts_with(dir)).or_else(|| {
+        let found = real.ancestors().find(|dir| dir.join(META_PROPERTIES).exists());
+        found.map(Path::to_path_buf)
+    });
+    match within {
+        Some(log_dir) => Err(ScanError::Invalid(format!(
+            "link_dir: {} lies in the log directory {}, where a broker refuses to start on it; name a directory beside it",
+            link_dir.display(),
+            log_dir.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Removes the folders of links in `link_dir` that were made at least `older_than` ago, or `link_dir` itself when it is
+/// one; gives how many. Nothing else is touched; a directory that is gone has none.
+pub fn remove_links(link_dir: &Path, older_than: Duration) -> Result<usize> {
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| ScanError::Io {
+            op: "remove",
+            path,
+            source,
+        }
+    };
+    if is_folder(link_dir) {
+        return remove_old(link_dir, older_than)
+            .map(usize::from)
+            .map_err(failed(link_dir));
+    }
+    let entries = match fs::read_dir(link_dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        entries => entries.map_err(failed(link_dir))?,
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let path = entry.map_err(failed(link_dir))?.path();
+        if is_folder(&path) {
+            removed += usize::from(remove_old(&path, older_than).map_err(failed(&path))?);
+        }
+    }
+    Ok(removed)
+}
+
+fn is_folder(path: &Path) -> bool {
+    let id = path
+        .file_name()
+        .and_then(|name| name.to_str()?.strip_prefix(FOLDER_PREFIX));
+    id.is_some_and(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn remove_old(folder: &Path, older_than: Duration) -> io::Result<bool> {
+    let remove = || {
+        let made = fs::symlink_metadata(folder)?;
+        let age = SystemTime::now().duration_since(made.modified()?).unwrap_or_default();
+        if !made.is_dir() || age < older_than {
+            return Ok(false);
+        }
+        fs::remove_dir_all(folder).map(|()| true)
+    };
+    match remove() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,449 @@
+//! Fixes what a scan reads: a closed range of offsets for each partition and the segments that hold it.
+//!
+//! Beside a live broker the files move while the plan is made, so it goes: read the checkpoints, list the segments, find the
+//! bounds, open or link what the range needs, list again. Whatever vanished or came between two known segments meanwhile
+//! begins it anew, a named number of times. What is given out is consistent: every record below the end that was
+//! committed, or an error.
+//!
+//! Loss is what Spark's `failOnDataLoss` means by it: a start below the log start, an end beyond what can be read. Gaps
+//! within a log are compaction; a segment that somebody took out of the middle by hand looks the same and cannot be
+//! told from it. spec: R5.3
+
+use std::collections::HashMap;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+
+use super::bounds::{Bound, Checkpoints, Limits, Watermarks, end_position, first_at_least};
+use super::links::Links;
+use super::segments::{Listing, OpenSegment, PAUSE, Segment};
+use super::topics::{Found, find, unknown_topic};
+use super::transactions::Transactions;
+use super::{AbortedRange, Result, ScanError};
+use crate::io::FileSystem;
+use crate::storage::{EpochCache, TopicPartition};
+
+/// Open files that one plan keeps at most: a process has 1,024 by default. Segments beyond it are held by their links, or
+/// not at all.
+pub const MAX_OPEN_FILES: usize = 512;
+/// How often a plan is begun because files moved.
+const ATTEMPTS: usize = 10;
+/// Stands for every partition that is not named.
+const EVERY_OTHER: i32 = -1;
+
+/// Which records a reader may see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// Everything below the high watermark.
+    #[default]
+    ReadUncommitted,
+    /// Below the last stable offset, without aborted transactions.
+    ReadCommitted,
+}
+
+impl Isolation {
+    /// Kafka's names.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "read_uncommitted" => Ok(Self::ReadUncommitted),
+            "read_committed" => Ok(Self::ReadCommitted),
+            other => Err(ScanError::Invalid(format!(
+                "isolation_level: {other} is neither read_uncommitted nor read_committed"
+            ))),
+        }
+    }
+}
+
+/// What to plan.
+#[derive(Debug, Clone, Default)]
+pub struct ScanRequest {
+    /// Where to look.
+    pub log_dirs: Vec<PathBuf>,
+    /// Of what.
+    pub topic: String,
+    /// Only these; `None` for all.
+    pub partitions: Option<Vec<i32>>,
+    /// By partition, -1 for every other; the earliest where nothing is said.
+    pub start: HashMap<i32, Bound>,
+    /// By partition, -1 for every other; the latest where nothing is said.
+    pub end: HashMap<i32, Bound>,
+    /// Which records.
+    pub isolation: Isolation,
+    /// By partition, what a broker says; from the files where it says nothing.
+    pub watermarks: HashMap<i32, Watermarks>,
+    /// Loss is an error; otherwise it is reported in [`PartitionPlan::lost`].
+    pub fail_on_data_loss: bool,
+    /// The plan holds its segments open, up to [`MAX_OPEN_FILES`].
+    pub keep_open: bool,
+    /// Where to link them.
+    pub link_dir: Option<PathBuf>,
+}
+
+/// The closed range of one partition; it does not move with the log.
+pub struct PartitionPlan {
+    /// Which.
+    pub partition: TopicPartition,
+    /// Its directory.
+    pub path: PathBuf,
+    /// First offset to read.
+    pub start_offset: i64,
+    /// One past the last.
+    pub end_offset: i64,
+    /// First offset that was there.
+    pub log_start_offset: i64,
+    /// One past the last that may be read: the high watermark, or the last stable offset.
+    pub end_limit: i64,
+    /// The latest leader epoch, -1 when unknown.
+    pub leader_epoch: i32,
+    /// Ranges asked for and not there; only without `fail_on_data_loss`.
+    pub lost: Vec<(i64, i64)>,
+    /// The folder of links of the whole plan, for [`super::remove_links`].
+    pub link_folder: Option<PathBuf>,
+    pub(super) segments: Vec<Planned>,
+    pub(super) aborted: Option<Vec<AbortedRange>>,
+    pub(super) fs: Arc<dyn FileSystem>,
+}
+
+/// A segment and its bytes to read.
+#[derive(Debug, Clone)]
+pub(super) struct Planned {
+    pub segment: Segment,
+    pub start: u64,
+    pub end: u64,
+}
+
+impl PartitionPlan {
+    /// Bytes of the segments that are read at most.
+    pub fn size_bytes(&self) -> u64 {
+        self.segments.iter().map(|it| it.end - it.start).sum()
+    }
+
+    /// Opens a segment of the plan; that it is gone, or shorter than it was, is loss.
+    pub(super) fn open<'a>(&self, planned: &'a Planned) -> Result<OpenSegment<'a>> {
+        let segment = &planned.segment;
+        let lost = |reason: String| ScanError::Lost {
+            topic: self.partition.topic.to_string(),
+            partition: self.partition.partition,
+            from: self.start_offset.max(segment.base_offset),
+            to: self.end_offset.min(segment.next_base_offset),
+            reason,
+        };
+        match segment.open(&*self.fs) {
+            Ok(opened) if opened.len < planned.end => Err(lost(format!(
+                "{} was cut to {} bytes since it was planned",
+                segment.path.display(),
+                opened.len
+            ))),
+            Err(error) if is_moved(&error) => Err(lost(format!("{} is gone", segment.path.display()))),
+            opened => opened,
+        }
+    }
+
+    /// Segments that hold them.
+    pub fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+}
+
+/// Plans every wanted partition, in order. On an error no link is left.
+pub fn plan_scan(fs: &Arc<dyn FileSystem>, request: &ScanRequest) -> Result<Vec<PartitionPlan>> {
+    let found = wanted(&**fs, request)?;
+    let links = request
+        .link_dir
+        .as_ref()
+        .map(|dir| Links::create(dir, &request.log_dirs));
+    let links = links.transpose()?;
+    let mut planner = Planner {
+        fs,
+        request,
+        links: links.as_ref(),
+        open_left: if request.keep_open { MAX_OPEN_FILES } else { 0 },
+        checkpoints: HashMap::new(),
+    };
+    let plans: Result<Vec<_>> = found.iter().map(|found| planner.plan(found)).collect();
+    let mut plans = plans?;
+    let folder = links.map(Links::keep);
+    for plan in &mut plans {
+        plan.link_folder.clone_from(&folder);
+    }
+    Ok(plans)
+}
+
+/// The partitions to plan; everything that a request names is there.
+fn wanted(fs: &dyn FileSystem, request: &ScanRequest) -> Result<Vec<Found>> {
+    let mut found = find(fs, &request.log_dirs, Some(&request.topic))?;
+    if found.is_empty() {
+        return Err(unknown_topic(fs, &request.log_dirs, &request.topic)?);
+    }
+    let numbers: Vec<i32> = found.iter().map(|it| it.partition.partition).collect();
+    let named = |which: &'static str, keys: Vec<i32>| keys.into_iter().map(move |key| (which, key));
+    let asked = named("partitions", request.partitions.clone().unwrap_or_default())
+        .chain(named("start", bound_keys(&request.start)))
+        .chain(named("end", bound_keys(&request.end)));
+    for (which, number) in asked {
+        if !numbers.contains(&number) {
+            return Err(ScanError::Invalid(format!(
+                "{which}: topic {} has no partition {number} here; there are {numbers:?}",
+                request.topic
+            )));
+        }
+    }
+    if let Some(partitions) = &request.partitions {
+        found.retain(|it| partitions.contains(&it.partition.partition));
+    }
+    Ok(found)
+}
+
+fn bound_keys(bounds: &HashMap<i32, Bound>) -> Vec<i32> {
+    let mut keys: Vec<i32> = bounds.keys().copied().filter(|key| *key != EVERY_OTHER).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// Runs `attempt` until nothing vanishes under it; it is told which time it is.
+pub(super) fn while_moving<T>(partition: &TopicPartition, mut attempt: impl FnMut(usize) -> Result<T>) -> Result<T> {
+    for number in 1..ATTEMPTS {
+        match attempt(number) {
+            Err(error) if is_moved(&error) => thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    attempt(ATTEMPTS).map_err(|error| {
+        if is_moved(&error) {
+            ScanError::NotFound(format!(
+                "{partition}: its files went away {ATTEMPTS} times while they were listed ({error}); was the topic deleted?"
+            ))
+        } else {
+            error
+        }
+    })
+}
+
+/// A file or its end is not there any more.
+fn is_moved(error: &ScanError) -> bool {
+    matches!(error, ScanError::Io { source, .. }
+        if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof))
+}
+
+struct Planner<'a> {
+    fs: &'a Arc<dyn FileSystem>,
+    request: &'a ScanRequest,
+    links: Option<&'a Links>,
+    open_left: usize,
+    checkpoints: HashMap<PathBuf, Checkpoints>,
+}
+
+/// The range of a plan, in offsets.
+struct Range {
+    start: i64,
+    end: i64,
+    lost: Vec<(i64, i64)>,
+}
+
+impl Planner<'_> {
+    fn plan(&mut self, found: &Found) -> Result<PartitionPlan> {
+        let mut last_range = None;
+        let open_left = self.open_left;
+        let planned = while_moving(&found.partition, |number| {
+            self.open_left = open_left;
+            if number > 1 {
+                self.checkpoints.remove(&found.log_dir);
+            }
+            self.attempt(found, &mut last_range)
+        });
+        match (planned, last_range) {
+            // Not the partition, but segments of it went, again and again.
+            (Err(ScanError::NotFound(reason)), Some((from, to))) if self.fs.exists(&found.path) => {
+                Err(ScanError::Lost {
+                    topic: found.partition.topic.to_string(),
+                    partition: found.partition.partition,
+                    from,
+                    to,
+                    reason,
+                })
+            }
+            (planned, _) => planned,
+        }
+    }
+
+    fn attempt(&mut self, found: &Found, last_range: &mut Option<(i64, i64)>) -> Result<PartitionPlan> {
+        let fs = &**self.fs;
+        if !self.checkpoints.contains_key(&found.log_dir) {
+            let read = Checkpoints::read(fs, &found.log_dir)?;
+            self.checkpoints.insert(found.log_dir.clone(), read);
+        }
+        let Some(checkpoints) = self.checkpoints.get(&found.log_dir) else {
+            return Err(ScanError::NotFound(found.log_dir.display().to_string()));
+        };
+        let given = self.request.watermarks.get(&found.partition.partition).copied();
+        let listing = Listing::of(fs, &found.path)?;
+        let mut limits = Limits::of(fs, &listing, checkpoints, &found.partition, given)?;
+        let log_start_offset = limits.log_start_offset;
+        let transactions = match self.request.isolation {
+            Isolation::ReadUncommitted => None,
+            Isolation::ReadCommitted => Some(Transactions::read(
+                fs,
+                &found.path,
+                &listing,
+                log_start_offset,
+                limits.end,
+            )?),
+        };
+        if let Some(transactions) = &transactions {
+            let stable = given.map_or(i64::MAX, |given| given.last_stable_offset);
+            limits.end = limits
+                .end
+                .min(transactions.last_stable_offset.min(stable).max(log_start_offset));
+        }
+        let range = self.range(&found.partition, &listing, limits)?;
+        *last_range = Some((range.start, range.end));
+        let aborted = transactions.map(|it| it.aborted(fs, &listing, range.start, range.end));
+        let aborted = aborted.transpose()?;
+        let segments = self.hold(&found.partition, &listing, &range)?;
+        verify(fs, found, &listing, &segments)?;
+        Ok(PartitionPlan {
+            partition: found.partition.clone(),
+            path: found.path.clone(),
+            start_offset: range.start,
+            end_offset: range.end,
+            log_start_offset,
+            end_limit: limits.end,
+            leader_epoch: EpochCache::open(fs, &found.path)?.latest_epoch().unwrap_or(-1),
+            lost: range.lost,
+            link_folder: None,
+            segments,
+            aborted,
+            fs: Arc::clone(self.fs),
+        })
+    }
+
+    /// What the bounds of a partition mean, see [`super`] for what is loss. In letters:
+    ///
+    /// - (a) two offsets or two times the wrong way round: a mistake;
+    /// - (b) a start below the log start: what lies between is lost;
+    /// - (c) an end beyond the limit: what lies between is lost;
+    /// - (d) a start beyond the limit: a mistake, or nothing to read;
+    /// - (e) a time after everything that is there: nothing to read.
+    fn range(&self, partition: &TopicPartition, listing: &Listing, limits: Limits) -> Result<Range> {
+        let bound = |bounds: &HashMap<i32, Bound>, default| {
+            let own = bounds.get(&partition.partition).or_else(|| bounds.get(&EVERY_OTHER));
+            own.copied().unwrap_or(default)
+        };
+        let from = bound(&self.request.start, Bound::Earliest);
+        let to = bound(&self.request.end, Bound::Latest);
+        refuse_reversed(partition, from, to)?; // (a)
+        let mut start = self.resolve(listing, limits, from)?;
+        let mut end = self.resolve(listing, limits, to)?;
+        let mut lost = Vec::new();
+        let is_offset = |bound| matches!(bound, Bound::Offset(_));
+        if is_offset(from) && start > limits.end {
+            if self.request.fail_on_data_loss {
+                return Err(ScanError::Invalid(format!(
+                    "start: {from} of {partition} is above {}, where what can be read ends; give a lower one",
+                    limits.end
+                )));
+            }
+            start = limits.end; // (d)
+        }
+        if is_offset(from) && start < limits.log_start_offset && start < end {
+            lost.push((start, end.min(limits.log_start_offset))); // (b)
+        }
+        start = start.max(limits.log_start_offset);
+        if is_offset(to) && end > limits.end {
+            lost.push((start.max(limits.end), end)); // (c)
+        }
+        end = end.min(limits.end).max(start); // (e)
+        if let (true, Some((from, to))) = (self.request.fail_on_data_loss, lost.first().copied()) {
+            let reason = if to <= limits.log_start_offset {
+                format!("the log starts at {} by now", limits.log_start_offset)
+            } else {
+                format!("what can be read ends at {}", limits.end)
+            };
+            return Err(ScanError::Lost {
+                topic: partition.topic.to_string(),
+                partition: partition.partition,
+                from,
+                to,
+                reason,
+            });
+        }
+        Ok(Range { start, end, lost })
+    }
+
+    fn resolve(&self, listing: &Listing, limits: Limits, bound: Bound) -> Result<i64> {
+        Ok(match bound {
+            Bound::Earliest => limits.log_start_offset,
+            Bound::Latest => limits.end,
+            Bound::Offset(offset) => offset,
+            Bound::Timestamp(ms) => first_at_least(&**self.fs, listing, limits, ms)?.unwrap_or(limits.end),
+        })
+    }
+
+    /// Links and opens the segments of a range, and finds their bytes in the very files that are held.
+    fn hold(&mut self, partition: &TopicPartition, listing: &Listing, range: &Range) -> Result<Vec<Planned>> {
+        let fs = &**self.fs;
+        let mut planned = Vec::new();
+        for listed in &listing.segments {
+            if listed.next_base_offset <= range.start || listed.base_offset >= range.end {
+                continue;
+            }
+            let mut segment = listed.clone();
+            if let Some(links) = self.links {
+                segment.link = Some(links.link(partition, segment.base_offset, &segment.path)?);
+            }
+            if self.open_left > 0 {
+                segment.file = Some(segment.open_file(fs)?);
+            }
+            let opened = segment.open(fs)?;
+            let start = opened.position_of(range.start)?;
+            let end = end_position(&opened, range.end)?;
+            if start < end {
+                self.open_left -= usize::from(segment.file.is_some());
+                planned.push(Planned { segment, start, end });
+            }
+        }
+        Ok(planned)
+    }
+}
+
+fn refuse_reversed(partition: &TopicPartition, start: Bound, end: Bound) -> Result<()> {
+    let is_reversed = match (start, end) {
+        (Bound::Offset(start), Bound::Offset(end)) | (Bound::Timestamp(start), Bound::Timestamp(end)) => start > end,
+        (Bound::Latest, Bound::Earliest) => true,
+        _ => false,
+    };
+    if is_reversed {
+        return Err(ScanError::Invalid(format!(
+            "start: {start} is above the end, {end}, of {partition}; give them the other way round"
+        )));
+    }
+    Ok(())
+}
+
+/// Lists again: no segment may have appeared among those that were listed, and none of the range may be gone that
+/// nothing holds.
+fn verify(fs: &dyn FileSystem, found: &Found, listing: &Listing, planned: &[Planned]) -> Result<()> {
+    let now = Listing::of(fs, &found.path)?;
+    let bases = |listing: &Listing| -> Vec<i64> { listing.segments.iter().map(|it| it.base_offset).collect() };
+    let (before, now) = (bases(listing), bases(&now));
+    let last = before.last().copied().unwrap_or(i64::MIN);
+    let has_new = now
+        .iter()
+        .any(|base| *base < last && before.binary_search(base).is_err());
+    let is_gone = |it: &&Planned| {
+        let is_held = it.segment.file.is_some() || it.segment.link.is_some();
+        !is_held && now.binary_search(&it.segment.base_offset).is_err()
+    };
+    if has_new || planned.iter().any(|it| is_gone(&it)) {
+        return Err(ScanError::Io {
+            op: "list",
+            path: found.path.clone(),
+            source: ErrorKind::NotFound.into(),
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! What is planned, beside logs that are cut, deleted and swapped. spec: R5.3
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+
+use super::super::testing::*;
+use super::super::{Bound, ScanError, ScanRequest, Watermarks, plan_scan};
+use super::{EVERY_OTHER, Isolation};
+use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
+
+fn thirty(bench: &Bench) {
+    let times: Vec<i64> = (0..30).map(|n| START_MS + n).collect();
+    fill(bench, &times, 2, 5); // segments from 0, 10, 20
+}
+
+fn between(bench: &Bench, start: Bound, end: Bound) -> ScanRequest {
+    ScanRequest {
+        start: [(EVERY_OTHER, start)].into(),
+        end: [(EVERY_OTHER, end)].into(),
+        ..request(bench)
+    }
+}
+
+fn message(result: super::Result<super::PartitionPlan>) -> String {
+    result.err().unwrap().to_string()
+}
+
+fn append_bytes(bench: &Bench, base_offset: i64, bytes: &[u8]) {
+    let path = bench.file(base_offset, ".log");
+    let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(bytes, file.metadata().unwrap().len()).unwrap();
+}
+
+#[test]
+fn a_bare_copy_is_read_to_its_last_whole_batch() {
+    for garbage in [&[0xff_u8; 100][..], &batch(START_MS, 2, 10)[..70], &[0; 200]] {
+        let bench = Bench::new(&[]);
+        thirty(&bench);
+        append_bytes(&bench, 20, garbage);
+        let plan = plan(&request(&bench)).unwrap();
+        assert_eq!((plan.start_offset, plan.end_offset, plan.end_limit), (0, 30, 30));
+        assert_eq!(planned_offsets(&plan), (0..30).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_last_batch_with_a_bad_checksum_is_not_part_of_a_bare_copy() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    let file = fs::OpenOptions::new().write(true).open(bench.file(20, ".log")).unwrap();
+    file.write_all_at(&[0xee], file.metadata().unwrap().len() - 1).unwrap();
+    assert_eq!(plan(&request(&bench)).unwrap().end_offset, 28);
+}
+
+#[test]
+fn nothing_above_the_high_watermark_is_read() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    for (high_watermark, end) in [(0, 0), (14, 14), (15, 14), (20, 20), (30, 30), (99, 30)] {
+        write_high_watermark(&bench, high_watermark);
+        let plan = plan(&request(&bench)).unwrap();
+        assert_eq!(plan.end_offset, end, "{high_watermark}");
+        assert_eq!(planned_offsets(&plan), (0..end).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_partition_that_the_checkpoint_does_not_name_has_nothing_committed() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    fs::write(bench.dir.path().join(REPLICATION_OFFSET_CHECKPOINT), "").unwrap();
+    let plan = plan(&request(&bench)).unwrap();
+    assert_eq!((plan.start_offset, plan.end_offset), (0, 0));
+    assert!(plan.splits(1).unwrap().is_empty());
+}
+
+#[test]
+fn a_tail_that_is_cut_above_the_high_watermark_does_not_matter_and_below_it_is_named() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    write_high_watermark(&bench, 28);
+    let path = bench.file(20, ".log");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let len = file.metadata().unwrap().len();
+    file.set_len(len - 10).unwrap();
+    assert_eq!(plan(&request(&bench)).unwrap().end_offset, 28);
+    write_high_watermark(&bench, 30);
+    let error = plan(&request(&bench)).err().unwrap();
+    let batch_len = len / 5;
+    assert!(
+        matches!(&error, ScanError::Corrupt { path: named, position, .. } if *named == path && *position == len - batch_len),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_a_broker_says_wins_over_the_checkpoints() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    write_high_watermark(&bench, 4);
+    let said = Watermarks {
+        log_start_offset: 6,
+        high_watermark: 26,
+        last_stable_offset: 22,
+    };
+    let mut request = request(&bench);
+    request.watermarks.insert(0, said);
+    let open = plan(&request).unwrap();
+    assert_eq!((open.start_offset, open.end_offset), (6, 26));
+    request.isolation = Isolation::ReadCommitted;
+    let stable = plan(&request).unwrap();
+    assert_eq!((stable.start_offset, stable.end_offset), (6, 22));
+}
+
+#[test]
+fn offsets_below_the_log_start_are_lost() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    write_checkpoint(&bench, LOG_START_OFFSET_CHECKPOINT, 13);
+    let mut request = between(&bench, Bound::Offset(3), Bound::Latest);
+    let error = plan(&request).err().unwrap();
+    assert!(matches!(error, ScanError::Lost { from: 3, to: 13, .. }), "{error}");
+    request.fail_on_data_loss = false;
+    let plan = plan(&request).unwrap();
+    assert_eq!((plan.start_offset, plan.log_start_offset), (13, 13));
+    assert_eq!(plan.lost, [(3, 13)]);
+    assert_eq!(planned_offsets(&plan), (13..30).collect::<Vec<_>>());
+}
+
+#[test]
+fn offsets_above_what_can_be_read_are_lost() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    let mut request = between(&bench, Bound::Offset(3), Bound::Offset(40));
+    let error = plan(&request).err().unwrap();
+    assert!(matches!(error, ScanError::Lost { from: 30, to: 40, .. }), "{error}");
+    request.fail_on_data_loss = false;
+    let clamped = plan(&request).unwrap();
+    assert_eq!((clamped.end_offset, &clamped.lost[..]), (30, &[(30, 40)][..]));
+    let above = message(plan(&between(&bench, Bound::Offset(31), Bound::Latest)));
+    assert!(above.contains("31") && above.contains("30"), "{above}");
+}
+
+#[test]
+fn a_reversed_range_names_both_ends() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    for (start, end, both) in [
+        (Bound::Offset(7), Bound::Offset(5), ["7", "5"]),
+        (Bound::Timestamp(70), Bound::Timestamp(50), ["70", "50"]),
+        (Bound::Latest, Bound::Earliest, ["latest", "earliest"]),
+    ] {
+        let said = message(plan(&between(&bench, start, end)));
+        assert!(both.iter().all(|it| said.contains(it)), "{said}");
+    }
+    let later = plan(&between(&bench, Bound::Timestamp(i64::MAX), Bound::Offset(5))).unwrap();
+    assert_eq!(later.start_offset, later.end_offset);
+}
+
+#[test]
+fn a_partition_that_is_not_there_is_named() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    let mut asked = request(&bench);
+    asked.partitions = Some(vec![0, 7]);
+    assert!(message(plan(&asked)).contains("partition 7"));
+    asked.partitions = None;
+    asked.start.insert(8, Bound::Offset(1));
+    assert!(message(plan(&asked)).contains("partition 8"));
+}
+
+#[test]
+fn segments_that_are_deleted_later_are_still_read() {
+    for is_linked in [false, true] {
+        let bench = Bench::new(&[]);
+        let links = tempfile::tempdir().unwrap();
+        thirty(&bench);
+        let mut request = request(&bench);
+        request.keep_open = !is_linked;
+        request.link_dir = is_linked.then(|| links.path().to_path_buf());
+        let plan = plan(&request).unwrap();
+        for base in [0, 10, 20] {
+            fs::remove_file(bench.file(base, ".log")).unwrap();
+        }
+        assert_eq!(planned_offsets(&plan), (0..30).collect::<Vec<_>>());
+        assert_eq!(plan.summary(super::super::TimeLimits::default()).unwrap().records, 30);
+        assert_eq!(plan.link_folder.is_some(), is_linked);
+    }
+}
+
+#[test]
+fn a_segment_that_nothing_holds_is_loss_when_it_goes_or_is_cut() {
+    for is_deleted in [true, false] {
+        let bench = Bench::new(&[]);
+        thirty(&bench);
+        let mut request = request(&bench);
+        request.keep_open = false;
+        let plan = plan(&request).unwrap();
+        if is_deleted {
+            fs::remove_file(bench.file(10, ".log")).unwrap();
+        } else {
+            fs::write(bench.file(10, ".log"), "").unwrap();
+        }
+        for error in [
+            plan.splits(1).err().unwrap(),
+            plan.summary(super::super::TimeLimits::default()).err().unwrap(),
+        ] {
+            assert!(matches!(error, ScanError::Lost { from: 10, to: 20, .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_segment_that_goes_while_it_is_planned_moves_the_log_start() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    let first = bench.file(0, ".log");
+    let vanishing = Vanishing::new(&first);
+    let earliest = plan_on(&vanishing, &request(&bench)).unwrap();
+    assert_eq!((earliest.start_offset, earliest.end_offset), (10, 30));
+    assert!(!first.exists(), "it was there when the plan began");
+
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    let vanishing = Vanishing::new(&bench.file(0, ".log"));
+    let explicit = between(&bench, Bound::Offset(0), Bound::Latest);
+    let error = plan_on(&vanishing, &explicit).err().unwrap();
+    assert!(matches!(error, ScanError::Lost { from: 0, to: 10, .. }), "{error}");
+}
+
+#[test]
+fn a_plan_that_fails_leaves_no_link() {
+    let bench = Bench::new(&[]);
+    let links = tempfile::tempdir().unwrap();
+    thirty(&bench);
+    let mut request = between(&bench, Bound::Offset(0), Bound::Offset(99));
+    request.link_dir = Some(links.path().to_path_buf());
+    assert!(plan_scan(&os(), &request).is_err());
+    assert_eq!(fs::read_dir(links.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_swap_that_a_crash_left_stands_for_the_segments_that_it_replaces() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    // A cleaner kept 0..2 and 16..20 of the first two segments, then died between its renames.
+    let one = fs::read(bench.file(0, ".log")).unwrap();
+    let two = fs::read(bench.file(10, ".log")).unwrap();
+    let size = one.len() / 5;
+    let kept = [&one[..size], &two[size * 3..]].concat();
+    fs::write(bench.file(0, ".log.swap"), kept).unwrap();
+    fs::remove_file(bench.file(0, ".log")).unwrap();
+    let plan = plan(&request(&bench)).unwrap();
+    let expected: Vec<i64> = (0..2).chain(16..30).collect();
+    assert_eq!(planned_offsets(&plan), expected);
+}

@@ -1,0 +1,558 @@
+//! One split to record batches: its slices in order, each batch's header judged, its records decoded.
+//!
+//! For each batch, in this order: its header must parse, lie within the slice and follow the one before; a batch wholly outside the
+//! wanted offsets is passed over; the CRC is compared (unless told not to); control batches, aborted ones and those too old for
+//! the predicate are passed over; then the records are inflated and decoded. So nothing of a batch is believed before its CRC but
+//! what the CRC does not cover: length, magic and base offset. A base offset that does not stand between its neighbours fails the
+//! scan before its rows are given; one that still fits a gap of compaction cannot be told from a right one.
+//!
+//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`]. It never writes, and never reads beyond
+//! what the plan gave.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use parking_lot::Mutex;
+
+use super::builder::{Columns, Limits};
+use super::decode::{Bad, Filter, Frame, Stopped, Walk, decode};
+use super::source::{ReadError, Source};
+use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
+use crate::io::{File, FileSystem, OpenMode, OsFileSystem};
+use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, TimestampType, crc32c, decompress};
+
+/// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it send, and
+/// within what the columns can hold.
+const INFLATE_LIMIT_BYTES: usize = 1 << 30;
+/// First byte that the CRC covers.
+const CRC_FROM: usize = 21;
+/// Batches given away whose memory a reader still takes back.
+const POOLED_BATCHES: usize = 3;
+
+/// What of the splits is wanted, and how.
+#[derive(Clone)]
+pub struct ScanOptions {
+    columns: Arc<[Column]>,
+    schema: SchemaRef,
+    /// Which records.
+    pub predicate: Predicate,
+    /// Whether each batch's CRC-32C is compared before anything of it is believed.
+    pub check_crcs: bool,
+    /// Splits read at once; 1 reads on the caller's thread.
+    pub threads: usize,
+    /// Rows of a record batch at most.
+    pub batch_rows: usize,
+    /// Bytes of keys, values and headers of a record batch at most, but for a single row that is larger.
+    pub batch_bytes: usize,
+    /// Whether lost records are an error; otherwise they are passed over and told.
+    pub fail_on_data_loss: bool,
+    /// Where files are opened.
+    pub file_system: Arc<dyn FileSystem>,
+}
+
+impl ScanOptions {
+    /// Every record, with the defaults; refuses a column named twice.
+    pub fn new(columns: &[Column]) -> Result<Self> {
+        for (index, column) in columns.iter().enumerate() {
+            if columns[..index].contains(column) {
+                let name = column.name();
+                return Err(ScanError::Invalid(format!(
+                    "columns: {name} is named twice; name each column once"
+                )));
+            }
+        }
+        Ok(Self {
+            columns: columns.into(),
+            schema: schema(columns),
+            predicate: Predicate::default(),
+            check_crcs: true,
+            threads: 1,
+            batch_rows: 64 * 1024,
+            batch_bytes: 8 << 20,
+            fail_on_data_loss: true,
+            file_system: Arc::new(OsFileSystem),
+        })
+    }
+
+    /// The schema of the batches.
+    pub const fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+}
+
+/// Records that were gone when a scan came to them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostRange {
+    /// The topic.
+    pub topic: Arc<str>,
+    /// The partition.
+    pub partition: i32,
+    /// First offset that is gone.
+    pub from: i64,
+    /// One past the last.
+    pub to: i64,
+}
+
+/// Where readers tell what they passed over because it was gone; shared by those of a scan.
+pub type LostRanges = Arc<Mutex<Vec<LostRange>>>;
+
+/// The buffers of a reader, which the reader of the next split takes over.
+pub(super) struct Workspace {
+    source: Source,
+    inflated: Vec<u8>,
+    columns: Columns,
+    filter: Filter,
+}
+
+impl Workspace {
+    /// `pooled` more batches may be on their way to the consumer.
+    pub(super) fn new(options: &ScanOptions, pooled: usize) -> Self {
+        let limits = Limits {
+            rows: options.batch_rows,
+            bytes: options.batch_bytes,
+        };
+        Self {
+            source: Source::default(),
+            inflated: Vec::new(),
+            columns: Columns::new(
+                Arc::clone(&options.schema),
+                &options.columns,
+                limits,
+                POOLED_BATCHES + pooled,
+            ),
+            filter: Filter::new(&options.predicate),
+        }
+    }
+}
+
+/// The batch in the window that is being decoded.
+struct Current {
+    frame: Frame,
+    walk: Walk,
+    record_count: i32,
+    size: usize,
+    is_inflated: bool,
+    timestamp_type: i32,
+}
+
+/// Where the reader is in its split.
+enum Step {
+    /// A slice is open; its next batch starts at the window's front and must not be below this offset.
+    Batch(i64),
+    /// A batch is being decoded; the next one must not be below this offset.
+    Records(Box<Current>, i64),
+    /// The slice is done; on to the next.
+    Slice,
+    /// Nothing is left.
+    End,
+}
+
+/// The record batches of one split, in offset order; ends after the first error.
+pub struct SplitReader {
+    split: Arc<Split>,
+    options: Arc<ScanOptions>,
+    aborted: Aborted,
+    workspace: Workspace,
+    lost: LostRanges,
+    next_slice: usize,
+    step: Step,
+}
+
+impl SplitReader {
+    /// Opens nothing yet. What is gone is told to `lost` when the options allow for it.
+    pub fn new(split: Arc<Split>, options: Arc<ScanOptions>, lost: LostRanges) -> Self {
+        let workspace = Workspace::new(&options, 0);
+        Self::with(workspace, split, options, lost)
+    }
+
+    pub(super) fn with(workspace: Workspace, split: Arc<Split>, options: Arc<ScanOptions>, lost: LostRanges) -> Self {
+        Self {
+            aborted: Aborted::new(&split),
+            split,
+            options,
+            workspace,
+            lost,
+            next_slice: 0,
+            step: Step::Slice,
+        }
+    }
+
+    pub(super) fn into_workspace(self) -> Workspace {
+        self.workspace
+    }
+
+    fn read(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            match std::mem::replace(&mut self.step, Step::End) {
+                Step::End => break,
+                Step::Slice => self.step = self.open_next()?,
+                Step::Batch(expected) => self.step = self.take_batch(expected)?,
+                Step::Records(mut current, expected) => match self.decode(&mut current)? {
+                    Stopped::Full => {
+                        self.step = Step::Records(current, expected);
+                        return self.finish().map(Some);
+                    }
+                    Stopped::Done => {
+                        self.workspace.source.consume(current.size);
+                        self.step = Step::Batch(expected);
+                    }
+                },
+            }
+        }
+        self.workspace.source.close();
+        if self.workspace.columns.rows() == 0 {
+            return Ok(None);
+        }
+        self.finish().map(Some)
+    }
+
+    fn finish(&mut self) -> Result<RecordBatch> {
+        self.workspace
+            .columns
+            .finish(&self.split.topic, self.split.partition)
+            .map_err(|error| ScanError::Invalid(format!("a record batch cannot be made: {error}")))
+    }
+
+    /// The slice that is open.
+    fn slice(&self) -> &Slice {
+        &self.split.slices[self.next_slice - 1]
+    }
+
+    /// Offsets of the open slice that are wanted.
+    fn range(&self) -> (i64, i64) {
+        let slice = self.slice();
+        (
+            self.split.start_offset.max(slice.base_offset),
+            self.split.end_offset.min(slice.next_base_offset),
+        )
+    }
+
+    fn open_next(&mut self) -> Result<Step> {
+        let Some(slice) = self.split.slices.get(self.next_slice) else {
+            return Ok(Step::End);
+        };
+        self.next_slice += 1;
+        let (from, to) = self.range();
+        if from >= to || slice.start >= slice.end {
+            return Ok(Step::Slice);
+        }
+        match open(slice, self.options.file_system.as_ref())? {
+            Some(file) => self.workspace.source.start(file, slice.start, slice.end),
+            None => return self.lose(from, "its file was deleted"),
+        }
+        Ok(Step::Batch(slice.base_offset))
+    }
+
+    /// The offsets from `from` to the end of what the slice should give are gone.
+    fn lose(&self, from: i64, reason: &str) -> Result<Step> {
+        let (first, to) = self.range();
+        let from = from.max(first);
+        if from >= to {
+            return Ok(Step::Slice);
+        }
+        let split = &self.split;
+        if self.options.fail_on_data_loss {
+            return Err(ScanError::Lost {
+                topic: split.topic.to_string(),
+                partition: split.partition,
+                from,
+                to,
+                reason: format!("{} {reason}", self.slice().path.display()),
+            });
+        }
+        let range = LostRange {
+            topic: Arc::clone(&split.topic),
+            partition: split.partition,
+            from,
+            to,
+        };
+        let mut lost = self.lost.lock();
+        if !lost.contains(&range) {
+            lost.push(range);
+        }
+        Ok(Step::Slice)
+    }
+
+    /// The bytes from the window's front on, which is where the error is.
+    fn corrupt(&self, reason: impl Into<String>) -> ScanError {
+        self.corrupt_at(self.workspace.source.position(), reason)
+    }
+
+    fn corrupt_at(&self, position: u64, reason: impl Into<String>) -> ScanError {
+        ScanError::Corrupt {
+            path: self.slice().path.clone(),
+            position,
+            reason: reason.into(),
+        }
+    }
+
+    /// Has `len` bytes in the window; `None` when the file ends before.
+    fn fill(&mut self, len: usize) -> Result<Option<()>> {
+        match self.workspace.source.fill(len) {
+            Ok(()) => Ok(Some(())),
+            Err(ReadError::Truncated) => Ok(None),
+            Err(ReadError::Io(source)) => Err(ScanError::Io {
+                op: "read",
+                path: self.slice().path.clone(),
+                source,
+            }),
+        }
+    }
+
+    fn take_batch(&mut self, expected: i64) -> Result<Step> {
+        let remaining = self.workspace.source.remaining();
+        if remaining == 0 {
+            return Ok(Step::Slice);
+        }
+        if remaining < BATCH_HEADER as u64 {
+            // Less than a header: too little for any batch, unless the file itself ends even earlier.
+            return match self.fill(remaining as usize)? {
+                Some(()) => Err(self.corrupt(format!("{remaining} bytes are left, which is less than a batch header"))),
+                None => self.truncated(expected),
+            };
+        }
+        if self.fill(BATCH_HEADER)?.is_none() {
+            return self.truncated(expected);
+        }
+        let header = self.parse_header()?;
+        let size = header.size_bytes();
+        if size as u64 > remaining {
+            return Err(self.corrupt(format!(
+                "the batch's length {} goes past the end of the range, {remaining} bytes on",
+                header.batch_length
+            )));
+        }
+        let next = self.check_order(&header, expected)?;
+        let (from, to) = self.range();
+        // With the next batch's header, for its base offset and because it is due next.
+        let ahead = (size + BATCH_HEADER).min(usize::try_from(remaining).unwrap_or(usize::MAX));
+        if header.base_offset >= to {
+            // Nothing of it is wanted; but it may only seem so.
+            self.fill(ahead)?;
+            self.check_next(size, next)?;
+            return Ok(Step::Slice);
+        }
+        if next <= from || (!self.options.check_crcs && self.is_passed_over(&header)) {
+            self.workspace.source.consume(size);
+            return Ok(Step::Batch(next));
+        }
+        // A file that ends with this batch still has this batch.
+        if self.fill(ahead)?.is_none() && self.fill(size)?.is_none() {
+            return self.truncated(expected);
+        }
+        if self.options.check_crcs {
+            self.check_crc(&header, size)?;
+            if self.is_passed_over(&header) {
+                self.workspace.source.consume(size);
+                return Ok(Step::Batch(next));
+            }
+        }
+        self.check_next(size, next)?;
+        self.start_records(&header, size, (from, to))
+            .map(|current| Step::Records(Box::new(current), next))
+    }
+
+    fn truncated(&self, expected: i64) -> Result<Step> {
+        self.lose(
+            expected,
+            &format!(
+                "was cut off at position {} or before its next batch ends",
+                self.workspace.source.position()
+            ),
+        )
+    }
+
+    fn parse_header(&self) -> Result<BatchHeader> {
+        let bytes = self.workspace.source.bytes(BATCH_HEADER);
+        if let magic @ 0..=1 = bytes[HEADER_TO_MAGIC - 1] {
+            return Err(ScanError::Invalid(format!(
+                "{} has messages of the old format {magic} at position {}, which are not read yet; read this topic through a broker",
+                self.slice().path.display(),
+                self.workspace.source.position(),
+            )));
+        }
+        BatchHeader::parse(bytes).map_err(|error| self.corrupt(error.to_string()))
+    }
+
+    /// The offset that follows the batch.
+    fn check_order(&self, header: &BatchHeader, expected: i64) -> Result<i64> {
+        let base = header.base_offset;
+        if base < expected {
+            return Err(self.corrupt(format!("the base offset {base} is below {expected}, which is due here")));
+        }
+        let delta = i64::from(header.last_offset_delta);
+        let next = base.checked_add(delta).and_then(|last| last.checked_add(1));
+        let end = self.slice().next_base_offset;
+        match next {
+            // Batches of the next segment may stand here after a cleaner's swap, but none belongs to both.
+            Some(next) if base < end && next > end => Err(self.corrupt(format!(
+                "its offsets {base} to {} go beyond {end}, where the next segment begins",
+                next - 1
+            ))),
+            Some(next) if delta >= 0 => Ok(next),
+            _ => Err(self.corrupt(format!(
+                "the last offset delta {delta} is impossible after base offset {base}"
+            ))),
+        }
+    }
+
+    /// The batch behind the one at the front, as far as it is in the window, must not start below `next`.
+    fn check_next(&self, size: usize, next: i64) -> Result<()> {
+        let Some(base) = self.workspace.source.peek_i64(size) else {
+            return Ok(());
+        };
+        if base >= next {
+            return Ok(());
+        }
+        let position = self.workspace.source.position() + size as u64;
+        Err(self.corrupt_at(
+            position,
+            format!("the base offset {base} is below {next}, which is due here"),
+        ))
+    }
+
+    fn check_crc(&self, header: &BatchHeader, size: usize) -> Result<()> {
+        let computed = crc32c(&self.workspace.source.bytes(size)[CRC_FROM..]);
+        if computed == header.crc {
+            return Ok(());
+        }
+        let stored = header.crc;
+        Err(self.corrupt(BatchError::Crc { stored, computed }.to_string()))
+    }
+
+    /// Whether no record of the batch is wanted, by its header.
+    fn is_passed_over(&self, header: &BatchHeader) -> bool {
+        header.is_control()
+            || (header.is_transactional() && self.aborted.has(header.producer_id, header.base_offset))
+            || self
+                .options
+                .predicate
+                .min_timestamp_ms
+                .is_some_and(|min| header.max_timestamp < min)
+    }
+
+    /// The batch's records, inflated where they must be.
+    fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (i64, i64)) -> Result<Current> {
+        let codec = header.codec().map_err(|error| self.corrupt(error.to_string()))?;
+        let workspace = &mut self.workspace;
+        let payload = &workspace.source.bytes(size)[BATCH_HEADER..];
+        let is_inflated = codec != Codec::None && !(payload.is_empty() && header.record_count == 0);
+        if is_inflated {
+            workspace.inflated.clear();
+            decompress(codec, payload, INFLATE_LIMIT_BYTES, &mut workspace.inflated)
+                .map_err(|error| self.corrupt(error.to_string()))?;
+        }
+        let timestamp_type = header.timestamp_type();
+        Ok(Current {
+            frame: Frame {
+                base_offset: header.base_offset,
+                base_timestamp: header.base_timestamp,
+                log_append_time: (timestamp_type == TimestampType::LogAppendTime).then_some(header.max_timestamp),
+                from,
+                to,
+            },
+            walk: Walk::new(header.record_count),
+            record_count: header.record_count,
+            size,
+            is_inflated,
+            timestamp_type: i32::from(timestamp_type == TimestampType::LogAppendTime),
+        })
+    }
+
+    fn decode(&mut self, current: &mut Current) -> Result<Stopped> {
+        let workspace = &mut self.workspace;
+        let left = usize::try_from(workspace.source.remaining()).unwrap_or(usize::MAX);
+        let payload = if current.is_inflated {
+            &workspace.inflated[..]
+        } else {
+            &workspace.source.bytes(current.size)[BATCH_HEADER..]
+        };
+        workspace.columns.start(left.max(payload.len()));
+        let stopped = decode(
+            payload,
+            &mut current.walk,
+            &current.frame,
+            &workspace.filter,
+            &mut workspace.columns,
+        );
+        workspace.columns.end_run(current.timestamp_type);
+        stopped.map_err(|bad| match bad {
+            Bad::Record(left, reason) => {
+                self.corrupt(format!("record {} of {}: {reason}", current.record_count - left, current.record_count))
+            }
+            Bad::Timestamp(ms) => ScanError::Invalid(format!(
+                "{} has a record at position {} whose timestamp {ms} ms does not fit microseconds; leave out the column timestamp",
+                self.slice().path.display(),
+                self.workspace.source.position(),
+            )),
+        })
+    }
+}
+
+impl Iterator for SplitReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read();
+        if read.is_err() {
+            self.step = Step::End;
+            self.workspace.columns.clear();
+            self.workspace.source.close();
+        }
+        read.transpose()
+    }
+}
+
+/// The first of the open file, the link and the path that is there; `None` when none is.
+fn open(slice: &Slice, file_system: &dyn FileSystem) -> Result<Option<Arc<dyn File>>> {
+    if let Some(file) = &slice.file {
+        return Ok(Some(Arc::clone(file)));
+    }
+    let paths: [Option<&PathBuf>; 2] = [slice.link.as_ref(), Some(&slice.path)];
+    for path in paths.into_iter().flatten() {
+        match file_system.open(path, OpenMode::Read) {
+            Ok(file) => return Ok(Some(file)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(source) => {
+                return Err(ScanError::Io {
+                    op: "open",
+                    path: path.clone(),
+                    source,
+                });
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The aborted transactions of a split by producer, each producer's in offset order; they do not overlap.
+#[derive(Debug, Default)]
+struct Aborted(HashMap<i64, Vec<(i64, i64)>>);
+
+impl Aborted {
+    fn new(split: &Split) -> Self {
+        let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+        for range in split.aborted.iter().flatten() {
+            let ranges = by_producer.entry(range.producer_id).or_default();
+            ranges.push((range.first_offset, range.last_offset));
+        }
+        for ranges in by_producer.values_mut() {
+            ranges.sort_unstable();
+        }
+        Self(by_producer)
+    }
+
+    fn has(&self, producer_id: i64, base_offset: i64) -> bool {
+        let Some(ranges) = self.0.get(&producer_id) else {
+            return false;
+        };
+        let after = ranges.partition_point(|(first, _)| *first <= base_offset);
+        after.checked_sub(1).is_some_and(|last| base_offset <= ranges[last].1)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,492 @@
+//! What a split gives, beside the naive way; and what it says of files that are cut, flipped or gone (R5.3).
+
+use std::fs;
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::test_batches::{
+    NOW_MS, Row, aborted, build, empty_batch, file, made_batches, naive_rows, options, read, rows_of, split,
+};
+use super::*;
+use crate::record::BatchBuilder;
+
+/// Offsets 0 to 8 in three batches: plain, compressed, transactional.
+fn small_file() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (index, codec) in [Codec::None, Codec::Zstd, Codec::None].into_iter().enumerate() {
+        let mut builder = BatchBuilder::new(codec);
+        if index == 2 {
+            builder = builder.producer(1, 0, 0).transactional(true);
+        }
+        for i in 0..3 {
+            builder.append(NOW_MS + i, Some(b"key"), Some(b"value"), &[(b"h", Some(b"x"))]);
+        }
+        bytes.extend(builder.build(index as i64 * 3, 5));
+    }
+    bytes
+}
+
+fn one_batch(base_offset: i64, records: i32) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    for i in 0..records {
+        builder.append(NOW_MS + i64::from(i), Some(b"k"), Some(&[i as u8; 10]), &[]);
+    }
+    builder.build(base_offset, 0)
+}
+
+fn offsets(rows: &[Row]) -> Vec<i64> {
+    rows.iter().map(|row| row.offset).collect()
+}
+
+/// A range of offsets, of timestamps, keys, and limits.
+fn requests() -> impl Strategy<Value = (i64, i64, Predicate, usize, usize)> {
+    let keys = proptest::option::of(vec(proptest::option::of(vec(any::<u8>(), 0..2)), 0..12));
+    let bound = || proptest::option::of(NOW_MS..NOW_MS + 20_000);
+    (0..300i64, 0..600i64, bound(), bound(), keys, 1..30usize, 1..300usize).prop_map(
+        |(from, to, min_timestamp_ms, end_timestamp_ms, keys, rows, bytes)| {
+            let predicate = Predicate {
+                min_timestamp_ms,
+                end_timestamp_ms,
+                keys: keys.map(Into::into),
+            };
+            (from, to, predicate, rows, bytes)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn decode_matches_record_iter(
+        batches in made_batches(),
+        (from, to, predicate, rows, bytes) in requests(),
+        (base, next_base) in (0..100i64, 0..10usize),
+        is_whole in any::<bool>(),
+        check_crcs in any::<bool>(),
+    ) {
+        let made = build(&batches);
+        let file = file(&made);
+        let mut split = split(&file.path, made.len() as u64);
+        let mut options = options();
+        options.check_crcs = check_crcs;
+        if !is_whole {
+            (split.start_offset, split.end_offset) = (from, to);
+            // A slice never begins with an offset below its own.
+            split.slices[0].base_offset = base.min(batches_start(&made));
+            split.slices[0].next_base_offset = starts(&made).get(next_base).map_or(i64::MAX, |at| batches_start(&made[*at..]));
+            split.aborted = Some(vec![aborted(1, 0, 60), aborted(2, 30, 90), aborted(1, 80, 400)]);
+            options.predicate = predicate.clone();
+            (options.batch_rows, options.batch_bytes) = (rows, bytes);
+        }
+        let read = read(&split, &options).unwrap();
+        prop_assert_eq!(read, naive_rows(&made, &split, &options.predicate));
+    }
+
+    #[test]
+    fn any_columns_in_any_order_have_the_values_of_all(batches in made_batches(), order in proptest::sample::subsequence(
+        Column::ALL.to_vec(), 0..=Column::ALL.len()).prop_shuffle())
+    {
+        let made = build(&batches);
+        let file = file(&made);
+        let split = Arc::new(split(&file.path, made.len() as u64));
+        let read = |columns: &[Column]| -> Vec<RecordBatch> {
+            let options = Arc::new(ScanOptions::new(columns).unwrap());
+            SplitReader::new(Arc::clone(&split), options, LostRanges::default()).map(Result::unwrap).collect()
+        };
+        let (all, some) = (read(&Column::ALL), read(&order));
+        prop_assert_eq!(all.len(), some.len());
+        for (all, some) in all.iter().zip(&some) {
+            prop_assert_eq!(all.num_rows(), some.num_rows());
+            for (at, column) in order.iter().enumerate() {
+                prop_assert_eq!(all.column_by_name(column.name()).unwrap(), some.column(at));
+            }
+        }
+    }
+}
+
+fn batches_start(bytes: &[u8]) -> i64 {
+    bytes
+        .first_chunk()
+        .map_or(i64::MAX, |offset| i64::from_be_bytes(*offset))
+}
+
+#[test]
+fn batches_end_at_rows_or_bytes() {
+    let made = [one_batch(0, 10), one_batch(10, 10)].concat();
+    let file = file(&made);
+    let lengths = |rows, bytes| {
+        let options = ScanOptions {
+            batch_rows: rows,
+            batch_bytes: bytes,
+            ..options()
+        };
+        let split = Arc::new(split(&file.path, made.len() as u64));
+        let reader = SplitReader::new(split, Arc::new(options), LostRanges::default());
+        reader.map(|batch| batch.unwrap().num_rows()).collect::<Vec<_>>()
+    };
+    assert_eq!(lengths(8, usize::MAX), [8, 8, 4]);
+    // Key and value take 11 bytes.
+    assert_eq!(lengths(usize::MAX, 33), [3, 3, 3, 3, 3, 3, 2]);
+    assert_eq!(lengths(usize::MAX, 1), [1; 20]);
+    assert_eq!(lengths(usize::MAX, usize::MAX), [20]);
+}
+
+#[test]
+fn every_flipped_bit_fails_or_changes_nothing() {
+    let good = small_file();
+    let end = good.len() as u64;
+    let whole = file(&good);
+    let mut split = split(&whole.path, end);
+    split.end_offset = 9;
+    split.slices[0].next_base_offset = 9;
+    let rows = read(&split, &options()).unwrap();
+    assert_eq!(offsets(&rows), (0..9).collect::<Vec<_>>());
+    let last_batch = good.len() - one_len(&good);
+    for bit in 0..good.len() * 8 {
+        let mut bytes = good.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&whole.path, &bytes).unwrap();
+        match read(&split, &options()) {
+            Err(ScanError::Corrupt { .. }) => {}
+            // The magic, and only that, may make it another format.
+            Err(ScanError::Invalid(_)) => assert!(is_magic(&good, bit / 8), "bit {bit}"),
+            Err(error) => panic!("bit {bit}: {error}"),
+            Ok(read) if read == rows => assert!(is_leader_epoch(&good, bit / 8), "bit {bit}"),
+            // The last base offset has nothing behind it that could tell.
+            Ok(read) => {
+                assert!((last_batch..last_batch + 8).contains(&(bit / 8)), "bit {bit}");
+                assert_eq!(read, rows[..6], "bit {bit}");
+            }
+        }
+    }
+}
+
+fn one_len(bytes: &[u8]) -> usize {
+    BatchHeader::parse(&bytes[starts(bytes)[2]..]).unwrap().size_bytes()
+}
+
+fn starts(bytes: &[u8]) -> Vec<usize> {
+    let mut starts = vec![0];
+    while let Some(last) = starts.last().copied().filter(|last| *last < bytes.len()) {
+        starts.push(last + BatchHeader::parse(&bytes[last..]).unwrap().size_bytes());
+    }
+    starts
+}
+
+fn is_magic(bytes: &[u8], at: usize) -> bool {
+    starts(bytes).iter().any(|start| at == start + 16)
+}
+
+fn is_leader_epoch(bytes: &[u8], at: usize) -> bool {
+    starts(bytes).iter().any(|start| (start + 12..start + 16).contains(&at))
+}
+
+#[test]
+fn a_file_cut_anywhere_is_loss_from_the_first_batch_that_is_not_whole() {
+    let good = small_file();
+    let starts = starts(&good);
+    let cut_file = file(&good);
+    let mut split = split(&cut_file.path, good.len() as u64);
+    split.end_offset = 9;
+    for cut in 0..good.len() {
+        fs::write(&cut_file.path, &good[..cut]).unwrap();
+        let whole = starts.iter().filter(|start| **start <= cut).count() as i64 - 1;
+        match read(&split, &options()) {
+            Err(ScanError::Lost { from, to, .. }) => assert_eq!((from, to), (whole * 3, 9), "cut at {cut}"),
+            other => panic!("cut at {cut}: {other:?}"),
+        }
+        let lost = LostRanges::default();
+        let lenient = ScanOptions {
+            fail_on_data_loss: false,
+            ..options()
+        };
+        let reader = SplitReader::new(Arc::new(split.clone()), Arc::new(lenient), Arc::clone(&lost));
+        let rows: Vec<Row> = reader.flat_map(|batch| rows_of(&batch.unwrap())).collect();
+        assert_eq!(offsets(&rows), (0..whole * 3).collect::<Vec<_>>(), "cut at {cut}");
+        let lost = lost.lock();
+        assert_eq!(
+            (lost.len(), lost[0].from, lost[0].to),
+            (1, whole * 3, 9),
+            "cut at {cut}"
+        );
+    }
+}
+
+#[test]
+fn a_cut_behind_the_wanted_offsets_is_no_loss() {
+    let good = small_file();
+    let cut = starts(&good)[2];
+    let file = file(&good[..cut]);
+    let mut split = split(&file.path, good.len() as u64);
+    split.end_offset = 6;
+    assert_eq!(offsets(&read(&split, &options()).unwrap()), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_range_that_ends_within_a_batch_is_corrupt() {
+    let good = small_file();
+    let file = file(&good);
+    for end in 1..good.len() {
+        let read = read(&split(&file.path, end as u64), &options());
+        if starts(&good).contains(&end) {
+            assert!(read.is_ok(), "end {end}");
+        } else {
+            assert!(matches!(read, Err(ScanError::Corrupt { .. })), "end {end}");
+        }
+    }
+}
+
+#[test]
+fn a_crc_mismatch_names_file_and_position_of_the_batch() {
+    let mut bytes = small_file();
+    let at = starts(&bytes)[1];
+    bytes[at + 70] ^= 1;
+    let file = file(&bytes);
+    let error = read(&split(&file.path, bytes.len() as u64), &options())
+        .unwrap_err()
+        .to_string();
+    let path = file.path.display();
+    assert!(
+        error.starts_with(&format!("{path} is corrupt at position {at}: ")),
+        "{error}"
+    );
+    assert!(error.contains("stored crc"), "{error}");
+}
+
+#[test]
+fn without_the_crc_a_flipped_value_is_read() {
+    let mut bytes = one_batch(0, 1);
+    let last = bytes.len() - 2;
+    bytes[last] ^= 1;
+    let file = file(&bytes);
+    let split = split(&file.path, bytes.len() as u64);
+    assert!(read(&split, &options()).is_err());
+    let unchecked = ScanOptions {
+        check_crcs: false,
+        ..options()
+    };
+    assert_eq!(read(&split, &unchecked).unwrap().len(), 1);
+}
+
+#[test]
+fn old_message_formats_are_refused_in_one_sentence() {
+    let mut bytes = one_batch(0, 1);
+    bytes[16] = 1;
+    let file = file(&bytes);
+    let error = read(&split(&file.path, bytes.len() as u64), &options()).unwrap_err();
+    assert!(matches!(error, ScanError::Invalid(_)));
+    assert!(
+        error
+            .to_string()
+            .contains("old format 1 at position 0, which are not read yet"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_batch_of_two_segments_is_corrupt() {
+    let made = one_batch(0, 5);
+    let file = file(&made);
+    let mut split = split(&file.path, made.len() as u64);
+    split.slices[0].next_base_offset = 4;
+    let error = read(&split, &options()).unwrap_err().to_string();
+    assert!(
+        error.ends_with("its offsets 0 to 4 go beyond 4, where the next segment begins"),
+        "{error}"
+    );
+}
+
+#[test]
+fn batches_of_a_neighbour_segment_are_left_to_it() {
+    // As after a cleaner's swap: this file has the records of the next one too.
+    let made = [one_batch(0, 5), one_batch(5, 5), one_batch(10, 5)].concat();
+    let file = file(&made);
+    let mut split = split(&file.path, made.len() as u64);
+    split.slices[0].next_base_offset = 10;
+    let mut second = split.slices[0].clone();
+    (second.base_offset, second.next_base_offset) = (10, i64::MAX);
+    second.start = one_batch(0, 5).len() as u64 * 2;
+    split.slices.push(second);
+    assert_eq!(offsets(&read(&split, &options()).unwrap()), (0..15).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_huge_batch_is_read_through_a_window_that_grew() {
+    let value: Vec<u8> = (0..3_000_000u32).map(|i| (i >> 3) as u8).collect();
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.append(NOW_MS, None, Some(&value), &[]);
+    builder.append(NOW_MS, None, Some(b"after"), &[]);
+    let made = [one_batch(0, 3), builder.build(3, 0), one_batch(5, 3)].concat();
+    let file = file(&made);
+    let rows = read(&split(&file.path, made.len() as u64), &options()).unwrap();
+    assert_eq!(offsets(&rows), (0..8).collect::<Vec<_>>());
+    assert_eq!(rows[3].value.as_deref(), Some(&value[..]));
+}
+
+#[test]
+fn a_length_beyond_the_slice_allocates_nothing() {
+    let mut made = one_batch(0, 3);
+    made[8..12].copy_from_slice(&i32::MAX.to_be_bytes());
+    let file = file(&made);
+    let split = Arc::new(split(&file.path, made.len() as u64));
+    let mut reader = SplitReader::new(split, Arc::new(options()), LostRanges::default());
+    assert!(matches!(
+        reader.next(),
+        Some(Err(ScanError::Corrupt { position: 0, .. }))
+    ));
+    assert!(reader.next().is_none());
+    assert!(reader.into_workspace().source.capacity() <= made.len());
+}
+
+#[test]
+fn empty_batches_and_empty_splits_give_nothing() {
+    let made = [empty_batch(0, 4), one_batch(5, 2), empty_batch(7, 9)].concat();
+    let file = file(&made);
+    let whole = split(&file.path, made.len() as u64);
+    assert_eq!(offsets(&read(&whole, &options()).unwrap()), [5, 6]);
+    assert_eq!(read(&split(&file.path, 0), &options()).unwrap(), []);
+    let mut none = whole;
+    none.slices.clear();
+    assert_eq!(read(&none, &options()).unwrap(), []);
+}
+
+#[test]
+fn a_deleted_segment_is_read_by_its_open_file_or_its_link_or_is_loss() {
+    let made = one_batch(0, 4);
+    let file = file(&made);
+    let link = file.path.with_extension("link");
+    fs::hard_link(&file.path, &link).unwrap();
+    let mut split = split(&file.path, made.len() as u64);
+    split.end_offset = 4;
+    split.slices[0].link = Some(link.clone());
+    split.slices[0].file = Some(OsFileSystem.open(&file.path, OpenMode::Read).unwrap());
+    fs::remove_file(&file.path).unwrap();
+    assert_eq!(read(&split, &options()).unwrap().len(), 4);
+    split.slices[0].file = None;
+    assert_eq!(read(&split, &options()).unwrap().len(), 4);
+    fs::rename(&link, &file.path).unwrap();
+    assert_eq!(read(&split, &options()).unwrap().len(), 4);
+    fs::remove_file(&file.path).unwrap();
+    let error = read(&split, &options()).unwrap_err();
+    assert!(matches!(error, ScanError::Lost { from: 0, to: 4, .. }));
+    assert!(
+        error.to_string().starts_with("flights-3: offsets 0 to 4 are lost: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_names_operation_and_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = read(&split(dir.path(), 100), &options()).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("read of {} failed: ", dir.path().display())),
+        "{error}"
+    );
+}
+
+#[test]
+fn no_timestamp_is_a_millisecond_before_the_epoch_as_in_spark() {
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.append(-1, None, None, &[]);
+    let made = builder.build(0, 0);
+    let file = file(&made);
+    assert_eq!(
+        read(&split(&file.path, made.len() as u64), &options()).unwrap()[0].timestamp_us,
+        -1000
+    );
+}
+
+#[test]
+fn a_timestamp_beyond_microseconds_is_refused_only_where_it_is_wanted() {
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.append(i64::MAX / 2, None, None, &[]);
+    let made = builder.build(0, 0);
+    let file = file(&made);
+    let split = split(&file.path, made.len() as u64);
+    let error = read(&split, &options()).unwrap_err();
+    assert!(matches!(error, ScanError::Invalid(_)), "{error}");
+    let options = ScanOptions::new(&[Column::Offset]).unwrap();
+    let mut reader = SplitReader::new(Arc::new(split), Arc::new(options), LostRanges::default());
+    assert_eq!(reader.next().unwrap().unwrap().num_rows(), 1);
+}
+
+#[test]
+fn header_keys_that_are_not_utf8_are_read_as_java_reads_them() {
+    let mut builder = BatchBuilder::new(Codec::None);
+    builder.append(NOW_MS, None, None, &[(b"a\xffb", None), (b"", Some(b""))]);
+    builder.append(NOW_MS, None, None, &[]);
+    let made = builder.build(0, 0);
+    let file = file(&made);
+    let rows = read(&split(&file.path, made.len() as u64), &options()).unwrap();
+    let expected = vec![("a\u{fffd}b".to_owned(), None), (String::new(), Some(vec![]))];
+    assert_eq!(rows[0].headers, Some(expected));
+    assert_eq!(rows[1].headers, None);
+}
+
+#[test]
+fn a_count_that_is_not_the_records_is_corrupt_though_the_crc_is_right() {
+    for count in [-1i32, 0, 1, 3, 4, i32::MAX] {
+        let mut made = one_batch(0, 2);
+        made[57..61].copy_from_slice(&count.to_be_bytes());
+        let crc = crc32c(&made[21..]);
+        made[17..21].copy_from_slice(&crc.to_be_bytes());
+        let file = file(&made);
+        let read = read(&split(&file.path, made.len() as u64), &options());
+        assert!(
+            matches!(read, Err(ScanError::Corrupt { position: 0, .. })),
+            "{count}: {read:?}"
+        );
+    }
+}
+
+#[test]
+fn memory_of_a_dropped_batch_is_taken_again() {
+    let made: Vec<u8> = (0..4).flat_map(|i| one_batch(i * 100, 100)).collect();
+    let file = file(&made);
+    let options = ScanOptions {
+        batch_rows: 100,
+        ..options()
+    };
+    let split = Arc::new(split(&file.path, made.len() as u64));
+    let mut reader = SplitReader::new(split, Arc::new(options), LostRanges::default());
+    let mut addresses = Vec::new();
+    let mut kept = None;
+    for _ in 0..4 {
+        let batch = reader.next().unwrap().unwrap();
+        let value = batch
+            .column_by_name("value")
+            .unwrap()
+            .as_binary::<i32>()
+            .value_data()
+            .as_ptr();
+        let offset = batch
+            .column_by_name("offset")
+            .unwrap()
+            .as_primitive::<Int64Type>()
+            .values()
+            .as_ptr();
+        let time = batch.column_by_name("timestamp").unwrap();
+        assert_eq!(time.as_primitive::<TimestampMicrosecondType>().len(), 100);
+        addresses.push((value as usize, offset as usize));
+        // The second is kept, so the third must stand elsewhere.
+        if addresses.len() == 2 {
+            kept = Some(batch);
+        }
+    }
+    assert_eq!(addresses[0], addresses[1]);
+    assert_ne!(addresses[1], addresses[2]);
+    assert_eq!(addresses[2], addresses[3]);
+    assert_eq!(rows_of(&kept.unwrap())[0].offset, 100);
+}
+
+#[test]
+fn a_column_named_twice_is_refused() {
+    let error = ScanOptions::new(&[Column::Key, Column::Key]).err().unwrap();
+    assert_eq!(error.to_string(), "columns: key is named twice; name each column once");
+}

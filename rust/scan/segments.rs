@@ -1,0 +1,469 @@
+//! The segment files of one partition as a scan sees them: listed, opened, searched through their indexes.
+//!
+//! Beside a live broker the files may be renamed, unlinked or grow at any moment. So an index entry is believed only when
+//! the batch that it names begins there, index files are read with `pread` (their writer may shorten them, which a map
+//! does not survive), and a name that is gone is an error of kind `NotFound`, upon which the plan lists again.
+//! Never writes, never locks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::{Result, ScanError};
+use crate::error::Error;
+use crate::index::search::first_index_where;
+use crate::index::{OffsetPosition, TimestampOffset};
+use crate::io::{File, FileSystem, OpenMode};
+use crate::record::{Batch, BatchHeader};
+use crate::storage::format::{
+    CLEANED_SUFFIX, INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TIME_INDEX_ENTRY,
+    TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_name, parse_file_name,
+};
+use crate::storage::header_scan::{HeaderScan, believed};
+
+/// How often a directory in which a cleaner swaps files is listed again before it counts as left so by a crash.
+const SWAP_TRIES: u32 = 20;
+/// Between two listings of a directory that is changing.
+pub(super) const PAUSE: Duration = Duration::from_millis(10);
+/// The most bytes that a batch is inflated to.
+pub(super) const INFLATE_LIMIT: usize = 256 * 1024 * 1024;
+/// Batches at the end of a log that are looked at for the last one with a good checksum.
+const TAIL_BATCHES: usize = 64;
+
+/// What is in a partition's directory.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    /// Ascending by base offset.
+    pub segments: Vec<Segment>,
+    /// Offsets of the producer snapshots, ascending.
+    pub snapshots: Vec<i64>,
+}
+
+/// One segment: where it is, and what holds it when it is deleted.
+#[derive(Clone)]
+pub(super) struct Segment {
+    /// First offset that it may hold.
+    pub base_offset: i64,
+    /// The next segment's; `i64::MAX` for the last.
+    pub next_base_offset: i64,
+    /// The `.log` file; one that a crashed cleaner left ends with `.swap`.
+    pub path: PathBuf,
+    /// A hard link to it.
+    pub link: Option<PathBuf>,
+    /// The file, when it is kept open.
+    pub file: Option<Arc<dyn File>>,
+}
+
+impl std::fmt::Debug for Segment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.path.display())
+    }
+}
+
+/// An open segment, as long as it was when it was opened.
+pub(super) struct OpenSegment<'a> {
+    pub segment: &'a Segment,
+    pub file: Arc<dyn File>,
+    pub len: u64,
+    offset_index: Entries<INDEX_ENTRY>,
+}
+
+/// Where a search in a segment ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Where the batch found begins, or where the last whole batch ends.
+    pub position: u64,
+    /// The batch found.
+    pub header: Option<BatchHeader>,
+    /// When none was found: the offset after the last batch, or the base offset.
+    pub next_offset: i64,
+}
+
+impl Listing {
+    /// Lists a directory. One in which files are being swapped is listed again until that has ended.
+    pub fn of(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
+        for _ in 0..SWAP_TRIES {
+            let names = names(fs, dir)?;
+            if !names.iter().any(|name| is_swap_log(name)) {
+                return Self::from_names(fs, dir, &names, &[]);
+            }
+            thread::sleep(PAUSE);
+        }
+        let names = names(fs, dir)?;
+        let swaps = finished_swaps(&names);
+        Self::from_names(fs, dir, &names, &swaps)
+    }
+
+    /// The segments of `names`; each of `swaps` stands in the place of those whose offsets it covers, as the next start of a
+    /// broker would have it.
+    fn from_names(fs: &dyn FileSystem, dir: &Path, names: &[String], swaps: &[i64]) -> Result<Self> {
+        let with = |wanted: &'static str| {
+            let parsed = names.iter().filter_map(|name| parse_file_name(name));
+            parsed
+                .filter(move |(_, suffix)| *suffix == wanted)
+                .map(|(offset, _)| offset)
+        };
+        let mut paths: BTreeMap<i64, PathBuf> = with(LOG_SUFFIX)
+            .map(|base| (base, dir.join(file_name(base, LOG_SUFFIX))))
+            .collect();
+        for base in swaps {
+            let path = dir.join(file_name(*base, LOG_SUFFIX) + SWAP_SUFFIX);
+            let swapped = Segment::new(*base, path.clone());
+            let end = swapped.open(fs)?.locate(i64::MAX)?.next_offset;
+            paths.retain(|other, _| !(*base..end).contains(other));
+            paths.insert(*base, path);
+        }
+        let mut segments: Vec<Segment> = paths.into_iter().map(|(base, path)| Segment::new(base, path)).collect();
+        let mut next = i64::MAX;
+        for segment in segments.iter_mut().rev() {
+            segment.next_base_offset = next;
+            next = segment.base_offset;
+        }
+        let mut snapshots: Vec<i64> = with(SNAPSHOT_SUFFIX).collect();
+        snapshots.sort_unstable();
+        Ok(Self { segments, snapshots })
+    }
+
+    /// The index of the segment that holds `offset` or would.
+    pub fn index_of(&self, offset: i64) -> Option<usize> {
+        let after = self.segments.partition_point(|segment| segment.base_offset <= offset);
+        after
+            .checked_sub(1)
+            .or_else(|| (!self.segments.is_empty()).then_some(0))
+    }
+}
+
+fn names(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<String>> {
+    let entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
+    let files = entries.into_iter().filter(|entry| !entry.is_dir);
+    Ok(files.map(|entry| entry.name).collect())
+}
+
+fn is_swap_log(name: &str) -> bool {
+    name.strip_suffix(SWAP_SUFFIX)
+        .is_some_and(|name| name.ends_with(LOG_SUFFIX))
+}
+
+/// Base offsets of the swap files of a cleaning that had ended: those below every `.cleaned` file.
+fn finished_swaps(names: &[String]) -> Vec<i64> {
+    let parsed = || names.iter().filter_map(|name| parse_file_name(name));
+    let cleaned = parsed().filter(|(_, suffix)| suffix.ends_with(CLEANED_SUFFIX));
+    let lowest = cleaned.map(|(offset, _)| offset).min().unwrap_or(i64::MAX);
+    let is_log = |suffix: &str| suffix.strip_suffix(SWAP_SUFFIX) == Some(LOG_SUFFIX);
+    let swaps = parsed().filter(|(offset, suffix)| is_log(suffix) && *offset < lowest);
+    let mut swaps: Vec<i64> = swaps.map(|(offset, _)| offset).collect();
+    swaps.sort_unstable();
+    swaps
+}
+
+impl Segment {
+    fn new(base_offset: i64, path: PathBuf) -> Self {
+        Self {
+            base_offset,
+            next_base_offset: i64::MAX,
+            path,
+            link: None,
+            file: None,
+        }
+    }
+
+    /// Whether it is the one that is written.
+    pub const fn is_last(&self) -> bool {
+        self.next_base_offset == i64::MAX
+    }
+
+    /// Opens what holds it: the open file, else the link, else the name.
+    pub fn open(&self, fs: &dyn FileSystem) -> Result<OpenSegment<'_>> {
+        let file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None => self.open_file(fs)?,
+        };
+        let len = file.len().map_err(|error| Error::io("stat", &self.path, error))?;
+        Ok(OpenSegment {
+            segment: self,
+            file,
+            len,
+            offset_index: Entries::open(fs, &self.beside(INDEX_SUFFIX)),
+        })
+    }
+
+    /// A new descriptor of the link, else of the name.
+    pub fn open_file(&self, fs: &dyn FileSystem) -> Result<Arc<dyn File>> {
+        let path = self.link.as_ref().unwrap_or(&self.path);
+        let opened = fs.open(path, OpenMode::Read);
+        Ok(opened.map_err(|error| Error::io("open", path, error))?)
+    }
+
+    /// The path of another file of the segment.
+    fn beside(&self, suffix: &str) -> PathBuf {
+        let is_swap = self.path.extension().is_some_and(|it| it == "swap");
+        let name = file_name(self.base_offset, suffix);
+        self.path
+            .with_file_name(if is_swap { name + SWAP_SUFFIX } else { name })
+    }
+
+    /// Bytes of its transaction index; none when there is no such file.
+    pub fn read_txn_index(&self, fs: &dyn FileSystem) -> Result<Vec<u8>> {
+        let path = self.beside(TXN_INDEX_SUFFIX);
+        match fs.read_to_vec(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            read => Ok(read.map_err(|error| Error::io("read", &path, error))?),
+        }
+    }
+}
+
+impl OpenSegment<'_> {
+    /// The headers from `position` on.
+    pub fn headers(&self, position: u64) -> HeaderScan<'_> {
+        self.headers_to(position, self.len)
+    }
+
+    /// The headers from `position` to before `end`.
+    pub fn headers_to(&self, position: u64, end: u64) -> HeaderScan<'_> {
+        HeaderScan::new(&*self.file, &self.segment.path, position, end.min(self.len))
+    }
+
+    /// The first batch whose last offset is at least `offset`.
+    pub fn locate(&self, offset: i64) -> Result<Place> {
+        let mut scan = self.headers(self.start_for(offset)?);
+        let mut next_offset = self.segment.base_offset;
+        while let Some((position, header)) = scan.next_header()? {
+            if header.last_offset() >= offset {
+                return Ok(Place {
+                    position,
+                    header: Some(header),
+                    next_offset,
+                });
+            }
+            next_offset = header.next_offset();
+        }
+        Ok(Place {
+            position: scan.position(),
+            header: None,
+            next_offset,
+        })
+    }
+
+    /// Where the bytes of offsets from `offset` on begin: a batch that holds it counts whole.
+    pub fn position_of(&self, offset: i64) -> Result<u64> {
+        if offset <= self.segment.base_offset {
+            return Ok(0);
+        }
+        Ok(self.locate(offset)?.position)
+    }
+
+    /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Looks at nothing behind
+    /// that batch.
+    pub fn end_position_of(&self, offset: i64) -> Result<u64> {
+        let place = self.locate(offset.saturating_sub(1))?;
+        let held = place.header.filter(|header| header.base_offset < offset);
+        Ok(place.position + held.map_or(0, |header| header.size_bytes() as u64))
+    }
+
+    /// Where a search for `offset` begins: the greatest entry at or below it that can be believed, else 0.
+    fn start_for(&self, offset: i64) -> Result<u64> {
+        let relative = offset.saturating_sub(self.segment.base_offset);
+        let count = first_index_where(self.offset_index.count, |at| {
+            i64::from(u32::from_be_bytes(self.offset_index.field(at, 0))) > relative
+        });
+        self.believe(count)
+    }
+
+    /// A position at or before `position` where a batch begins, as near as the index says.
+    pub fn start_before(&self, position: u64) -> Result<u64> {
+        let count = first_index_where(self.offset_index.count, |at| {
+            u64::from(u32::from_be_bytes(self.offset_index.field(at, 4))) > position
+        });
+        self.believe(count)
+    }
+
+    /// The place of the last of the first `count` entries, if a batch stands there.
+    fn believe(&self, count: usize) -> Result<u64> {
+        let Some(at) = count.checked_sub(1) else { return Ok(0) };
+        let entry = OffsetPosition {
+            offset: self.segment.base_offset + i64::from(u32::from_be_bytes(self.offset_index.field(at, 0))),
+            position: u32::from_be_bytes(self.offset_index.field(at, 4)),
+        };
+        Ok(believed(&*self.file, &self.segment.path, entry, self.len)?)
+    }
+
+    /// Reads a whole batch.
+    pub fn read_batch(&self, position: u64, header: &BatchHeader, bytes: &mut Vec<u8>) -> Result<()> {
+        bytes.resize(header.size_bytes(), 0);
+        let read = self.file.read_exact_at(bytes, position);
+        Ok(read.map_err(|error| Error::io("read", &self.segment.path, error))?)
+    }
+
+    /// Calls `each` with (offset, timestamp) of the records of a batch, its checksum verified, until it says to stop.
+    pub fn each_record(
+        &self,
+        position: u64,
+        header: &BatchHeader,
+        mut each: impl FnMut(i64, i64) -> std::ops::ControlFlow<()>,
+    ) -> Result<()> {
+        let mut bytes = Vec::new();
+        self.read_batch(position, header, &mut bytes)?;
+        let corrupt = |error: crate::record::BatchError| self.corrupt(position, error.to_string());
+        let Some((batch, _)) = Batch::split_first(&bytes).map_err(corrupt)? else {
+            return Err(self.corrupt(position, "the batch is cut short".to_owned()));
+        };
+        batch.verify_crc().map_err(corrupt)?;
+        let mut scratch = Vec::new();
+        for record in batch.records(&mut scratch, INFLATE_LIMIT).map_err(corrupt)? {
+            let record = record.map_err(corrupt)?;
+            if each(record.offset, record.timestamp).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of bytes that are not good.
+    pub fn corrupt(&self, position: u64, reason: String) -> ScanError {
+        ScanError::Corrupt {
+            path: self.segment.path.clone(),
+            position,
+            reason,
+        }
+    }
+
+    /// The end of a log whose high watermark nobody knows: after the last batch that is whole and whose checksum holds.
+    /// Bytes behind it are an append that was not finished.
+    pub fn last_good(&self) -> Result<Place> {
+        let start = self.start_for(i64::MAX)?;
+        let found = self.last_good_from(start)?;
+        let found = if found.is_none() && start > 0 {
+            self.last_good_from(0)?
+        } else {
+            found
+        };
+        Ok(found.unwrap_or(Place {
+            position: 0,
+            header: None,
+            next_offset: self.segment.base_offset,
+        }))
+    }
+
+    fn last_good_from(&self, start: u64) -> Result<Option<Place>> {
+        let mut tail = VecDeque::with_capacity(TAIL_BATCHES);
+        let mut scan = self.headers(start);
+        loop {
+            match scan.next_header() {
+                Ok(Some(found)) => {
+                    tail.truncate(TAIL_BATCHES - 1);
+                    tail.push_front(found);
+                }
+                Ok(None) | Err(Error::CorruptFile { .. }) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut bytes = Vec::new();
+        for (position, header) in tail {
+            self.read_batch(position, &header, &mut bytes)?;
+            if Batch::split_first(&bytes).is_ok_and(|it| it.is_some_and(|(batch, _)| batch.verify_crc().is_ok())) {
+                return Ok(Some(Place {
+                    position: position + header.size_bytes() as u64,
+                    header: None,
+                    next_offset: header.next_offset(),
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether nothing but zeros is written from `position` on, as far as a header would reach: the room that Kafka
+    /// allocates ahead.
+    pub fn is_blank(&self, position: u64) -> Result<bool> {
+        let mut head = [0; crate::record::BATCH_HEADER];
+        let len = (self.len.saturating_sub(position)).min(head.len() as u64) as usize;
+        let read = self.file.read_exact_at(&mut head[..len], position);
+        read.map_err(|error| Error::io("read", &self.segment.path, error))?;
+        Ok(head.iter().all(|byte| *byte == 0))
+    }
+
+    /// Where to search for the first record at or after `target`: a position before which every timestamp is lower.
+    pub fn start_for_timestamp(&self, fs: &dyn FileSystem, target: i64) -> Result<u64> {
+        let index = Entries::<TIME_INDEX_ENTRY>::open(fs, &self.segment.beside(TIME_INDEX_SUFFIX));
+        let count = first_index_where(index.count, |at| i64::from_be_bytes(index.field(at, 0)) >= target);
+        Ok(self.believe_time(&index, count)?.map_or(0, |(position, _)| position))
+    }
+
+    /// The greatest timestamp, -1 without one: the last entry of the time index, and the headers behind it.
+    pub fn max_timestamp(&self, fs: &dyn FileSystem, end: u64) -> Result<i64> {
+        let index = Entries::<TIME_INDEX_ENTRY>::open(fs, &self.segment.beside(TIME_INDEX_SUFFIX));
+        let (position, mut max) = self.believe_time(&index, index.count)?.unwrap_or((0, -1));
+        let mut scan = self.headers_to(position, end);
+        while let Some((_, header)) = scan.next_header()? {
+            max = max.max(header.max_timestamp);
+        }
+        Ok(max)
+    }
+
+    /// Position and timestamp of the last of the first `count` entries of the time index, if the batch that holds its
+    /// offset has its timestamp.
+    fn believe_time(&self, index: &Entries<TIME_INDEX_ENTRY>, count: usize) -> Result<Option<(u64, i64)>> {
+        let Some(at) = count.checked_sub(1) else {
+            return Ok(None);
+        };
+        let entry = TimestampOffset {
+            timestamp: i64::from_be_bytes(index.field(at, 0)),
+            offset: self.segment.base_offset + i64::from(u32::from_be_bytes(index.field(at, 8))),
+        };
+        let place = self.locate(entry.offset)?;
+        let is_held =
+            |header: &BatchHeader| header.base_offset <= entry.offset && header.max_timestamp == entry.timestamp;
+        Ok(place.header.filter(is_held).map(|_| (place.position, entry.timestamp)))
+    }
+}
+
+/// The entries of an index file, read one by one. A file that is missing or cannot be read has none.
+struct Entries<const N: usize> {
+    file: Option<Arc<dyn File>>,
+    count: usize,
+}
+
+impl<const N: usize> Entries<N> {
+    fn open(fs: &dyn FileSystem, path: &Path) -> Self {
+        let file = fs.open(path, OpenMode::Read).ok();
+        let len = file.as_ref().and_then(|file| file.len().ok()).unwrap_or(0);
+        let mut entries = Self {
+            file,
+            count: (len / N as u64) as usize,
+        };
+        // Kafka allocates room ahead: entries ascend, then only zeros follow.
+        if entries.count > 0 && entries.is_zero(entries.count - 1) {
+            entries.count = first_index_where(entries.count, |at| entries.is_zero(at));
+        }
+        entries
+    }
+
+    fn is_zero(&self, at: usize) -> bool {
+        self.read(at).iter().all(|byte| *byte == 0)
+    }
+
+    /// An entry; zeros when it cannot be read, which no batch will bear out.
+    fn read(&self, at: usize) -> [u8; N] {
+        let mut entry = [0; N];
+        let read = self
+            .file
+            .as_ref()
+            .map(|file| file.read_exact_at(&mut entry, (at * N) as u64));
+        if read.is_some_and(|read| read.is_ok()) {
+            entry
+        } else {
+            [0; N]
+        }
+    }
+
+    fn field<const M: usize>(&self, at: usize, from: usize) -> [u8; M] {
+        let entry = self.read(at);
+        entry
+            .get(from..)
+            .and_then(|rest| rest.first_chunk())
+            .copied()
+            .unwrap_or([0; M])
+    }
+}

@@ -1,0 +1,189 @@
+//! Counts, extents and times of a plan, from batch headers alone where they tell all.
+//!
+//! A header tells how many records a batch has and its greatest timestamp, but not its least. So records are read of batches
+//! that an end of the range cuts, that a timestamp limit may cut, and (for the exact extent) of compacted batches at both
+//! ends of the range. Control batches and aborted ones do not count.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use super::Result;
+use super::plan::PartitionPlan;
+use super::segments::OpenSegment;
+use crate::record::{BatchHeader, TimestampType};
+
+/// What a range holds; all but `records` are `None` when it holds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// How many.
+    pub records: u64,
+    /// Least and greatest offset.
+    pub offsets: Option<(i64, i64)>,
+    /// Least first timestamp of a batch and greatest timestamp, in ms. Where records were read, their own.
+    pub timestamps: Option<(i64, i64)>,
+}
+
+/// Only records with `min_ms <= timestamp < end_ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TimeLimits {
+    /// Inclusive.
+    pub min_ms: Option<i64>,
+    /// Exclusive.
+    pub end_ms: Option<i64>,
+}
+
+impl TimeLimits {
+    fn wants(&self, timestamp: i64) -> bool {
+        self.min_ms.is_none_or(|min| timestamp >= min) && self.end_ms.is_none_or(|end| timestamp < end)
+    }
+}
+
+/// How a batch counts.
+enum Share {
+    None,
+    Whole,
+    Some,
+}
+
+/// A batch whose extent was taken from its header, though compaction may have taken its first or last record.
+type Doubt = (usize, u64, BatchHeader);
+
+impl PartitionPlan {
+    /// Walks the headers of the range once.
+    pub fn summary(&self, limits: TimeLimits) -> Result<Summary> {
+        let aborted = self.aborted_by_producer();
+        let mut summary = Summary::default();
+        let (mut first, mut last): (Option<Doubt>, Option<Doubt>) = (None, None);
+        for (at, planned) in self.segments.iter().enumerate() {
+            let segment = self.open(planned)?;
+            let mut scan = segment.headers_to(planned.start, planned.end);
+            while let Some((position, header)) = scan.next_header()? {
+                let is_aborted = header.is_transactional()
+                    && aborted.get(&header.producer_id).is_some_and(|ranges| {
+                        let holds = |range: &(i64, i64)| (range.0..=range.1).contains(&header.base_offset);
+                        ranges.iter().any(holds)
+                    });
+                if header.is_control() || header.record_count <= 0 || is_aborted {
+                    continue;
+                }
+                match self.share(&header, limits) {
+                    Share::None => {}
+                    Share::Whole => {
+                        if summary.records == 0 {
+                            first = is_doubtful(&header).then_some((at, position, header));
+                        }
+                        last = is_doubtful(&header).then_some((at, position, header));
+                        summary.add_batch(&header);
+                    }
+                    Share::Some => self.add_some(&segment, position, &header, limits, &mut summary, &mut last)?,
+                }
+            }
+            if scan.position() < planned.end {
+                return Err(segment.corrupt(scan.position(), "the file ends within a batch".to_owned()));
+            }
+        }
+        self.settle(&mut summary, first, last)?;
+        Ok(summary)
+    }
+
+    fn aborted_by_producer(&self) -> HashMap<i64, Vec<(i64, i64)>> {
+        let mut by_producer: HashMap<i64, Vec<(i64, i64)>> = HashMap::new();
+        for range in self.aborted.iter().flatten() {
+            let ranges = by_producer.entry(range.producer_id).or_default();
+            ranges.push((range.first_offset, range.last_offset));
+        }
+        by_producer
+    }
+
+    fn share(&self, header: &BatchHeader, limits: TimeLimits) -> Share {
+        let is_outside = header.last_offset() < self.start_offset || header.base_offset >= self.end_offset;
+        if is_outside || limits.min_ms.is_some_and(|min| header.max_timestamp < min) {
+            return Share::None;
+        }
+        let is_inside = header.base_offset >= self.start_offset && header.last_offset() < self.end_offset;
+        if header.timestamp_type() == TimestampType::LogAppendTime {
+            return match (is_inside, limits.wants(header.max_timestamp)) {
+                (_, false) => Share::None,
+                (true, true) => Share::Whole,
+                (false, true) => Share::Some,
+            };
+        }
+        let is_wanted = limits.min_ms.is_none() && limits.wants(header.max_timestamp);
+        if is_inside && is_wanted && !header.has_delete_horizon() {
+            Share::Whole
+        } else {
+            Share::Some
+        }
+    }
+
+    fn add_some(
+        &self,
+        segment: &OpenSegment<'_>,
+        position: u64,
+        header: &BatchHeader,
+        limits: TimeLimits,
+        summary: &mut Summary,
+        last: &mut Option<Doubt>,
+    ) -> Result<()> {
+        let range = self.start_offset..self.end_offset;
+        segment.each_record(position, header, |offset, timestamp| {
+            if range.contains(&offset) && limits.wants(timestamp) {
+                summary.add(1, (offset, offset), (timestamp, timestamp));
+                *last = None;
+            }
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Reads the batches at both ends whose headers may say too much.
+    fn settle(&self, summary: &mut Summary, first: Option<Doubt>, last: Option<Doubt>) -> Result<()> {
+        let Some((mut least, mut greatest)) = summary.offsets else {
+            return Ok(());
+        };
+        if let Some((at, position, header)) = first {
+            let segment = self.open(&self.segments[at])?;
+            segment.each_record(position, &header, |offset, _| {
+                least = offset;
+                ControlFlow::Break(())
+            })?;
+        }
+        if let Some((at, position, header)) = last {
+            let segment = self.open(&self.segments[at])?;
+            segment.each_record(position, &header, |offset, _| {
+                greatest = offset;
+                ControlFlow::Continue(())
+            })?;
+        }
+        summary.offsets = Some((least, greatest));
+        Ok(())
+    }
+}
+
+impl Summary {
+    fn add_batch(&mut self, header: &BatchHeader) {
+        let least = match header.timestamp_type() {
+            TimestampType::CreateTime => header.base_timestamp,
+            TimestampType::LogAppendTime => header.max_timestamp,
+        };
+        let offsets = (header.base_offset, header.last_offset());
+        self.add(header.record_count as u64, offsets, (least, header.max_timestamp));
+    }
+
+    fn add(&mut self, records: u64, offsets: (i64, i64), timestamps: (i64, i64)) {
+        self.records += records;
+        self.offsets = Some(wider(self.offsets, offsets));
+        self.timestamps = Some(wider(self.timestamps, timestamps));
+    }
+}
+
+fn wider(so_far: Option<(i64, i64)>, new: (i64, i64)) -> (i64, i64) {
+    so_far.map_or(new, |(least, greatest)| (least.min(new.0), greatest.max(new.1)))
+}
+
+/// Fewer records than offsets: the first or the last may be gone.
+fn is_doubtful(header: &BatchHeader) -> bool {
+    i64::from(header.record_count) != i64::from(header.last_offset_delta) + 1
+}
+
+#[cfg(test)]
+mod tests;
