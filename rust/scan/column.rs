@@ -56,10 +56,16 @@ impl Column {
 
     /// The column of that name.
     pub fn parse(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|column| column.name() == name).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.into_iter().map(Self::name).collect();
-            ScanError::Invalid(format!("columns: there is no column {name}; there are {}", names.join(", ")))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|column| column.name() == name)
+            .ok_or_else(|| {
+                let names: Vec<&str> = Self::ALL.into_iter().map(Self::name).collect();
+                ScanError::Invalid(format!(
+                    "columns: there is no column {name}; there are {}",
+                    names.join(", ")
+                ))
+            })
     }
 
     /// Its Arrow type: exactly what Spark's `to_arrow_schema` gives for the Kafka source's schema.

@@ -4,6 +4,7 @@
 //! `SplitReader` turns one split into record batches. A split is self-contained: it may be sent to another process that
 //! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
 
+pub mod check;
 mod column;
 mod error;
 mod predicate;

@@ -24,6 +24,9 @@ impl Predicate {
     pub fn wants(&self, timestamp_ms: i64, key: Option<&[u8]>) -> bool {
         self.min_timestamp_ms.is_none_or(|min| timestamp_ms >= min)
             && self.end_timestamp_ms.is_none_or(|end| timestamp_ms < end)
-            && self.keys.as_ref().is_none_or(|keys| keys.iter().any(|wanted| wanted.as_deref() == key))
+            && self
+                .keys
+                .as_ref()
+                .is_none_or(|keys| keys.iter().any(|wanted| wanted.as_deref() == key))
     }
 }
