@@ -30,7 +30,7 @@ def test_check_beside_a_writing_broker_and_on_damage_afterwards(broker_factory: 
         assert_check_finds_nothing(broker.log_dir)
     assert broker.stop() == 0
     assert_check_finds_nothing(broker.log_dir)
-    log = sorted((broker.log_dir / "t-0").glob("*.log"))[0]
+    log = min((broker.log_dir / "t-0").glob("*.log"))
     damaged = bytearray(log.read_bytes())
     damaged[100] ^= 1
     log.write_bytes(damaged)

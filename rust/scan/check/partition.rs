@@ -24,13 +24,14 @@ pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>)
     let is_whole = outcomes.iter().all(|it| it.is_whole && !it.is_gone && !it.is_misplaced);
     let end = outcomes
         .last()
-        .filter(|last| last.is_whole && !last.is_misplaced && !plan.is_partial);
+        .filter(|last| last.is_whole && !last.is_misplaced && !last.is_end_bad && !plan.is_partial);
     let end = end.map(|last| last.next_offset);
     let mut found = between(plan, &outcomes, is_compacted);
     let tail = outcomes
         .last()
         .and_then(|last| last.tail.clone())
         .zip(plan.segments.last());
+    let has_tail = tail.is_some();
     let mut is_tail_bad = false;
     if let Some(((position, reason), segment)) = tail {
         let end = end.unwrap_or(i64::MAX);
@@ -48,7 +49,7 @@ pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>)
     }
     if !plan.is_partial {
         for (offset, path) in &plan.snapshots {
-            state.snapshot(path, *offset, end.filter(|_| !is_tail_bad)); // (d)
+            state.snapshot(path, *offset, end.filter(|_| !has_tail)); // (d)
         }
         if let Some(file) = &plan.epochs
             && is_whole
@@ -120,7 +121,7 @@ fn between(plan: &PartitionPlan, outcomes: &[Outcome], is_compacted: bool) -> Ve
 
 /// Offsets are missing between its last batch and the next segment.
 fn lacks_its_end(segment: &SegmentPlan, outcome: &Outcome) -> bool {
-    let is_good = outcome.is_whole && !outcome.is_gone && !outcome.is_misplaced;
+    let is_good = outcome.is_whole && !outcome.is_gone && !outcome.is_misplaced && !outcome.is_end_bad;
     is_good && segment.next_base.is_some_and(|next| outcome.next_offset < next)
 }
 

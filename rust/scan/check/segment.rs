@@ -54,7 +54,9 @@ pub struct Outcome {
     pub has_gaps: bool,
     /// Batches stand in the wrong order, or have wrong offsets: the indexes were not compared with them.
     pub is_misplaced: bool,
-    /// The same of epochs.
+    /// The last batch is bad, so nobody knows where the segment's offsets end.
+    pub is_end_bad: bool,
+    /// Leader epochs stand in the wrong order.
     pub is_epoch_misplaced: bool,
     /// Leader epochs in order.
     pub runs: Vec<EpochRun>,
@@ -248,6 +250,7 @@ impl Judge<'_> {
     fn bad(&mut self, base_offset: i64, position: u64, reason: String) {
         self.fault(position, reason);
         self.out.batches += 1;
+        self.out.is_end_bad = true;
         self.order.unknown(base_offset);
         self.offsets.batch(position, None);
         self.times.unknown();
@@ -267,6 +270,7 @@ impl Judge<'_> {
     fn batch(&mut self, batch: &Batch<'_>, position: u64) {
         let header = batch.header();
         self.out.batches += 1;
+        self.out.is_end_bad = false;
         self.out.records += u64::try_from(header.record_count).unwrap_or(0);
         let (base, last) = (header.base_offset, header.last_offset());
         if let Err((at, message)) = self.order.offsets(position, base, last) {

@@ -80,11 +80,13 @@ impl<'a> TimeEntries<'a> {
             .filter(|entry| entry.offset <= last_offset)
         {
             self.next += 1;
-            if entry.offset < base_offset {
+            if self.greatest.is_none() {
+                self.good.push(entry); // as far as anybody knows
+            } else if entry.offset < base_offset {
                 self.wrong(entry, "no batch holds that offset");
             } else if let Some(greatest) = self.greatest.filter(|it| *it != entry.timestamp) {
                 self.wrong(entry, &format!("the greatest up to there is {greatest}"));
-            } else if self.greatest.is_some() && max_timestamp != entry.timestamp {
+            } else if max_timestamp != entry.timestamp {
                 self.wrong(entry, &format!("that of the batch there is {max_timestamp}"));
             } else {
                 self.good.push(entry); // (a)
@@ -108,7 +110,7 @@ impl<'a> TimeEntries<'a> {
     /// After the last batch; `is_whole` when all of the log was walked.
     pub fn finish(mut self, is_whole: bool, is_sealed: bool) -> Vec<Finding> {
         let count = self.entries.len();
-        if is_whole {
+        if is_whole && self.greatest.is_some() {
             while let Some(entry) = self.entries.get(self.next).copied() {
                 self.next += 1;
                 self.wrong(entry, "the log ends before it");
