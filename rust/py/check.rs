@@ -1,7 +1,5 @@
 //! `Check`: a check of log directories as a Python object. Its progress is read by polling while `run` is in a thread.
 
-#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
-
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -161,7 +161,7 @@ impl Planner<'_> {
         if is_partition {
             let state = path.parent().map(|parent| self.checkpoints_beside(parent));
             let name = TopicPartition::parse_dir_name(name_of(path)).map(|(partition, _)| partition);
-            return self.partition(path, name, &state.unwrap_or_default());
+            return self.partition(path, name.as_ref(), &state.unwrap_or_default());
         }
         let is_log_dir = entries.iter().any(|entry| {
             KNOWN_IN_LOG_DIR.contains(&entry.name.as_str())
@@ -188,7 +188,7 @@ impl Planner<'_> {
         };
         let name = TopicPartition::parse_dir_name(name_of(dir)).map(|(partition, _)| partition);
         let state = dir.parent().map(|parent| self.checkpoints_beside(parent));
-        self.partition(dir, name, &state.unwrap_or_default())?;
+        self.partition(dir, name.as_ref(), &state.unwrap_or_default())?;
         if let Some(last) = self.partitions.last_mut().filter(|last| last.dir == dir) {
             last.segments.retain(|segment| segment.base_offset == base_offset);
             last.claims.clear();
@@ -244,7 +244,7 @@ impl Planner<'_> {
                     self.partition(&entry.path, None, &LogDirState::default())?;
                 }
                 Some((partition, DirKind::Current)) if self.is_wanted(&partition) => {
-                    self.partition(&entry.path, Some(partition), &state)?;
+                    self.partition(&entry.path, Some(&partition), &state)?;
                 }
                 Some(_) => {}
             }
@@ -260,7 +260,7 @@ impl Planner<'_> {
         self.state.found.push(Finding::note(path, message));
     }
 
-    fn partition(&mut self, dir: &Path, name: Option<TopicPartition>, state: &LogDirState) -> Result<()> {
+    fn partition(&mut self, dir: &Path, name: Option<&TopicPartition>, state: &LogDirState) -> Result<()> {
         if !self.seen_dirs.insert(dir.to_path_buf()) {
             return Ok(());
         }
@@ -268,7 +268,7 @@ impl Planner<'_> {
             Err(ScanError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             other => other?,
         };
-        if let Some(name) = &name
+        if let Some(name) = name
             && let Some(other) = self.seen_partitions.insert(name.clone(), dir.to_path_buf())
         {
             let message = format!(
@@ -281,7 +281,7 @@ impl Planner<'_> {
         let epochs = self.state.epochs(dir);
         let files = self.files(dir, &entries);
         let (segments, claims) = self.segments(dir, &files);
-        let said = name.as_ref().and_then(|name| state.checkpoints.of.get(name));
+        let said = name.and_then(|name| state.checkpoints.of.get(name));
         let checkpoints = said.cloned().unwrap_or_default();
         let first_base = segments.first().map_or(0, |segment| segment.base_offset);
         let is_cleaned = |it: &Checkpointed| it.path.ends_with(CLEANER_OFFSET_CHECKPOINT) && it.offset > first_base;

@@ -29,6 +29,10 @@ const PROGRESS_STEP: u64 = 1024 * 1024;
 
 /// What one segment's walk gives.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each answers one question of the comparison of segments"
+)]
 pub struct Outcome {
     /// Faults in any case.
     pub found: Vec<Finding>,
