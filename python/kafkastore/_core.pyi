@@ -9,6 +9,7 @@ from typing import Self, final
 
 __all__ = [
     "AppendDone",
+    "Check",
     "DataLossError",
     "Engine",
     "EngineError",
@@ -201,6 +202,20 @@ class Engine:
     def metrics(self) -> dict[str, int]:
         """Counters by name."""
 
+@final
+class Check:
+    """A check of log directories, partition directories and ``.log`` files: reads, never writes, takes no lock. Runs once."""
+
+    def __new__(cls, paths: Sequence[str], *, topic: str | None = None, threads: int = 1, deep: bool = False) -> Self:
+        """``threads`` segments at a time; ``deep`` also inflates and decodes records. ValueError for less than one thread."""
+    def run(self) -> tuple[tuple[int, int, int, int, int], int, list[tuple[str, str, int | None, str]]]:
+        """((partitions, segments, batches, records, bytes), faults, [(severity, path, byte position or None, sentence)]); severity is
+        "fault", "warning" or "note". Blocks (run in a thread). ValueError, one sentence, for a path that cannot be checked."""
+    def progress(self) -> tuple[int, int, int, int]:
+        """(bytes of segments walked, in all, segments done, in all); 0 until the directories are listed."""
+    def cancel(self) -> None:
+        """Ends the run soon; what it then returns is incomplete."""
+
 def build_batch(
     records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none"
 ) -> bytes:
@@ -357,4 +372,3 @@ class Scan:
     @property
     def lost(self) -> list[tuple[str, int, int, int]]:
         """(topic, partition, from, to) of what streams skipped because it was gone; only with ``fail_on_data_loss=False``."""
-

@@ -2,6 +2,7 @@
 //!
 //! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with pyo3.
 
+mod check;
 mod convert;
 mod engine;
 mod errors;
@@ -17,6 +18,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("StartError", module.py().get_type::<errors::StartError>())?;
+    module.add_class::<check::PyCheck>()?;
     module.add_class::<engine::PyEngine>()?;
     module.add_class::<events::Request>()?;
     module.add_class::<events::AppendDone>()?;

@@ -6,6 +6,7 @@
 
 mod bounds;
 mod builder;
+pub mod check;
 mod column;
 mod cut;
 mod decode;

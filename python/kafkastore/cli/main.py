@@ -12,6 +12,7 @@ A Kafka-compatible broker: any Kafka client works on it.
 commands:
   broker [server.properties] [--override key=value ...]
                  run a broker in the foreground; without a file a single one on port 9092 that needs no set-up
+  check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
 
 options:
   -h, --help     show this text
@@ -35,5 +36,9 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import broker
 
         return broker.main(given[1:])
+    if command == "check":
+        from kafkastore.cli import check
+
+        return check.main(given[1:])
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2
