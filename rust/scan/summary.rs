@@ -137,24 +137,24 @@ impl PartitionPlan {
 
     /// Reads the batches at both ends whose headers may say too much.
     fn settle(&self, summary: &mut Summary, first: Option<Doubt>, last: Option<Doubt>) -> Result<()> {
-        let Some((mut least, mut greatest)) = summary.offsets else {
+        let Some((mut lowest, mut highest)) = summary.offsets else {
             return Ok(());
         };
         if let Some((at, position, header)) = first {
             let segment = self.open(&self.segments[at])?;
             segment.each_record(position, &header, |offset, _| {
-                least = offset;
+                lowest = offset;
                 ControlFlow::Break(())
             })?;
         }
         if let Some((at, position, header)) = last {
             let segment = self.open(&self.segments[at])?;
             segment.each_record(position, &header, |offset, _| {
-                greatest = offset;
+                highest = offset;
                 ControlFlow::Continue(())
             })?;
         }
-        summary.offsets = Some((least, greatest));
+        summary.offsets = Some((lowest, highest));
         Ok(())
     }
 }

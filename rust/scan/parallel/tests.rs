@@ -33,8 +33,7 @@ fn splits(change: impl FnOnce(&mut Vec<u8>)) -> (super::super::test_batches::Tes
 
 fn reader(splits: &Arc<[Arc<Split>]>, threads: usize) -> ScanReader {
     let mut options = options();
-    options.threads = threads;
-    options.batch_rows = 2;
+    (options.threads, options.batch_rows) = (threads, 2);
     ScanReader::new(Arc::clone(splits), Arc::new(options), LostRanges::default()).unwrap()
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, TimestampMicrosecondType};
 use proptest::collection::vec;
