@@ -99,14 +99,14 @@ fn bench(criterion: &mut Criterion) {
         b.iter(|| {
             read_all(&dir, &mut buffer, |piece| {
                 black_box(piece);
-            })
+            });
         });
     });
     group.bench_function("limit_pread_crc32c", |b| {
         b.iter(|| {
             read_all(&dir, &mut buffer, |piece| {
                 black_box(crc32c(piece));
-            })
+            });
         });
     });
     for threads in [1, 2] {

@@ -55,7 +55,7 @@ fn folders_are_removed_by_name_or_by_age_and_nothing_else_is() {
     fs::create_dir(&foreign).unwrap();
     let folder = linked(&bench, links.path()).unwrap().link_folder.unwrap();
     linked(&bench, links.path()).unwrap();
-    assert_eq!(remove_links(links.path(), Duration::from_secs(3600)).unwrap(), 0);
+    assert_eq!(remove_links(links.path(), Duration::from_hours(1)).unwrap(), 0);
     assert_eq!(remove_links(&folder, Duration::ZERO).unwrap(), 1);
     assert_eq!(remove_links(&folder, Duration::ZERO).unwrap(), 0);
     assert_eq!(remove_links(links.path(), Duration::ZERO).unwrap(), 1);

@@ -192,9 +192,9 @@ fn edit(name: &str, suffix: &'static str, edit: fn(&mut Vec<u8>) -> Option<u64>)
     })
 }
 
-fn swap(bytes: &mut [u8], entry: usize) -> Option<u64> {
+fn swap(bytes: &mut [u8], entry: usize) -> u64 {
     bytes[..2 * entry].rotate_left(entry);
-    Some(entry as u64)
+    entry as u64
 }
 
 fn in_offset_and_time_indexes() -> Vec<Planted> {
@@ -218,7 +218,7 @@ fn in_offset_and_time_indexes() -> Vec<Planted> {
             });
             (path, Some(I as u64))
         }),
-        edit("index entries swapped", ".index", |bytes| swap(bytes, I)),
+        edit("index entries swapped", ".index", |bytes| Some(swap(bytes, I))),
         edit("index entry twice", ".index", |bytes| {
             let at = bytes.len();
             bytes.extend_from_within(at - I..);
@@ -249,7 +249,7 @@ fn in_offset_and_time_indexes() -> Vec<Planted> {
             (1, 11, 3),
         ),
         lie("time index offset beyond the log", "events", ".timeindex", T, (1, 9, 1)),
-        edit("time index entries swapped", ".timeindex", |bytes| swap(bytes, T)),
+        edit("time index entries swapped", ".timeindex", |bytes| Some(swap(bytes, T))),
         edit("time index ends within an entry", ".timeindex", |bytes| {
             bytes.extend([1; 5]);
             Some(bytes.len() as u64 - 5)
@@ -436,7 +436,7 @@ fn each_planted_fault_is_named_and_nothing_else() {
         let other = world.dir.parent().unwrap().join("other");
         let mut paths = vec![world.dir.clone()];
         paths.extend(other.exists().then_some(other));
-        let report = world.check_with(&paths, false);
+        let report = World::check_with(&paths, false);
         let found = faults(&report);
         let is_named = found.iter().any(|it| it.path == path && it.position == position);
         if !is_named || found.iter().any(|it| it.path != path) {

@@ -9,7 +9,7 @@ use crate::scan::check::Severity;
 fn good_directory_has_no_fault_and_everything_is_counted() {
     let world = World::new();
     for is_deep in [false, true] {
-        let report = world.check_with(&[world.dir.clone()], is_deep);
+        let report = World::check_with(std::slice::from_ref(&world.dir), is_deep);
         assert_eq!(report.findings, [], "deep: {is_deep}");
         assert_eq!(report.totals.partitions, 2);
         assert_eq!(
@@ -25,9 +25,9 @@ fn good_directory_has_no_fault_and_everything_is_counted() {
 #[test]
 fn partition_directory_and_single_segment_can_be_checked_alone() {
     let world = World::new();
-    let report = world.check_with(&[world.topic("events")], true);
+    let report = World::check_with(&[world.topic("events")], true);
     assert_eq!((report.findings.len(), report.totals.partitions), (0, 1));
-    let report = world.check_with(&[world.file("tx", 1, ".log")], true);
+    let report = World::check_with(&[world.file("tx", 1, ".log")], true);
     assert_eq!((report.findings.len(), report.totals.segments), (0, 1));
 }
 
@@ -63,7 +63,7 @@ fn zeros_that_kafka_preallocates_in_active_indexes_are_no_fault() {
     let world = World::new();
     for suffix in [".index", ".timeindex"] {
         change(&world.active("events", suffix), |bytes| {
-            bytes.resize(10_485_756 / 12 / 8 * 12 * 8, 0)
+            bytes.resize(10_485_756 / 12 / 8 * 12 * 8, 0);
         });
     }
     assert_eq!(world.check().findings, []);

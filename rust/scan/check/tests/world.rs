@@ -56,10 +56,10 @@ impl World {
     }
 
     pub fn check(&self) -> Report {
-        self.check_with(&[self.dir.clone()], false)
+        Self::check_with(std::slice::from_ref(&self.dir), false)
     }
 
-    pub fn check_with(&self, paths: &[PathBuf], is_deep: bool) -> Report {
+    pub fn check_with(paths: &[PathBuf], is_deep: bool) -> Report {
         let options = Options {
             paths: paths.to_vec(),
             topic: None,
