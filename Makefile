@@ -16,7 +16,7 @@ unexport PYTHONPATH PYTHONHOME
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
-TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop)
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop scan)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
@@ -71,7 +71,7 @@ python-test: test-environment ## all of tests/ (PYTEST_ARGS=... passes arguments
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider $(PYTEST_ARGS)
 
 client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
-	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
 
 demo: build ## the flights of 2013 through a broker, a growing and a killed consumer group
 	$(BIN)/python -m demo $(DEMO_ARGS)

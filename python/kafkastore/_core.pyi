@@ -4,11 +4,13 @@ This is the whole boundary (style rules 24 to 27): immutable snapshots go in, re
 record bytes cross only for the coordinators' own logs.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Self, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, final
 
 __all__ = [
     "AppendDone",
+    "BatchDescription",
+    "BatchHeaders",
     "Check",
     "DataLossError",
     "Engine",
@@ -17,6 +19,7 @@ __all__ = [
     "LogLine",
     "PartitionPlan",
     "Request",
+    "Rows",
     "Scan",
     "ScanError",
     "Split",
@@ -27,6 +30,7 @@ __all__ = [
     "list_partitions",
     "plan_scan",
     "register_shape",
+    "remove_links",
     "sanitize",
     "version",
 ]
@@ -348,8 +352,8 @@ def plan_scan(
 class Scan:
     """Splits read as Arrow. Each ``__arrow_c_stream__`` starts a scan of its own; threads run without the GIL."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         splits: Sequence[Split],
         columns: Sequence[str],
         *,
@@ -361,7 +365,7 @@ class Scan:
         batch_rows: int = 65536,
         batch_bytes: int = 8388608,
         fail_on_data_loss: bool = True,
-    ) -> None:
+    ) -> Self:
         """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever ``threads`` is.
         A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers, whichever is first.
         ValueError for an unknown or repeated column, or limits below 1."""
@@ -372,3 +376,49 @@ class Scan:
     @property
     def lost(self) -> list[tuple[str, int, int, int]]:
         """(topic, partition, from, to) of what streams skipped because it was gone; only with ``fail_on_data_loss=False``."""
+
+@final
+class Rows:
+    """The rows of a scan, once, from its beginning: a list of tuples for each batch, columns in the scan's order. Timestamps are
+    microseconds, headers lists of (name, value). For callers without an Arrow library; much slower than a stream."""
+
+    def __new__(cls, scan: Scan) -> Self: ...
+    def __iter__(self) -> Iterator[list[tuple[Any, ...]]]: ...
+    def __next__(self) -> list[tuple[Any, ...]]:
+        """ScanError, DataLossError."""
+
+@final
+class BatchDescription:
+    """A batch as its header says, in the words of kafka-dump-log. ``is_valid``: the CRC matches; ``codec`` is "unknown" for the
+    ids that mean nothing; ``delete_horizon_ms`` is None without one."""
+
+    position: int
+    size_bytes: int
+    base_offset: int
+    last_offset: int
+    count: int
+    base_sequence: int
+    last_sequence: int
+    producer_id: int
+    producer_epoch: int
+    partition_leader_epoch: int
+    is_transactional: bool
+    is_control: bool
+    delete_horizon_ms: int | None
+    is_log_append_time: bool
+    max_timestamp_ms: int
+    magic: int
+    codec: str
+    crc: int
+    is_valid: bool
+
+@final
+class BatchHeaders:
+    """The batches of one segment file, as long as it is when opened. ScanError where a length or magic cannot be."""
+
+    def __new__(cls, path: str) -> Self: ...
+    def next_chunk(self) -> list[BatchDescription]:
+        """Some batches more, in order; none at the end or where a batch is cut short."""
+    @property
+    def rest_bytes(self) -> int:
+        """Bytes from where it stands to the end: behind the last batch, those that are no whole batch."""

@@ -4,10 +4,12 @@
 
 mod check;
 mod convert;
+mod dump;
 mod engine;
 mod errors;
 mod events;
 mod functions;
+mod rows;
 mod scan;
 mod scan_plan;
 
@@ -29,6 +31,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;
     module.add_class::<scan::PySplit>()?;
     module.add_class::<scan::PyScan>()?;
+    module.add_class::<rows::Rows>()?;
+    module.add_class::<dump::BatchHeaders>()?;
+    module.add_class::<dump::BatchDescription>()?;
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;

@@ -199,12 +199,7 @@ impl PyScan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let (splits, options, lost) = (
-            Arc::clone(&self.splits),
-            Arc::clone(&self.options),
-            Arc::clone(&self.lost),
-        );
-        let reader = py.detach(|| ScanReader::new(splits, options, lost))?;
+        let reader = self.reader(py)?;
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -222,6 +217,18 @@ impl PyScan {
         lost.iter()
             .map(|range| (range.topic.to_string(), range.partition, range.from, range.to))
             .collect()
+    }
+}
+
+impl PyScan {
+    /// A scan from the beginning.
+    pub(super) fn reader(&self, py: Python<'_>) -> PyResult<ScanReader> {
+        let (splits, options, lost) = (
+            Arc::clone(&self.splits),
+            Arc::clone(&self.options),
+            Arc::clone(&self.lost),
+        );
+        Ok(py.detach(|| ScanReader::new(splits, options, lost))?)
     }
 }
 

@@ -4,6 +4,7 @@
 //! `SplitReader` turns one split into record batches. A split is self-contained: it may be sent to another process that
 //! sees the same disk. Nothing here writes to a log, takes its lock, talks to a broker, or knows Python.
 
+mod batch_list;
 mod bounds;
 mod builder;
 pub mod check;
@@ -27,6 +28,7 @@ mod testing;
 mod topics;
 mod transactions;
 
+pub use batch_list::{BatchList, Listed};
 pub use bounds::{Bound, Watermarks};
 pub use column::{Column, schema};
 pub use error::{Result, ScanError};

@@ -122,13 +122,13 @@ impl PartitionPlan {
         position: u64,
         header: &BatchHeader,
         limits: TimeLimits,
-        summary: &mut Summary,
+        so_far: &mut Summary,
         last: &mut Option<Doubt>,
     ) -> Result<()> {
         let range = self.start_offset..self.end_offset;
         segment.each_record(position, header, |offset, timestamp| {
             if range.contains(&offset) && limits.wants(timestamp) {
-                summary.add(1, (offset, offset), (timestamp, timestamp));
+                so_far.add(1, (offset, offset), (timestamp, timestamp));
                 *last = None;
             }
             ControlFlow::Continue(())

@@ -144,7 +144,7 @@ pub fn planned_offsets(plan: &PartitionPlan) -> Vec<i64> {
 pub struct Vanishing(PathBuf);
 
 impl Vanishing {
-    pub fn file(path: &Path) -> Arc<dyn FileSystem> {
+    pub fn of(path: &Path) -> Arc<dyn FileSystem> {
         Arc::new(Self(path.to_path_buf()))
     }
 }

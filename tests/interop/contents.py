@@ -24,12 +24,12 @@ class Topic:
 
 
 TOPICS = [
-    Topic("codecs", 2, SMALL_SEGMENTS),
+    Topic("codecs", 3, SMALL_SEGMENTS),
     Topic("segments", 1, SMALL_SEGMENTS),
     Topic("deleted-heads", 1, SMALL_SEGMENTS),
     Topic("append-time", 1, {**SMALL_SEGMENTS, "message.timestamp.type": "LogAppendTime"}),
     Topic("recompressed", 1, {**SMALL_SEGMENTS, "compression.type": "zstd"}),
-    Topic("transactions", 2, SMALL_SEGMENTS, only_kafka=True),
+    Topic("transactions", 3, SMALL_SEGMENTS, only_kafka=True),
     Topic(
         "compacted", 1,
         {**SMALL_SEGMENTS, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.ms": "200"},
@@ -62,7 +62,7 @@ def fill(broker: BrokerProcess, java: JavaTools) -> None:
     """Writes into every topic that `topics_of(broker.kind)` names."""
     at = broker.bootstrap
     for codec in CODECS:
-        java.produce(at, "codecs", _records(500, partitions=2), compression_type=codec, linger_ms="5")
+        java.produce(at, "codecs", _records(500, partitions=3), compression_type=codec, linger_ms="5")
     java.produce(at, "segments", _incompressible(900), enable_idempotence="true")
     java.produce(at, "deleted-heads", _incompressible(900), compression_type="lz4")
     java.call("deleteRecords", at, topic="deleted-heads", before=DELETED_BEFORE)  # within a segment
@@ -78,16 +78,16 @@ def _fill_transactions(at: str, java: JavaTools) -> None:
         java.produce(
             at,
             "transactions",
-            _records(40, partitions=2),
+            _records(40, partitions=3),
             end,
             transactional_id=f"t{number}",
             compression_type=CODECS[number],
         )
-        java.produce(at, "transactions", _records(10, partitions=2))  # without a transaction, between them
+        java.produce(at, "transactions", _records(10, partitions=3))  # without a transaction, between them
     java.produce(
-        at, "transactions", _records(20, partitions=2), "open", transactional_id="open", transaction_timeout_ms="600000"
+        at, "transactions", _records(20, partitions=3), "open", transactional_id="open", transaction_timeout_ms="600000"
     )
-    java.produce(at, "transactions", _records(10, partitions=2))  # beyond the last stable offset
+    java.produce(at, "transactions", _records(10, partitions=3))  # beyond the last stable offset
 
 
 def _fill_compacted(broker: BrokerProcess, java: JavaTools) -> None:

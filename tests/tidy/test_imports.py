@@ -31,13 +31,14 @@ PYTHON_RANKS = {
     "replica": 6,
     "purgatory": 5,
     "log": 4,
-    "scan": 3,
+    "scanning": 3,
     "spark": 4,
     "config": 2,
     "metadata": 2,
     "metrics": 2,
     "security": 2,
     "errors": 1,
+    "exports": 1,
     "_core": 0,
 }
 HANDLERS_ARE_GIVEN = {"kafkastore.server.context", "kafkastore.server.topics", "kafkastore.server.dynamic_configs"}

@@ -215,14 +215,14 @@ fn a_segment_that_goes_while_it_is_planned_moves_the_log_start() {
     let bench = Bench::new(&[]);
     thirty(&bench);
     let first = bench.file(0, ".log");
-    let vanishing = Vanishing::file(&first);
+    let vanishing = Vanishing::of(&first);
     let earliest = plan_on(&vanishing, &request(&bench)).unwrap();
     assert_eq!((earliest.start_offset, earliest.end_offset), (10, 30));
     assert!(!first.exists(), "it was there when the plan began");
 
     let bench = Bench::new(&[]);
     thirty(&bench);
-    let vanishing = Vanishing::file(&bench.file(0, ".log"));
+    let vanishing = Vanishing::of(&bench.file(0, ".log"));
     let explicit = between(&bench, Bound::Offset(0), Bound::Latest);
     let error = plan_on(&vanishing, &explicit).err().unwrap();
     assert!(matches!(error, ScanError::Lost { from: 0, to: 10, .. }), "{error}");

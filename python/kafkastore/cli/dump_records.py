@@ -1,0 +1,217 @@
+"""``kafkastore dump``: records as text, JSON lines or Parquet. Output is UTF-8 whatever the terminal says.
+
+text := topic-partition, offset, time, then ``key``, ``value``, ``headers`` with JSON strings, ``null`` or ``base64:...``
+json := an object a line, the columns by their names; bytes that are no UTF-8 stand as base64 under ``<name>_base64``
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from kafkastore import _core
+from kafkastore.cli.dump import DumpError
+from kafkastore.scanning.bounds import EPOCH, as_timestamp_ms
+from kafkastore.scanning.scan import BATCH_BYTES, BATCH_ROWS, Scan, scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from kafkastore.cli.dump import Options, Source
+    from kafkastore.scanning.bounds import Bound
+
+TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+BATCH_ROWS_PRINTED = 1024
+"""Rows at a time for the eyes: the first lines come at once."""
+
+
+def dump_records(source: Source, options: Options) -> None:
+    """Prints or writes the records. Raises DumpError, ScanError, ValueError, OSError; each is one sentence."""
+    if options.format == "parquet":
+        _write_parquet(source, options)
+        return
+    format_row = _text if options.format == "text" else _json
+    columns = options.columns
+    with _opened(options.output) as out:
+        opened = _open(source, options, BATCH_ROWS_PRINTED)
+        rows = opened.rows() if isinstance(opened, Scan) else _rows(opened)
+        for row in islice(rows, options.max_records):
+            out.write(format_row(dict(zip(columns, row, strict=True))).encode() + b"\n")
+
+
+def _open(source: Source, options: Options, batch_rows: int) -> Scan | _core.Scan:
+    """What gives an Arrow stream of the source: for a file alone the core's."""
+    if source.file is None:
+        return scan(
+            source.log_dir,
+            source.topic,
+            partitions=source.partitions,
+            columns=options.columns,
+            start=options.start,
+            end=options.end,
+            isolation_level=options.isolation_level,
+            batch_rows=batch_rows,
+        )
+    splits = _file_splits(source, source.file, options)
+    return _core.Scan(splits, options.columns, batch_rows=batch_rows, batch_bytes=BATCH_BYTES)
+
+
+def _rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
+    for batch in _core.Rows(opened):
+        yield from batch
+
+
+def _file_splits(source: Source, path: Path, options: Options) -> list[_core.Split]:
+    """A .log file alone, whole batches only, between the bounds."""
+    first, last, end = None, -1, 0
+    headers = _core.BatchHeaders(str(path))
+    while chunk := headers.next_chunk():
+        first = chunk[0].base_offset if first is None else first
+        last, end = chunk[-1].last_offset, chunk[-1].position + chunk[-1].size_bytes
+    if first is None:
+        return []
+
+    def split(start_offset: int, end_offset: int) -> _core.Split:
+        named = path.stem if path.stem.isdigit() else "0"
+        piece = {"path": str(path), "link": None, "base_offset": int(named), "next_base_offset": (1 << 63) - 1}
+        fields = {
+            "topic": source.topic,
+            "partition": (source.partitions or [0])[0],
+            "start_offset": start_offset,
+            "end_offset": end_offset,
+            "slices": [{**piece, "start": 0, "end": end}],
+            "aborted": None,
+        }
+        return _core.Split.decode(json.dumps(fields))
+
+    def offset_of(name: str, bound: Bound | None, default: int) -> int:
+        if not isinstance(bound, datetime):
+            return default if bound is None else min(max(bound, first or 0), last + 1)
+        wanted_us = as_timestamp_ms(name, bound) * 1000
+        times = _rows(_core.Scan([split(first or 0, last + 1)], ("offset", "timestamp")))
+        return next((offset for offset, timestamp in times if timestamp >= wanted_us), last + 1)
+
+    start = offset_of("--from", options.start, first)
+    stop = offset_of("--to", options.end, last + 1)
+    if stop < start:
+        raise DumpError(f"--to {options.end} is before --from {options.start}; give the earlier one as --from")
+    return [split(start, stop)] if start < stop else []
+
+
+def _write_parquet(source: Source, options: Options) -> None:
+    """The file appears whole or not at all."""
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise DumpError("--format parquet needs pyarrow; install it with pip install kafkastore[arrow]") from None
+    assert options.output is not None
+    reader = pa.RecordBatchReader.from_stream(_open(source, options, BATCH_ROWS))
+    partial = options.output.with_name(f"{options.output.name}.partial")
+    try:
+        with parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
+            for batch in _at_most(reader, options.max_records):
+                writer.write_batch(batch)
+        partial.replace(options.output)
+    except pa.ArrowException as error:
+        raise DumpError(str(error)) from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _at_most(batches: Iterable[Any], rows: int | None) -> Iterator[Any]:
+    left = rows
+    for batch in batches:
+        if left is None:
+            yield batch
+            continue
+        if left <= 0:
+            return
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[BinaryIO]:
+    if output is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with output.open("wb") as file:
+        yield file
+
+
+# ---- one record
+
+
+def _text(row: dict[str, Any]) -> str:
+    words = []
+    if "topic" in row or "partition" in row:
+        words.append("-".join(str(row[name]) for name in ("topic", "partition") if name in row))
+    if "offset" in row:
+        words.append(str(row["offset"]))
+    if "timestamp" in row:
+        words.append(_time(row["timestamp"]))
+    if "timestampType" in row:
+        words.append(TIMESTAMP_TYPES[row["timestampType"]])
+    words += [f"{name} {_quoted(row[name])}" for name in ("key", "value") if name in row]
+    if row.get("headers"):
+        words.append(
+            "headers " + " ".join(f"{_quoted(name.encode())}={_quoted(value)}" for name, value in row["headers"])
+        )
+    return " ".join(words)
+
+
+def _quoted(data: bytes | None) -> str:
+    """A JSON string, which is one line whatever is in it."""
+    if data is None:
+        return "null"
+    text = _utf8(data)
+    if text is None:
+        return f"base64:{base64.b64encode(data).decode()}"
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def _json(row: dict[str, Any]) -> str:
+    made: dict[str, Any] = {}
+    for name, value in row.items():
+        if name == "timestamp":
+            made[name] = _time(value)
+        elif name == "timestampType":
+            made[name] = TIMESTAMP_TYPES[value]
+        elif name == "headers":
+            made[name] = None if value is None else [{"key": key} | _field("value", data) for key, data in value]
+        elif name in ("key", "value"):
+            made |= _field(name, value)
+        else:
+            made[name] = value
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _field(name: str, data: bytes | None) -> dict[str, str | None]:
+    text = None if data is None else _utf8(data)
+    if data is not None and text is None:
+        return {f"{name}_base64": base64.b64encode(data).decode()}
+    return {name: text}
+
+
+def _utf8(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _time(timestamp_us: int) -> str:
+    """ISO 8601 with milliseconds in UTC; the number of milliseconds where no date can hold it."""
+    try:
+        moment = EPOCH + timedelta(microseconds=timestamp_us)
+    except OverflowError:
+        return str(timestamp_us // 1000)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp_us // 1000 % 1000:03d}Z"

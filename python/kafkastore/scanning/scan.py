@@ -1,0 +1,367 @@
+"""``kafkastore.scan``: a topic's segment files as Arrow, without a broker in the way.
+
+``scan()`` fixes a closed range of offsets for each partition and opens the files; what it gives may be read any number of
+times, always the same rows, whatever the broker beside it appends, rolls or deletes. The work is ``_core``'s; this
+file checks arguments, asks a broker how far may be read, and cuts the ranges into shares. It writes nothing and takes no
+lock. pyarrow is not needed, except for ``Scan.schema`` to be pyarrow's.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kafkastore import _core
+from kafkastore.scanning import bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from pyarrow import Schema
+
+    from kafkastore.scanning.bounds import Bound, PathLike
+    from kafkastore.scanning.broker_offsets import PartitionOffsets
+
+BATCH_ROWS = 65_536
+BATCH_BYTES = 8 << 20
+MAX_SPLIT_BYTES = 64 << 20
+MIN_SPLIT_BYTES = 4 << 20
+"""A thread's share at a time: small enough that several threads end together, large enough that opening it is nothing."""
+SPLITS_PER_THREAD = 4
+
+
+def scan(
+    log_dirs: PathLike | Iterable[PathLike],
+    topic: str,
+    *,
+    partitions: Iterable[int] | None = None,
+    columns: Sequence[str] | None = None,
+    start: Bound | Mapping[int, Bound] | None = None,
+    end: Bound | Mapping[int, Bound] | None = None,
+    isolation_level: str = "read_uncommitted",
+    keys: Iterable[bytes | str | None] | None = None,
+    min_timestamp: datetime | None = None,
+    end_timestamp: datetime | None = None,
+    bootstrap_servers: str | Sequence[str] | None = None,
+    check_crcs: bool = True,
+    threads: int | None = None,
+    batch_rows: int = BATCH_ROWS,
+    batch_bytes: int = BATCH_BYTES,
+    fail_on_data_loss: bool = True,
+) -> Scan:
+    """The records of ``topic`` in the segment files below ``log_dirs``, by partition and offset.
+
+    ``log_dirs``: a broker's log directory, or several. ``partitions``: those wanted; all without. ``columns``: any of key,
+    value, topic, partition, offset, timestamp, timestampType, headers in any order; all but headers without.
+
+    ``start`` (inclusive) and ``end`` (exclusive): an offset, or an aware datetime, which stands for the first offset with
+    that timestamp or a later one; -2 is the earliest offset, -1 the latest; a mapping gives them by partition. Independent
+    of it ``min_timestamp`` (inclusive) and ``end_timestamp`` (exclusive) drop records by their own timestamp, and ``keys``
+    all records whose key is not among them (texts as UTF-8; None is the null key).
+
+    How far is read: with ``bootstrap_servers`` to the high watermark, or the last stable offset under
+    ``isolation_level="read_committed"``, that the broker tells now; without, as far as the checkpoints beside the
+    segments tell (docs/scan.md). It does not move afterwards.
+
+    ``check_crcs=False`` skips the checksums of batches; ``threads`` is the number of cores without; a batch of the stream
+    ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` offsets that were asked for and
+    are gone are skipped and told by :attr:`Scan.lost`.
+
+    Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is not
+    there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError when
+    the broker cannot be asked; reading the stream raises what stands in the files.
+    """
+    options = _options(
+        bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
+    )
+    thread_count = len(os.sched_getaffinity(0)) if threads is None else bounds.as_limit("threads", threads)
+    request = _Request(
+        bounds.as_log_dirs(log_dirs),
+        bounds.as_topic(topic),
+        bounds.as_partitions(partitions),
+        bounds.as_bounds("start", start, bounds.EARLIEST),
+        bounds.as_bounds("end", end, bounds.LATEST),
+        bounds.as_isolation_level(isolation_level),
+        fail_on_data_loss,
+    )
+    plans = _plan(request) if bootstrap_servers is None else _plan_beside(request, bootstrap_servers)
+    return Scan(topic, plans, options, thread_count, fail_on_data_loss)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """What is asked of the plan."""
+
+    log_dirs: list[str]
+    topic: str
+    partitions: list[int] | None
+    start: dict[int, tuple[str, int]]
+    end: dict[int, tuple[str, int]]
+    isolation_level: str
+    fail_on_data_loss: bool
+
+
+def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None = None) -> list[_core.PartitionPlan]:
+    return _core.plan_scan(
+        request.log_dirs,
+        request.topic,
+        partitions=request.partitions,
+        start=request.start,
+        end=request.end,
+        isolation_level=request.isolation_level,
+        watermarks=watermarks,
+        fail_on_data_loss=request.fail_on_data_loss,
+    )
+
+
+def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> list[_core.PartitionPlan]:
+    """The plan by what the broker tells. A partition that never had a record may have no files yet and gives no rows; one
+    that has records must have files here, else the answer would lack them."""
+    from kafkastore.scanning.broker_offsets import fetch_broker_offsets
+
+    watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions)
+    missing = {number for number in watermarks if not _has_files(request, number)}
+    for number in sorted(missing):
+        if watermarks[number].high_watermark > watermarks[number].log_start_offset:
+            raise FileNotFoundError(
+                f"log_dirs: {request.topic}-{number} has records at the broker and no directory in"
+                f" {', '.join(request.log_dirs)}; name every log directory of the broker that leads it"
+            )
+    if len(missing) == len(watermarks):
+        _core.list_partitions(request.log_dirs, request.topic)  # a directory that is none is told
+        return []
+    there = replace(
+        request,
+        partitions=[number for number in watermarks if number not in missing],
+        start={number: bound for number, bound in request.start.items() if number not in missing},
+        end={number: bound for number, bound in request.end.items() if number not in missing},
+    )
+    plans = _plan(there, watermarks)
+    if request.fail_on_data_loss:
+        for plan in plans:
+            _refuse_short(request, plan, watermarks[plan.partition])
+    return plans
+
+
+def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionOffsets) -> None:
+    """What a broker tells was in its files before; files that end earlier are a follower's, or a copy, or were cut."""
+    is_committed = request.isolation_level == "read_committed"
+    limit = told.last_stable_offset if is_committed else told.high_watermark
+    default = request.end[bounds.EVERY_PARTITION]
+    if plan.end_limit >= limit or request.end.get(plan.partition, default) != ("offset", bounds.LATEST):
+        return
+    error = _core.DataLossError(
+        f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and {plan.path}"
+        " ends before; name the log directory of the leader"
+    )
+    error.topic, error.partition = plan.topic, plan.partition
+    error.start_offset, error.end_offset = plan.end_limit, limit
+    error.path, error.position = plan.path, None
+    raise error
+
+
+def _has_files(request: _Request, partition: int) -> bool:
+    return any(os.path.isdir(os.path.join(path, f"{request.topic}-{partition}")) for path in request.log_dirs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What is read of a range, whatever the range."""
+
+    columns: tuple[str, ...]
+    keys: list[bytes | None] | None
+    min_timestamp_ms: int | None
+    end_timestamp_ms: int | None
+    check_crcs: bool
+    batch_rows: int
+    batch_bytes: int
+
+
+def _options(
+    columns: tuple[str, ...],
+    keys: Iterable[bytes | str | None] | None,
+    min_timestamp: datetime | None,
+    end_timestamp: datetime | None,
+    check_crcs: bool,
+    batch_rows: int,
+    batch_bytes: int,
+) -> _Options:
+    least = None if min_timestamp is None else bounds.as_timestamp_ms("min_timestamp", min_timestamp)
+    end = None if end_timestamp is None else bounds.as_timestamp_ms("end_timestamp", end_timestamp)
+    if least is not None and end is not None and end < least:
+        raise ValueError(
+            f"end_timestamp {end_timestamp} is before min_timestamp {min_timestamp}; give the earlier one as min_timestamp"
+        )
+    return _Options(
+        columns,
+        bounds.as_keys(keys),
+        least,
+        end,
+        bool(check_crcs),
+        bounds.as_limit("batch_rows", batch_rows),
+        bounds.as_limit("batch_bytes", batch_bytes),
+    )
+
+
+def _core_scan(
+    splits: Sequence[_core.Split],
+    options: _Options,
+    threads: int,
+    fail_on_data_loss: bool,
+    columns: tuple[str, ...] | None = None,
+) -> _core.Scan:
+    return _core.Scan(
+        splits,
+        options.columns if columns is None else columns,
+        min_timestamp_ms=options.min_timestamp_ms,
+        end_timestamp_ms=options.end_timestamp_ms,
+        keys=options.keys,
+        check_crcs=options.check_crcs,
+        threads=threads,
+        batch_rows=options.batch_rows,
+        batch_bytes=options.batch_bytes,
+        fail_on_data_loss=fail_on_data_loss,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionRange:
+    """The closed range of one partition that a scan reads. ``size_bytes``: of the segment files it touches."""
+
+    partition: int
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+
+
+class ArrowSchema:
+    """A schema for whoever takes Arrow's PyCapsules; stands in for pyarrow's where that is not installed."""
+
+    __slots__ = ("_scan",)
+
+    def __init__(self, scan: _core.Scan) -> None:
+        self._scan = scan
+
+    def __arrow_c_schema__(self) -> object:
+        return self._scan.__arrow_c_schema__()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A part of a scan, to be read elsewhere on the same disk: picklable, and read as the scan is (one thread)."""
+
+    splits: tuple[_core.Split, ...]
+    options: _Options
+    fail_on_data_loss: bool
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._core_scan().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._core_scan().__arrow_c_schema__()
+
+    def _core_scan(self) -> _core.Scan:
+        return _core_scan(self.splits, self.options, 1, self.fail_on_data_loss)
+
+
+class Scan:
+    """A topic's records in a fixed range; made by :func:`scan`.
+
+    Anything that takes Arrow's PyCapsule stream reads it as it is: ``pyarrow.table(scan)``, ``polars.DataFrame(scan)``,
+    ``duckdb.sql("select count(*) from scan")``. Every stream begins anew and gives the same rows in the same order: by
+    partition, then by offset.
+    """
+
+    def __init__(
+        self, topic: str, plans: list[_core.PartitionPlan], options: _Options, threads: int, fail_on_data_loss: bool
+    ) -> None:
+        self.topic = topic
+        self._plans = plans
+        self._options = options
+        self._threads = threads
+        self._fail_on_data_loss = fail_on_data_loss
+        size = sum(plan.size_bytes for plan in plans)
+        share = size // (threads * SPLITS_PER_THREAD)
+        self._splits = _cut(plans, max(MIN_SPLIT_BYTES, min(MAX_SPLIT_BYTES, share)))
+        self._core = self._with_columns(options.columns)
+
+    def _with_columns(self, columns: tuple[str, ...]) -> _core.Scan:
+        return _core_scan(self._splits, self._options, self._threads, self._fail_on_data_loss, columns)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's PyCapsule stream: scans the range from its beginning."""
+        return self._core.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """Arrow's PyCapsule schema."""
+        return self._core.__arrow_c_schema__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return self._options.columns
+
+    @property
+    def schema(self) -> Schema | ArrowSchema:
+        """The columns and their types: a ``pyarrow.Schema`` where pyarrow is installed, else an object with
+        ``__arrow_c_schema__``."""
+        try:
+            import pyarrow as pa
+        except ImportError:
+            return ArrowSchema(self._core)
+        return pa.schema(self._core)
+
+    def count(self) -> int:
+        """How many rows a stream gives. From batch headers, without reading records, unless ``keys`` were given."""
+        if self._options.keys is not None:
+            return sum(len(rows) for rows in _core.Rows(self._with_columns(("offset",))))
+        least, end = self._options.min_timestamp_ms, self._options.end_timestamp_ms
+        return sum(plan.summary(min_timestamp_ms=least, end_timestamp_ms=end)[0] for plan in self._plans)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library: for
+        eyes, not for speed. Timestamps are microseconds since the epoch, headers lists of (name, value)."""
+        for rows in _core.Rows(self._core):
+            yield from rows
+
+    def partitions(self) -> list[PartitionRange]:
+        """What is read of each partition, in order."""
+        return [
+            PartitionRange(plan.partition, plan.start_offset, plan.end_offset, plan.size_bytes) for plan in self._plans
+        ]
+
+    def splits(self, count: int) -> list[Share]:
+        """The scan in at most ``count`` shares of about the same size, in order, each of them readable in another process
+        on the same disk. They hold paths, not open files: what the broker deletes meanwhile is lost to them."""
+        size = sum(plan.size_bytes for plan in self._plans)
+        wanted = bounds.as_limit("count", count)
+        share_bytes = max(1, -(-size // wanted))
+        shares: list[list[_core.Split]] = []
+        filled = share_bytes
+        for split in _cut(self._plans, share_bytes):
+            if filled >= share_bytes and len(shares) < wanted:
+                shares.append([])
+                filled = 0
+            shares[-1].append(split)
+            filled += split.size_bytes
+        return [Share(tuple(share), self._options, self._fail_on_data_loss) for share in shares]
+
+    @property
+    def lost(self) -> list[tuple[int, int, int]]:
+        """(partition, from, to) of the offsets that were asked for and are gone, found when planning or by streams so far;
+        empty unless ``fail_on_data_loss`` is False."""
+        planned = {(plan.partition, start, end) for plan in self._plans for start, end in plan.lost}
+        return sorted(planned | {(partition, start, end) for _, partition, start, end in self._core.lost})
+
+    def __repr__(self) -> str:
+        records = sum(plan.end_offset - plan.start_offset for plan in self._plans)
+        return (
+            f"<kafkastore.Scan of {self.topic}: {len(self._plans)} partitions, {records:,} offsets, "
+            f"{sum(plan.size_bytes for plan in self._plans):,} bytes, columns {', '.join(self.columns)}>"
+        )
+
+
+def _cut(plans: Sequence[_core.PartitionPlan], split_bytes: int) -> list[_core.Split]:
+    return [split for plan in plans for split in plan.splits(split_bytes)]

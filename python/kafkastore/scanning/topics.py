@@ -1,0 +1,106 @@
+"""``kafkastore.topics``: which topics stand in log directories, how large they are and what range they hold. Read-only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from kafkastore import _core
+from kafkastore.scanning.bounds import as_datetime, as_log_dirs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from kafkastore.scanning.bounds import PathLike
+
+INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"})
+"""What Kafka keeps for itself; their records are not for applications."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartition:
+    """A partition on disk. Offsets [``start_offset``, ``end_offset``); times are None where no record tells them."""
+
+    partition: int
+    log_dir: str
+    path: str
+    segments: int
+    size_bytes: int
+    start_offset: int
+    end_offset: int
+    first_timestamp: datetime | None
+    """Of the first batch."""
+    max_timestamp: datetime | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Topic:
+    """A topic on disk with the partitions found, in order."""
+
+    name: str
+    is_internal: bool
+    partitions: tuple[TopicPartition, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all segment files."""
+        return sum(one.size_bytes for one in self.partitions)
+
+    @property
+    def offsets(self) -> int:
+        """Offsets between start and end, all partitions together: at least as many as there are records."""
+        return sum(one.end_offset - one.start_offset for one in self.partitions)
+
+    @property
+    def first_timestamp(self) -> datetime | None:
+        """The least of the partitions'."""
+        return min((one.first_timestamp for one in self.partitions if one.first_timestamp), default=None)
+
+    @property
+    def max_timestamp(self) -> datetime | None:
+        """The greatest of the partitions'."""
+        return max((one.max_timestamp for one in self.partitions if one.max_timestamp), default=None)
+
+    def __repr__(self) -> str:
+        first, last = self.first_timestamp, self.max_timestamp
+        times = f", {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S}" if first and last else ""
+        internal = " (internal)" if self.is_internal else ""
+        partitions = "1 partition" if len(self.partitions) == 1 else f"{len(self.partitions)} partitions"
+        return (
+            f"<Topic {self.name}{internal}: {partitions}, {self.offsets:,} offsets, {readable(self.size_bytes)}{times}>"
+        )
+
+
+def readable(size_bytes: int) -> str:
+    """A size with three digits and a decimal unit."""
+    size = float(size_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB" if size < 999.5 else f"{size:.0f} TB"
+
+
+def topics(log_dirs: PathLike | Iterable[PathLike]) -> list[Topic]:
+    """The topics below the log directories, by name. FileNotFoundError, NotADirectoryError or ValueError, one sentence."""
+    found = sorted(_core.list_partitions(as_log_dirs(log_dirs)), key=lambda one: (one.topic, one.partition))
+    return [
+        Topic(name, name in INTERNAL, tuple(map(_partition, its)))
+        for name, its in groupby(found, key=lambda one: one.topic)
+    ]
+
+
+def _partition(found: _core.TopicPartitionFiles) -> TopicPartition:
+    return TopicPartition(
+        partition=found.partition,
+        log_dir=found.log_dir,
+        path=found.path,
+        segments=found.segments,
+        size_bytes=found.size_bytes,
+        start_offset=found.log_start_offset,
+        end_offset=found.end_offset,
+        first_timestamp=as_datetime(found.first_timestamp_ms),
+        max_timestamp=as_datetime(found.max_timestamp_ms),
+    )
