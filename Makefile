@@ -16,11 +16,11 @@ unexport PYTHONPATH PYTHONHOME
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
-TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop scan)
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop scan spark)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test demo bench referee lint docs format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test demo bench spark-bench referee lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -80,6 +80,9 @@ bench: build ## end to end beside Apache Kafka when Java is there; writes benche
 	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
+spark-bench: test-environment ## Spark over segment files beside Spark's Kafka connector, DuckDB and Polars; SPARK_BENCH_ARGS="--records 2000000"
+	PYTHONPATH=tests $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
+
 referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists
 	@[ -x ../shared/peers/compare.sh ] || { echo "../shared/peers/compare.sh is not here; make bench needs nothing else" >&2; exit 1; }
 	cd ../shared/peers && KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore ./compare.sh -n $(or $(ROUNDS),3) $(if $(SCENARIOS),-s $(SCENARIOS)) \
@@ -92,6 +95,7 @@ lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafk
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
+	MYPYPATH=benches/spark:tests $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 	$(BIN)/python -m mypy.stubtest kafkastore._core
 
 docs: build ## writes docs/apis.md from the registry of APIs

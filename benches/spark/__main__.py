@@ -1,0 +1,182 @@
+"""Spark over segment files beside Spark's Kafka connector: the same queries on the same topic, by turns, in one run.
+
+    make spark-bench SPARK_BENCH_ARGS="--records 2000000 --bytes 1000 --codec none --broker kafka"
+
+Starts a broker, fills a topic, then runs every query with every reader in turn, `--rounds` times after a round that does not
+count. Answers must be equal. Prints the best and the median of the seconds and the ratio of the medians, and writes
+them to benches/record/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import connector
+from pyspark.sql import SparkSession
+from readers import QUERIES, readers
+from topic import Load, fill
+
+from peer.apache_kafka import ApacheKafkaForMeasurement
+from peer.kafkastore_broker import KafkastoreBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from readers import Answer
+
+    from peer.broker_process import BrokerProcess
+
+RECORD = Path(__file__).parents[1] / "record"
+GOALS = {"count": 1.8, "sumlen": 1.5, "ts": 3.5, "key": 3.5, "all": 1.8}
+KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
+CONF = {
+    "spark.driver.memory": "4g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.python.filterPushdown.enabled": "true",
+}
+Seconds = dict[tuple[str, str], list[float]]  # (query, reader) -> one a round
+
+
+def start_spark(cores: int) -> SparkSession:
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    builder: Any = SparkSession.builder.master(f"local[{cores}]").appName("kafkastore-bench")
+    for name, value in {**CONF, "spark.jars": connector.jars()}.items():
+        builder = builder.config(name, value)
+    spark: SparkSession = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def measure(chosen: dict[str, Callable[[str], Answer]], queries: list[str], rounds: int) -> Seconds:
+    """Every query with every reader by turns; the first round warms up. RuntimeError when answers differ."""
+    seconds: Seconds = {}
+    answers: dict[str, Answer] = {}
+    for number in range(rounds + 1):
+        for query in queries:
+            for name, reader in chosen.items():
+                started = time.perf_counter()
+                answer = reader(query)
+                took = time.perf_counter() - started
+                if answers.setdefault(query, answer) != answer:
+                    raise RuntimeError(f"{query}: {name} says {answer}, not {answers[query]}")
+                if number:
+                    seconds.setdefault((query, name), []).append(took)
+                sys.stderr.write(f"{number} {query:<7} {name:<14} {took:7.3f} s  {answer}\n")
+    return seconds
+
+
+def table(seconds: Seconds, names: list[str]) -> list[str]:
+    """Markdown; in brackets the ratio of the connector's median to the reader's."""
+    first, *others = names
+    lines = [f"| query | {first} s | {' | '.join(f'{name} s (ratio)' for name in others)} | goal for Spark |"]
+    lines.append("|---|" + "---:|" * (len(names) + 1))
+    for query in dict.fromkeys(query for query, _ in seconds):
+        base = statistics.median(seconds[query, first])
+        cells = [f"{base:.2f}"]
+        for name in others:
+            median = statistics.median(seconds[query, name])
+            cells.append(f"{median:.2f} ({base / median:.1f})")
+        lines.append(f"| {query} | {' | '.join(cells)} | {GOALS[query]} |")
+    return lines
+
+
+def commit() -> str:
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def new_record() -> Path:
+    RECORD.mkdir(exist_ok=True)
+    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
+    names = [f"{today}-spark", *(f"{today}-spark-{number}" for number in range(2, 100))]
+    return next(path for name in names if not (path := RECORD / f"{name}.md").exists())
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make spark-bench", description=__doc__)
+    parser.add_argument("--records", type=int, default=2_000_000)
+    parser.add_argument("--bytes", type=int, default=1000, help="of a value")
+    parser.add_argument("--codec", default="none")
+    parser.add_argument("--broker", choices=sorted(KINDS), default="kafkastore")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each query is measured with each reader")
+    parser.add_argument("--queries", default=",".join(QUERIES))
+    parser.add_argument("--readers", default="", help="some of the readers, comma separated; the first is the measure")
+    parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)), help="of Spark")
+    parser.add_argument("--no-record", action="store_true", help="print only")
+    return parser.parse_args()
+
+
+def report(arguments: argparse.Namespace, size: int, seconds: Seconds, names: list[str]) -> str:
+    model = next(
+        (
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if "model name" in line
+        ),
+        platform.machine(),
+    )
+    what = f"{arguments.records:,} records, {size / 1e6:,.0f} MB of values, codec {arguments.codec}, 4 partitions"
+    return "\n".join(
+        [
+            f"# Spark, {commit()}",
+            "",
+            f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}.",
+            (
+                f"{what}; files written by {arguments.broker}. Spark 4.2.0 on local[{arguments.cores}], its connector"
+                f" 4.2.0 with kafka-clients 3.9.2; {arguments.rounds} rounds by turns, medians; answers are equal."
+            ),
+            "All readers ask the broker how far may be read; the connector reads through it, on the same cores.",
+            "",
+            *table(seconds, names),
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    arguments = parsed()
+    folder = Path(tempfile.mkdtemp(prefix="kafkastore-spark-bench-"))
+    broker = KINDS[arguments.broker](folder)
+    spark = None
+    try:
+        broker.start()
+        topic = Load("events", arguments.records, arguments.bytes, arguments.codec)
+        size, took = fill(broker.bootstrap, topic)
+        sys.stderr.write(f"{arguments.records:,} records, {size / 1e6:,.0f} MB written in {took:.0f} s\n")
+        spark = start_spark(arguments.cores)
+        chosen = readers(spark, broker, topic.topic)
+        if arguments.readers:
+            chosen = {name: chosen[name] for name in arguments.readers.split(",")}
+        seconds = measure(chosen, arguments.queries.split(","), arguments.rounds)
+        text = report(arguments, size, seconds, list(chosen))
+    finally:
+        if spark is not None:
+            spark.stop()
+        broker.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.stdout.write(text)
+    if not arguments.no_record:
+        path = new_record()
+        path.write_text(text)
+        sys.stdout.write(f"\nwritten to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}\n")
+
+
+if __name__ == "__main__":
+    main()

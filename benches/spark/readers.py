@@ -1,0 +1,156 @@
+"""The readers that are compared, each with the same queries; a query answers, so that answers can be compared too.
+
+count   records
+sumlen  records, bytes of values
+ts      the same of the middle hundredth of the time range, as a filter on the column
+key     the same of one key, as a filter on the column
+all     every column of every record, to nowhere (no answer)
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
+from topic import FIRST_MS, SPAN_MS
+
+import kafkastore
+from kafkastore.spark import KafkastoreDataSource, scan_segments, schema, segments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from peer.broker_process import BrokerProcess
+
+Answer = tuple[int, ...] | None
+QUERIES = ("count", "sumlen", "ts", "key", "all")
+LOW_MS = FIRST_MS + SPAN_MS // 2
+HIGH_MS = LOW_MS + SPAN_MS // 100
+LOW, HIGH = (dt.datetime.fromtimestamp(ms / 1000, tz=dt.UTC) for ms in (LOW_MS, HIGH_MS))
+KEY = b"user-000042"
+DEFAULT_COLUMNS = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType"]
+
+
+def _sums(frame: DataFrame) -> Answer:
+    row = frame.agg(F.count("*"), F.coalesce(F.sum(F.length("value")), F.lit(0))).first()
+    return None if row is None else tuple(row)
+
+
+def _drain(frame: DataFrame) -> Answer:
+    frame.write.format("noop").mode("overwrite").save()
+    return None
+
+
+class FrameReader:
+    """A data source of Spark's."""
+
+    def __init__(self, frame: Callable[[], DataFrame]) -> None:
+        self._frame = frame
+
+    def __call__(self, query: str) -> Answer:
+        frame = self._frame()
+        if query == "count":
+            return (frame.count(),)
+        if query == "ts":
+            low, high = (F.timestamp_millis(F.lit(ms)) for ms in (LOW_MS, HIGH_MS))
+            frame = frame.filter((F.col("timestamp") >= low) & (F.col("timestamp") < high))
+        elif query == "key":
+            frame = frame.filter(F.col("key") == F.lit(KEY))
+        return _drain(frame) if query == "all" else _sums(frame)
+
+
+class MapInArrowReader:
+    """`segments().mapInArrow(scan_segments())`, with the columns and limits that the query needs."""
+
+    def __init__(self, plan: Callable[[], DataFrame]) -> None:
+        self._plan = plan
+
+    def __call__(self, query: str) -> Answer:
+        if query == "count":
+            return (self._rows(["offset"]).count(),)
+        if query == "sumlen":
+            return _sums(self._rows(["value"]))
+        if query == "ts":
+            return _sums(self._rows(["value"], min_timestamp=LOW, end_timestamp=HIGH))
+        if query == "key":
+            return _sums(self._rows(["value"], keys=[KEY]))
+        return _drain(self._rows(DEFAULT_COLUMNS))
+
+    def _rows(self, columns: list[str], **limits: Any) -> DataFrame:
+        return self._plan().mapInArrow(scan_segments(columns, **limits), schema(columns))
+
+
+class ScanReader:
+    """`kafkastore.scan` without Spark; subclasses bring the engine."""
+
+    def __init__(self, log_dirs: list[str], topic: str, bootstrap: str) -> None:
+        self._where = (log_dirs, topic)
+        self._bootstrap = bootstrap
+
+    def scan(self, columns: list[str], **limits: Any) -> Any:
+        return kafkastore.scan(*self._where, columns=columns, bootstrap_servers=self._bootstrap, **limits)
+
+    def chosen(self, query: str) -> Any:
+        """What the query reads; the limits are the scan's, as a user would write it."""
+        if query == "ts":
+            return self.scan(["value"], min_timestamp=LOW, end_timestamp=HIGH)
+        if query == "key":
+            return self.scan(["value"], keys=[KEY])
+        return self.scan({"count": ["offset"], "sumlen": ["value"]}.get(query, DEFAULT_COLUMNS))
+
+
+class DuckdbReader(ScanReader):
+    """DuckDB over a scan."""
+
+    def __call__(self, query: str) -> Answer:
+        import duckdb
+
+        connection = duckdb.connect()
+        try:
+            connection.register("records", self.chosen(query))
+            if query == "count":
+                found = connection.execute("SELECT count(*) FROM records")
+            elif query == "all":
+                sums = "sum(octet_length(key)), sum(octet_length(value)), max(topic), max(partition), max(timestamp)"
+                connection.execute(f'SELECT {sums}, max("offset"), max(timestampType) FROM records').fetchone()
+                return None
+            else:
+                found = connection.execute("SELECT count(*), coalesce(sum(octet_length(value)), 0) FROM records")
+            row = found.fetchone()
+            return None if row is None else tuple(map(int, row))
+        finally:
+            connection.close()
+
+
+class PolarsReader(ScanReader):
+    """Polars over a scan."""
+
+    def __call__(self, query: str) -> Answer:
+        import polars as pl
+
+        frame = pl.DataFrame(self.chosen(query))
+        if query == "count":
+            return (frame.height,)
+        if query == "all":
+            return None
+        return frame.height, int(frame["value"].bin.size().sum() or 0)
+
+
+def readers(spark: SparkSession, broker: BrokerProcess, topic: str) -> dict[str, Callable[[str], Answer]]:
+    """By the name in the table; the first is what the others are compared with."""
+    spark.dataSource.register(KafkastoreDataSource)
+    at, path = broker.bootstrap, ",".join(map(str, broker.log_dirs))
+    common = {"kafka.bootstrap.servers": at, "subscribe": topic}
+    connector = spark.read.format("kafka").options(**common)
+    ours = spark.read.format("kafkastore_py").options(**common, path=path, pushFilters="true")
+    log_dirs = list(map(str, broker.log_dirs))
+    return {
+        "connector": FrameReader(connector.load),
+        "kafkastore_py": FrameReader(ours.load),
+        "mapInArrow": MapInArrowReader(lambda: segments(spark, path, topic, **{"kafka.bootstrap.servers": at})),
+        "DuckDB": DuckdbReader(log_dirs, topic, at),
+        "Polars": PolarsReader(log_dirs, topic, at),
+    }

@@ -1,0 +1,18 @@
+"""Topics as PySpark data frames, read from the segment files where Spark's tasks see the disk.
+
+options.py       the options of Spark's Kafka source, and our few, from text
+columns.py       the columns as Spark's types
+filters.py       Spark's pushed filters as what a scan takes
+planning.py      options to shares: what each task reads, fixed when planned
+links.py         the folder of links that keeps deleted segments readable until the last task is done
+claims.py        a scan with pushed filters belongs to one query
+reading.py       a share as Arrow batches, on a worker
+datasource.py    ``spark.read.format("kafkastore_py")``
+map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``
+"""
+
+from kafkastore.spark.columns import spark_schema as schema
+from kafkastore.spark.datasource import KafkastoreDataSource
+from kafkastore.spark.map_in_arrow import scan_segments, segments
+
+__all__ = ["KafkastoreDataSource", "scan_segments", "schema", "segments"]

@@ -1,0 +1,55 @@
+"""A scan with pushed filters belongs to one query; this notices when Spark runs it for another.
+
+Spark 4.1 to 4.3 keep what they planned with pushed filters where the frame was loaded, and use it again for a later
+query over the same loaded frame that pushes none: that query would silently read too little. (Spark's master branch keeps it
+with the query.) A reader cannot see the query, but a task knows the number of its execution: the first task of a
+plan on a host writes it into a file, and a task of another execution fails with what to do.
+
+    <temporary folder>/kafkastore-spark-<user id>/<plan>     the execution's number
+
+It errs on the safe side: a filtered frame that is cached and then used by several actions is refused too. Files are removed
+after a day by whoever makes one. It cannot notice an execution whose tasks run on other hosts than the first one's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+MAX_AGE_S = 24 * 3600
+
+
+class ReusedPlanError(RuntimeError):
+    """A plan was run for a second query."""
+
+
+def claim(plan: str, execution: str) -> None:
+    """Makes the plan this execution's. ReusedPlanError when it is another's."""
+    folder = Path(tempfile.gettempdir()) / f"kafkastore-spark-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    path = folder / plan
+    own = folder / f"{plan}.{os.getpid()}"
+    own.write_text(execution)
+    try:
+        os.link(own, path)  # whole or not at all
+        _sweep(folder)
+    except FileExistsError:
+        first = path.read_text()
+        if first != execution:
+            raise ReusedPlanError(
+                "pushFilters: this frame was planned with the filters of an earlier query, which Spark would use again for this"
+                " one; load() the source anew for each query, or set pushFilters to false"
+            ) from None
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    for path in folder.iterdir():
+        try:
+            if time.time() - path.stat().st_mtime > MAX_AGE_S:
+                path.unlink()
+        except FileNotFoundError:
+            continue

@@ -1,0 +1,66 @@
+"""The columns as Spark's types: those of Spark's Kafka source, any subset of them in any order.
+
+The types decide the Arrow types of what a task yields; ``kafkastore._core`` gives exactly these (``rust/scan/column.rs``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEADERS = "headers"
+COLUMNS: dict[str, DataType] = {
+    "key": BinaryType(),
+    "value": BinaryType(),
+    "topic": StringType(),
+    "partition": IntegerType(),
+    "offset": LongType(),
+    "timestamp": TimestampType(),
+    "timestampType": IntegerType(),
+    HEADERS: ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())])),
+}
+"""In the order of Spark's Kafka source; ``headers`` is last and only there when asked for."""
+
+
+def spark_schema(columns: Sequence[str] | None = None, *, include_headers: bool = False) -> StructType:
+    """Of these columns in this order, or of Spark's Kafka source. ValueError for an unknown or repeated one."""
+    names = list(columns) if columns is not None else [name for name in COLUMNS if include_headers or name != HEADERS]
+    for name in names:
+        if name not in COLUMNS or names.count(name) > 1:
+            wrong = "is named twice" if name in COLUMNS else "is no column"
+            raise ValueError(f"columns: {name!r} {wrong}; there are {', '.join(COLUMNS)}, each once")
+    return StructType([StructField(name, COLUMNS[name]) for name in names])
+
+
+def columns_of(schema: StructType) -> list[str]:
+    """Our columns for the fields of a schema that a user gave. ValueError for a field that none fits."""
+    by_name = {name.lower(): name for name in COLUMNS}
+    found = []
+    for wanted in schema.fields:
+        column = by_name.get(wanted.name.lower())
+        if column is None:
+            raise ValueError(f"schema: there is no column {wanted.name}; there are {', '.join(COLUMNS)}")
+        if _bare(wanted.dataType) != _bare(COLUMNS[column]):
+            kind, own = wanted.dataType.simpleString(), COLUMNS[column].simpleString()
+            raise ValueError(f"schema: column {wanted.name} is {own}, not {kind}; read {own} and convert the column")
+        found.append(column)
+    return found
+
+
+def _bare(kind: DataType) -> str:
+    """Without whether it may be null, which Spark's DDL and ours may say differently."""
+    return kind.simpleString().lower()

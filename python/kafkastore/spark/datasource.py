@@ -1,0 +1,117 @@
+"""``spark.read.format("kafkastore_py")``: a batch data source over segment files (Spark's Python Data Source API, 4.0 on).
+
+    spark.dataSource.register(kafkastore.spark.KafkastoreDataSource)
+    spark.read.format("kafkastore_py").option("path", "/var/lib/kafka").option("subscribe", "flights").load()
+
+Options, schema and meanings are those of Spark's Kafka source. Spark makes the source and its reader on the driver, pickles
+the reader once, and calls ``read`` in each task, so neither holds anything that is open. Spark 4 prunes no columns for such a
+source: every column of the schema crosses to the JVM; a schema of one's own (``.schema("offset long")``) is
+what leaves columns out. Filters reach the source only through a reader with ``pushFilters``, which Spark refuses while
+``spark.sql.python.filterPushdown.enabled`` is false; so the option ``pushFilters`` chooses the reader.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.spark import claims, filters, options, planning
+from kafkastore.spark.columns import columns_of, spark_schema
+from kafkastore.spark.reading import read_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.types import StructType
+else:
+    try:
+        from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    except ImportError:  # Spark 3.5 has no such sources; mapInArrow works there
+        DataSource = DataSourceReader = InputPartition = object
+
+FORMAT = "kafkastore_py"
+
+
+class KafkastoreDataSource(DataSource):
+    """The source; Spark makes one for each ``load()``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """For ``format(...)``."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """That of Spark's Kafka source. ValueError for a mistake in the options."""
+        return spark_schema(include_headers=options.parse(self.options).include_headers)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """For all columns or those that a user's schema names. ValueError for a mistake in either."""
+        chosen = options.parse(self.options)
+        if not chosen.push_filters:
+            return Reader(chosen, schema)
+        if not hasattr(DataSourceReader, "pushFilters"):
+            raise ValueError("pushFilters: true needs PySpark 4.1 or newer; leave it out")
+        return FilteringReader(chosen, schema)
+
+
+class Reader(DataSourceReader):
+    """Plans on the driver, reads in the tasks."""
+
+    def __init__(self, chosen: options.ReadOptions, schema: StructType) -> None:
+        self.options = chosen
+        self.spark_schema = schema
+        self.columns = columns_of(schema)
+        self.wanted = filters.Wanted()
+
+    def partitions(self) -> list[InputPartition]:
+        """One for each share; their value is the share. None at all become one of value None in Spark."""
+        return [InputPartition(share) for share in planning.plan(self.options, self.wanted)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The batches of a share, of exactly the schema that Spark expects."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        if partition.value is None:
+            return iter(())
+        schema = to_arrow_schema(self.spark_schema, timezone="UTC")
+        return read_share(partition.value, self.columns, self.wanted, schema)
+
+
+class FilteringReader(Reader):
+    """The reader of ``pushFilters=true``; one that filters serves a single query, see :mod:`kafkastore.spark.claims`."""
+
+    def __init__(self, chosen: options.ReadOptions, schema: StructType) -> None:
+        super().__init__(chosen, schema)
+        self.plan = str(uuid.uuid4())
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """As :meth:`Reader.read`. ReusedPlanError when Spark runs the plan for a second query."""
+        if self.wanted != filters.Wanted():
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            claims.claim(self.plan, (context and context.getLocalProperty("spark.sql.execution.id")) or "")
+        return super().read(partition)
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
+        """Takes what can be taken exactly; gives back what Spark must apply itself."""
+        left = []
+        for pushed in sorted(filters, key=lambda pushed: type(pushed).__name__ == "IsNotNull"):
+            taken = self._take(pushed)
+            if not taken:
+                left.append(pushed)
+        return left
+
+    def _take(self, pushed: Any) -> bool:
+        path: tuple[str, ...] = getattr(pushed, "attribute", ())
+        if len(path) != 1:
+            return False
+        column = next((name for name in self.columns if name.lower() == path[0].lower()), None)
+        if column is None:
+            return False
+        found = filters.narrow(self.wanted, column, type(pushed).__name__, getattr(pushed, "value", None))
+        if found is not None:
+            self.wanted = found
+        return found is not None

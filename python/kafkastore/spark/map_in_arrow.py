@@ -1,0 +1,98 @@
+"""Segment files for ``DataFrame.mapInArrow``: a small data frame of shares, and the function that reads them.
+
+    plan = kafkastore.spark.segments(spark, "/var/lib/kafka", "flights")
+    rows = plan.mapInArrow(kafkastore.spark.scan_segments(["value"]), kafkastore.spark.schema(["value"]))
+
+The second line decides which columns leave the Python worker, and may do more: ``scan_segments`` gives a plain function from
+batches to batches, so one of your own can call it and yield, say, one row of sums. Works on Spark 3.5 and
+newer, and through Spark Connect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.spark import options, planning
+from kafkastore.spark.columns import spark_schema
+from kafkastore.spark.filters import EPOCH, MICROSECOND, Range, Wanted
+from kafkastore.spark.reading import read_share
+
+if TYPE_CHECKING:
+    import datetime as dt
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+def segments(spark: SparkSession, path: str, topic: str | None = None, **read_options: object) -> DataFrame:
+    """What there is to read of ``topic`` below the log directories ``path``, planned now: a row for each task, each in a
+    partition of its own. ``read_options``: those of the data source (``startingOffsets=...``, ``minPartitions=8``, with
+    ``subscribePattern`` or ``assign`` in place of ``topic``). ValueError, FileNotFoundError, DataLossError, ScanError."""
+    given = {name: _as_text(value) for name, value in read_options.items()} | {"path": path}
+    if topic is not None:
+        given["subscribe"] = topic
+    chosen = options.parse(given)
+    if chosen.include_headers or chosen.push_filters:
+        raise ValueError("includeHeaders, pushFilters: not for segments(); name columns and limits in scan_segments()")
+    shares = planning.plan(chosen, cores=_cores(spark))
+    return _one_task_each(spark, shares)
+
+
+def scan_segments(
+    columns: Sequence[str] | None = None,
+    *,
+    min_timestamp: dt.datetime | None = None,
+    end_timestamp: dt.datetime | None = None,
+    keys: Iterable[bytes | None] | None = None,
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The function for ``mapInArrow`` over :func:`segments`: the rows' records, with ``columns`` in this order (all but
+    headers without). Only records from ``min_timestamp`` up to before ``end_timestamp`` (both aware) with one of ``keys``
+    (None is the null key), where given. ValueError for a mistake."""
+    names = spark_schema(columns).fieldNames()
+    low = Range() if min_timestamp is None else Range(low=_milliseconds("min_timestamp", min_timestamp))
+    high = Range() if end_timestamp is None else Range(high=_milliseconds("end_timestamp", end_timestamp))
+    wanted = Wanted(timestamps_ms=low.meet(high), keys=None if keys is None else frozenset(keys))
+
+    def scan(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for text in batch.column("splits").to_pylist():
+                yield from read_share(planning.Share.decode(text), names, wanted)
+
+    return scan
+
+
+def _one_task_each(spark: SparkSession, shares: Sequence[planning.Share]) -> DataFrame:
+    """A row for each share, each in a partition of its own: a range has that without a shuffle, which might put two into one
+    and which AQE might make smaller."""
+    from pyspark.sql import functions
+
+    def column(name: str, values: Sequence[int | str], kind: str) -> Column:
+        literals = (
+            functions.array(*map(functions.lit, values)) if values else functions.lit(None).cast(f"array<{kind}>")
+        )
+        return functions.get(literals, functions.col("id").cast("int")).cast(kind).alias(name)
+
+    return spark.range(0, len(shares), 1, max(len(shares), 1)).select(
+        functions.col("id").cast("int").alias("share"),
+        column("bytes", [share.size_bytes for share in shares], "bigint"),
+        column("splits", [share.encode() for share in shares], "string"),
+    )
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _milliseconds(name: str, moment: dt.datetime) -> int:
+    if moment.tzinfo is None:
+        raise ValueError(f"{name}: {moment} has no time zone; give it one, as with tzinfo=datetime.UTC")
+    return -(-((moment - EPOCH) // MICROSECOND) // 1000)
+
+
+def _cores(spark: SparkSession) -> int | None:
+    """How many tasks run at a time; None through Spark Connect, which does not tell."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Connect raises an error class of its own, which 3.5 does not have
+        return None

@@ -1,0 +1,79 @@
+"""A share as Arrow batches, on the worker that runs the task: one thread, the splits one after the other.
+
+Memory is bounded by a batch. What a share asks for and no longer finds is an error or a warning, as ``failOnDataLoss`` says.
+At its end the share's part in the lease on links is given back.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkastore import _core
+from kafkastore.spark.filters import MAX, MIN, Wanted
+from kafkastore.spark.planning import loss_sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from kafkastore.spark.planning import Share
+
+BATCH_ROWS = 65_536
+BATCH_BYTES = 8 << 20
+"""Of keys, values and headers: larger batches only hold more of the JVM's memory."""
+
+_LOG = logging.getLogger("kafkastore.spark")
+
+
+def read_share(
+    share: Share, columns: Sequence[str], wanted: Wanted | None = None, schema: pa.Schema | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of a share. ``schema`` gives the batches other names and nullability for the same types.
+
+    ScanError for unreadable files; DataLossError when records are gone and the share's ``failOnDataLoss`` is true.
+    """
+    import pyarrow as pa
+
+    wanted = wanted or Wanted()
+    times = wanted.timestamps_ms
+    scan = _core.Scan(
+        [_core.Split.decode(text) for text in share.splits],
+        columns,
+        min_timestamp_ms=None if times.low == MIN else times.low,
+        end_timestamp_ms=None if times.high == MAX else times.high,
+        keys=None if wanted.keys is None else list(wanted.keys),
+        check_crcs=share.check_crcs,
+        threads=1,
+        batch_rows=BATCH_ROWS,
+        batch_bytes=BATCH_BYTES,
+        fail_on_data_loss=share.fail_on_data_loss,
+    )
+    try:
+        for batch in pa.RecordBatchReader.from_stream(scan):
+            yield batch if schema is None else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    except GeneratorExit:  # nobody wants the rest
+        _finish(share, scan)
+        raise
+    except (OSError, pa.ArrowException) as error:
+        raise _explained(str(error)) from None
+    _finish(share, scan)
+
+
+def _finish(share: Share, scan: _core.Scan) -> None:
+    for topic, partition, start, end in scan.lost:
+        _LOG.warning("%s", loss_sentence(topic, partition, start, end))
+    if share.lease is not None:
+        share.lease.finish()
+
+
+def _explained(sentence: str) -> _core.ScanError:
+    """What a stream of Arrow's says, which carries an error as text alone; of a loss also what to do, in the words that users
+    of Spark's Kafka source know."""
+    if " are lost: " not in sentence:
+        return _core.ScanError(sentence)
+    return _core.DataLossError(
+        f"{sentence}; some data may have been lost, removed by retention or with its topic after the query was planned"
+        ' (set the option "linkDir" to keep what is planned readable, or "failOnDataLoss" to "false" to go on without it)'
+    )

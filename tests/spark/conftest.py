@@ -1,0 +1,114 @@
+"""Log directories that our broker wrote, what a consumer read of them, and one Spark session for all tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from confluent_kafka import Message, Producer
+
+from clients.conftest import CODECS, START_TIME_MS, samples
+from peer.kafkastore_broker import KafkastoreBroker
+from peer.topics import create_topic, place_of, read_topic
+from spark.session import start_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from peer.broker_process import BrokerProcess
+
+SMALL_SEGMENTS = {"segment.bytes": "1048576", "index.interval.bytes": "1024", "retention.ms": "-1"}
+EACH_CODEC = 300
+FLIGHTS = 2400
+FLIGHT_BYTES = 2000
+"""Two segments in each of three partitions."""
+FLUSH_LIMIT_S = 30
+
+
+class Record(NamedTuple):
+    """A record as Spark's Kafka source shows it; the timestamp in ms."""
+
+    key: bytes | None
+    value: bytes | None
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    timestamp_type: int
+    headers: tuple[tuple[str, bytes | None], ...] | None
+
+    @classmethod
+    def of(cls, message: Message) -> Record:
+        """As librdkafka read it."""
+        partition, offset = place_of(message)
+        kind, timestamp = message.timestamp()
+        headers: Any = tuple(message.headers() or ()) or None
+        return cls(
+            message.key(), message.value(), message.topic() or "", partition, offset, timestamp, kind - 1, headers
+        )
+
+
+@dataclass(frozen=True)
+class Written:
+    """Log directories that no broker writes any more, and the records of each topic by partition and offset."""
+
+    log_dirs: list[Path]
+    records: dict[str, list[Record]]
+
+    @property
+    def path(self) -> str:
+        return ",".join(map(str, self.log_dirs))
+
+
+def produce(
+    broker: BrokerProcess, topic: str, partitions: int, count: int, codec: str, start: int = 0, size: int = 100
+) -> None:
+    """`count` records a second apart, in small batches, by turns to each partition."""
+    settings = {"compression.type": codec, "batch.size": 4000, "linger.ms": 5, "enable.idempotence": True}
+    producer = Producer({"bootstrap.servers": broker.bootstrap, **settings})
+    for number, sample in enumerate(samples(count, size), start):
+        timestamp = START_TIME_MS + 1000 * number
+        headers: Any = list(sample.headers)
+        producer.produce(topic, sample.value, sample.key, number % partitions, timestamp=timestamp, headers=headers)
+    assert producer.flush(FLUSH_LIMIT_S) == 0
+
+
+def write(broker: BrokerProcess) -> dict[str, list[Record]]:
+    """Topics of every shape; returns what a consumer reads of each."""
+    at = broker.bootstrap
+    create_topic(at, "codecs", 2, SMALL_SEGMENTS)
+    for number, codec in enumerate(CODECS):
+        produce(broker, "codecs", 2, EACH_CODEC, codec, number * EACH_CODEC)
+    create_topic(at, "flights", 3, SMALL_SEGMENTS)
+    produce(broker, "flights", 3, FLIGHTS, "none", size=FLIGHT_BYTES)
+    create_topic(at, "append-time", 1, {**SMALL_SEGMENTS, "message.timestamp.type": "LogAppendTime"})
+    produce(broker, "append-time", 1, 50, "zstd")
+    create_topic(at, "empty", 2)
+    topics = ("codecs", "flights", "append-time", "empty")
+    return {topic: sorted(map(Record.of, read_topic(at, topic)), key=lambda one: one[3:5]) for topic in topics}
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """Two log directories of our broker, which has stopped."""
+    folder = tmp_path_factory.mktemp("written")
+    broker = KafkastoreBroker(folder, log_dirs=[folder / "a", folder / "b"])
+    broker.start()
+    try:
+        records = write(broker)
+        assert broker.stop() == 0
+    finally:
+        broker.kill()
+    return Written(broker.log_dirs, records)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """On `local[2]`."""
+    session = start_session("local[2]")
+    yield session
+    session.stop()
