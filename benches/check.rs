@@ -15,6 +15,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kafkastore::io::{FileSystem, OpenMode, OsFileSystem};
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
 use kafkastore::scan::check::{Check, Options};
+use kafkastore::storage::format::LOG_SUFFIX;
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
 const BUFFER: usize = 1024 * 1024;
@@ -49,7 +50,7 @@ fn fill(dir: &Path, bytes: u64) {
 
 fn segments(dir: &Path) -> Vec<std::path::PathBuf> {
     let entries = OsFileSystem.read_dir(dir).unwrap();
-    let logs = entries.into_iter().filter(|entry| entry.name.ends_with(".log"));
+    let logs = entries.into_iter().filter(|entry| entry.name.ends_with(LOG_SUFFIX));
     logs.map(|entry| entry.path).collect()
 }
 
