@@ -153,14 +153,16 @@ fn options(columns: &[Column], change: impl FnOnce(&mut ScanOptions)) -> Arc<Sca
 }
 
 type Turn<'a> = Box<dyn FnMut() -> usize + 'a>;
+/// A name and what makes its turn.
+type Case = (&'static str, fn(&Log) -> Turn<'_>);
 
 /// What is measured of a shape; each is made when it is its turn.
-fn cases(codec: Codec) -> Vec<(&'static str, fn(&Log) -> Turn<'_>)> {
+fn cases(codec: Codec) -> Vec<Case> {
     fn scan<'a>(log: &Log, split_bytes: u64, options: Arc<ScanOptions>) -> Turn<'a> {
         let splits = log.splits(split_bytes);
         Box::new(move || rows(&splits, &options))
     }
-    let mut cases: Vec<(&'static str, fn(&Log) -> Turn<'_>)> = vec![
+    let mut cases: Vec<Case> = vec![
         ("limit_pread", |log| {
             let file = File::open(log.path()).expect("a file");
             let mut window = vec![0; WINDOW_BYTES];
@@ -268,6 +270,7 @@ fn scan(c: &mut Criterion) {
                 });
             });
             if best < Duration::MAX {
+                #[expect(clippy::cast_precision_loss, reason = "a rate to three digits")]
                 let rate = |time: Duration| bytes as f64 / time.as_secs_f64().max(1e-9) / 1e9;
                 println!(
                     "  best {name}: {:.2} GB/s; by this thread's CPU time {:.2}",

@@ -21,7 +21,7 @@ const VALUE_BYTES: usize = 1000;
 fn sample(log_dir: &Path, batch_bytes: usize) -> u64 {
     let per_batch = (batch_bytes / VALUE_BYTES).max(1);
     let pairs = [("segment.bytes", "134217728")];
-    let config = Arc::new(LogConfig::from_pairs(pairs.into_iter()).unwrap());
+    let config = Arc::new(LogConfig::from_pairs(pairs).unwrap());
     let partition = TopicPartition::new("bench", 0);
     let mut log = Log::create(&LogContext::system(), &log_dir.join("bench-0"), partition, None, config).unwrap();
     for n in 0..LOG_BYTES / (per_batch * VALUE_BYTES) {

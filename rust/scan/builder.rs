@@ -219,6 +219,10 @@ impl<V: PartialEq + Clone> Constant<V> {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "Constant hands every kind of value by reference"
+)]
 fn same_numbers(value: &i32, rows: usize) -> ArrayRef {
     Arc::new(Int32Array::from(vec![*value; rows]))
 }
@@ -237,6 +241,10 @@ pub(super) struct Limits {
 }
 
 /// Which columns cost parsing.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a column of its own, in any combination"
+)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
     pub(super) key: bool,

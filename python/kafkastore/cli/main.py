@@ -12,6 +12,7 @@ A Kafka-compatible broker: any Kafka client works on it.
 commands:
   broker [server.properties] [--override key=value ...]
                  run a broker in the foreground; without a file a single one on port 9092 that needs no set-up
+  check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
   dump PATH [TOPIC]
                  print the records or batches of segment files as text, JSON or Parquet
 
@@ -37,6 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import broker
 
         return broker.main(given[1:])
+    if command == "check":
+        from kafkastore.cli import check
+
+        return check.main(given[1:])
     if command == "dump":
         from kafkastore.cli import dump
 

@@ -18,7 +18,7 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
     let mut rest = src;
     loop {
         // One byte beyond the limit tells "at the limit" from "beyond it".
-        let allowed = (limit - (out.len() - before)) as u64 + 1;
+        let allowed = ((limit - (out.len() - before)) as u64).saturating_add(1);
         let mut member = GzDecoder::new(&mut rest).take(allowed);
         member
             .read_to_end(out)
