@@ -123,7 +123,7 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def report(arguments: argparse.Namespace, size: int, seconds: Seconds, names: list[str]) -> str:
+def report(arguments: argparse.Namespace, size: int, busy: float, seconds: Seconds, names: list[str]) -> str:
     model = next(
         (
             line.split(":", 1)[1].strip()
@@ -143,6 +143,7 @@ def report(arguments: argparse.Namespace, size: int, seconds: Seconds, names: li
                 f" 4.2.0 with kafka-clients 3.9.2; {arguments.rounds} rounds by turns, medians; answers are equal."
             ),
             "All readers ask the broker how far may be read; the connector reads through it, on the same cores.",
+            f"Load of the machine before: {busy:.1f} (0 is quiet).",
             "",
             *table(seconds, names),
             "",
@@ -154,7 +155,7 @@ def main() -> None:
     arguments = parsed()
     folder = Path(tempfile.mkdtemp(prefix="kafkastore-spark-bench-"))
     broker = KINDS[arguments.broker](folder)
-    spark = None
+    spark, busy = None, os.getloadavg()[0]
     try:
         broker.start()
         topic = Load("events", arguments.records, arguments.bytes, arguments.codec)
@@ -165,7 +166,7 @@ def main() -> None:
         if arguments.readers:
             chosen = {name: chosen[name] for name in arguments.readers.split(",")}
         seconds = measure(chosen, arguments.queries.split(","), arguments.rounds)
-        text = report(arguments, size, seconds, list(chosen))
+        text = report(arguments, size, busy, seconds, list(chosen))
     finally:
         if spark is not None:
             spark.stop()
