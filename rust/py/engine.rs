@@ -17,6 +17,7 @@ use super::events::to_python;
 use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
+use crate::record::ControlType;
 use crate::storage::LogContext;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
@@ -28,8 +29,15 @@ type PartitionTuple = (i32, i32, i32, Vec<i32>, Vec<i32>);
 type TopicTuple = (String, Vec<u8>, bool, Vec<PartitionTuple>);
 /// (node id, rack, [(listener, host, port)]).
 type BrokerTuple = (i32, Option<String>, Vec<(String, String, u16)>);
-/// (offset, timestamp, key, value, is control).
-type RecordTuple = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, bool);
+/// (offset, timestamp, key, value, producer id of the transaction or -1, what a control record says).
+type RecordTuple = (
+    i64,
+    i64,
+    Option<Py<PyBytes>>,
+    Option<Py<PyBytes>>,
+    i64,
+    Option<&'static str>,
+);
 /// (topic, partition, topic id, log dir, log start, log end).
 type LogTuple = (String, i32, Option<Py<PyBytes>>, String, i64, i64);
 /// (id, epoch, last sequence, last timestamp, coordinator epoch, start of the ongoing transaction).
@@ -292,7 +300,15 @@ impl PyEngine {
     ) -> PyResult<(Vec<RecordTuple>, i64)> {
         let (records, next) = py.detach(|| self.broker().read_records(topic, partition, offset, max_bytes))?;
         let bytes = |b: Option<Vec<u8>>| b.map(|b| PyBytes::new(py, &b).unbind());
-        let row = |r: crate::broker::ReadRecord| (r.offset, r.timestamp, bytes(r.key), bytes(r.value), r.is_control);
+        let said = |control| match control {
+            ControlType::Commit => "commit",
+            ControlType::Abort => "abort",
+            ControlType::Other(_) => "other",
+        };
+        let row = |r: crate::broker::ReadRecord| {
+            let (key, value) = (bytes(r.key), bytes(r.value));
+            (r.offset, r.timestamp, key, value, r.producer_id, r.control.map(said))
+        };
         Ok((records.into_iter().map(row).collect(), next))
     }
 
