@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow};
+use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow, Watched};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
 use crate::record::ControlType;
@@ -55,8 +55,15 @@ pub struct PyEngine {
 }
 
 impl PyEngine {
-    fn broker(&self) -> &Arc<Broker> {
-        self.engine.broker()
+    /// For one call, during which a panic ends the process: see [`Watched`].
+    fn broker(&self) -> Watched<'_, Arc<Broker>> {
+        let broker = self.engine.broker();
+        Watched::new(broker, &broker.events)
+    }
+
+    /// As [`Self::broker`].
+    fn engine(&self) -> Watched<'_, Engine> {
+        Watched::new(&self.engine, &self.engine.broker().events)
     }
 }
 
@@ -134,11 +141,11 @@ impl PyEngine {
             .into_iter()
             .map(|(name, host, port)| ListenerConfig { name, host, port })
             .collect();
-        py.detach(|| self.engine.listen(&listeners)).map_err(start_error)
+        py.detach(|| self.engine().listen(&listeners)).map_err(start_error)
     }
 
     fn close_network(&self, py: Python<'_>, timeout_ms: i64) {
-        py.detach(|| self.engine.close_network(millis(timeout_ms)));
+        py.detach(|| self.engine().close_network(millis(timeout_ms)));
     }
 
     fn close_logs(&self, py: Python<'_>) -> PyResult<()> {
@@ -258,16 +265,16 @@ impl PyEngine {
 
     fn respond(&self, answers: Vec<(u64, Option<Bound<'_, PyBytes>>)>) {
         let body = |body: Option<Bound<'_, PyBytes>>| body.map(|b| b.as_bytes().to_vec());
-        self.engine
+        self.engine()
             .respond(answers.into_iter().map(|(token, b)| (token, body(b))).collect());
     }
 
     fn serve_here(&self, token: u64) {
-        self.engine.serve_here(token);
+        self.engine().serve_here(token);
     }
 
     fn disconnect(&self, connection_id: u64) {
-        self.engine.disconnect(connection_id);
+        self.engine().disconnect(connection_id);
     }
 
     // ---- records and offsets
@@ -284,7 +291,7 @@ impl PyEngine {
         let token = self.next_token.fetch_add(1, Ordering::Relaxed);
         let mut batch = batch.to_vec();
         py.detach(|| {
-            self.engine
+            self.engine()
                 .append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms));
         });
         token
@@ -330,7 +337,8 @@ impl PyEngine {
         leader_epoch: i32,
     ) -> (i16, i32, i64) {
         let find = || {
-            let partition = self.broker().partition(topic, partition)?;
+            let broker = self.broker();
+            let partition = broker.partition(topic, partition)?;
             partition.end_offset_for_epoch(current_leader_epoch, leader_epoch)
         };
         match py.detach(find) {
