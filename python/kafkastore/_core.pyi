@@ -178,8 +178,10 @@ class Engine:
         """The append path of everyone (R3.1), origin Coordinator. Returns a token; AppendDone comes by take()."""
     def read_records(
         self, topic: str, partition: int, offset: int, max_bytes: int
-    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, bool]], int]:
-        """([(offset, timestamp_ms, key, value, is_control)], next offset) up to the log end; blocking."""
+    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, int, str | None]], int]:
+        """([(offset, timestamp_ms, key, value, producer_id, control)], next offset) up to the log end; blocking. ``producer_id``
+        is of the transaction that the record belongs to or ends, -1 outside of transactions; ``control`` is "commit", "abort"
+        or "other" for a control record, None for any other."""
     def partition_offsets(self, topic: str, partition: int) -> tuple[int, int, int, int]:
         """(log_start_offset, high_watermark, last_stable_offset, log_end_offset). Raises EngineError
         (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""

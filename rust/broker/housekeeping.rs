@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Broker;
 use super::partition::Partition;
 use crate::error::{Error, ErrorCode, Result};
-use crate::record::Batches;
+use crate::record::{Batches, ControlType};
 use crate::storage::TopicPartition;
 use crate::storage::log_dir::Checkpoint;
 
@@ -27,8 +27,10 @@ pub struct ReadRecord {
     pub key: Option<Vec<u8>>,
     /// Value; `None` is a tombstone.
     pub value: Option<Vec<u8>>,
-    /// Whether it is a transaction marker.
-    pub is_control: bool,
+    /// The producer whose transaction it belongs to, or ends; -1 outside of transactions.
+    pub producer_id: i64,
+    /// Of a control record, what it says; `None` for any other.
+    pub control: Option<ControlType>,
 }
 
 /// A log directory as `DescribeLogDirs` tells it.
@@ -208,7 +210,12 @@ impl Broker {
         for batch in Batches::new(&bytes) {
             let corrupt = |e: crate::record::BatchError| Error::rejected(ErrorCode::CORRUPT_MESSAGE, e.to_string());
             let batch = batch.map_err(corrupt)?;
-            let is_control = batch.header().is_control();
+            let header = batch.header();
+            let producer_id = if header.is_transactional() {
+                header.producer_id
+            } else {
+                -1
+            };
             for record in batch.records(&mut scratch, INFLATE_LIMIT_BYTES).map_err(corrupt)? {
                 let record = record.map_err(corrupt)?;
                 if record.offset >= start {
@@ -217,14 +224,20 @@ impl Broker {
                         timestamp: record.timestamp,
                         key: record.key.map(<[u8]>::to_vec),
                         value: record.value.map(<[u8]>::to_vec),
-                        is_control,
+                        producer_id,
+                        control: header.is_control().then(|| control_type(record.key)),
                     });
                 }
             }
-            next = batch.header().next_offset();
+            next = header.next_offset();
         }
         Ok((records, next))
     }
+}
+
+/// A key that cannot be read says as little as a type that is none of ours.
+fn control_type(key: Option<&[u8]>) -> ControlType {
+    ControlType::parse_key(key.unwrap_or_default()).unwrap_or(ControlType::Other(-1))
 }
 
 fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec<(TopicPartition, i64)> {

@@ -32,7 +32,7 @@ mod workers;
 
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
-pub use guard::guarded;
+pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
 pub use housekeeping::{LogDirDescription, ReadRecord};
 pub use image::{BrokerRow, PartitionRow, TopicRow};

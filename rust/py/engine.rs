@@ -14,9 +14,10 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow};
+use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow, Watched};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
+use crate::record::ControlType;
 use crate::storage::LogContext;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
@@ -28,8 +29,15 @@ type PartitionTuple = (i32, i32, i32, Vec<i32>, Vec<i32>);
 type TopicTuple = (String, Vec<u8>, bool, Vec<PartitionTuple>);
 /// (node id, rack, [(listener, host, port)]).
 type BrokerTuple = (i32, Option<String>, Vec<(String, String, u16)>);
-/// (offset, timestamp, key, value, is control).
-type RecordTuple = (i64, i64, Option<Py<PyBytes>>, Option<Py<PyBytes>>, bool);
+/// (offset, timestamp, key, value, producer id of the transaction or -1, what a control record says).
+type RecordTuple = (
+    i64,
+    i64,
+    Option<Py<PyBytes>>,
+    Option<Py<PyBytes>>,
+    i64,
+    Option<&'static str>,
+);
 /// (topic, partition, topic id, log dir, log start, log end).
 type LogTuple = (String, i32, Option<Py<PyBytes>>, String, i64, i64);
 /// (id, epoch, last sequence, last timestamp, coordinator epoch, start of the ongoing transaction).
@@ -47,8 +55,15 @@ pub struct PyEngine {
 }
 
 impl PyEngine {
-    fn broker(&self) -> &Arc<Broker> {
-        self.engine.broker()
+    /// For one call, during which a panic ends the process: see [`Watched`].
+    fn broker(&self) -> Watched<'_, Arc<Broker>> {
+        let broker = self.engine.broker();
+        Watched::new(broker, &broker.events)
+    }
+
+    /// As [`Self::broker`].
+    fn engine(&self) -> Watched<'_, Engine> {
+        Watched::new(&self.engine, &self.engine.broker().events)
     }
 }
 
@@ -126,11 +141,11 @@ impl PyEngine {
             .into_iter()
             .map(|(name, host, port)| ListenerConfig { name, host, port })
             .collect();
-        py.detach(|| self.engine.listen(&listeners)).map_err(start_error)
+        py.detach(|| self.engine().listen(&listeners)).map_err(start_error)
     }
 
     fn close_network(&self, py: Python<'_>, timeout_ms: i64) {
-        py.detach(|| self.engine.close_network(millis(timeout_ms)));
+        py.detach(|| self.engine().close_network(millis(timeout_ms)));
     }
 
     fn close_logs(&self, py: Python<'_>) -> PyResult<()> {
@@ -250,16 +265,16 @@ impl PyEngine {
 
     fn respond(&self, answers: Vec<(u64, Option<Bound<'_, PyBytes>>)>) {
         let body = |body: Option<Bound<'_, PyBytes>>| body.map(|b| b.as_bytes().to_vec());
-        self.engine
+        self.engine()
             .respond(answers.into_iter().map(|(token, b)| (token, body(b))).collect());
     }
 
     fn serve_here(&self, token: u64) {
-        self.engine.serve_here(token);
+        self.engine().serve_here(token);
     }
 
     fn disconnect(&self, connection_id: u64) {
-        self.engine.disconnect(connection_id);
+        self.engine().disconnect(connection_id);
     }
 
     // ---- records and offsets
@@ -276,7 +291,7 @@ impl PyEngine {
         let token = self.next_token.fetch_add(1, Ordering::Relaxed);
         let mut batch = batch.to_vec();
         py.detach(|| {
-            self.engine
+            self.engine()
                 .append(token, topic, partition, &mut batch, required_acks, millis(timeout_ms));
         });
         token
@@ -292,7 +307,15 @@ impl PyEngine {
     ) -> PyResult<(Vec<RecordTuple>, i64)> {
         let (records, next) = py.detach(|| self.broker().read_records(topic, partition, offset, max_bytes))?;
         let bytes = |b: Option<Vec<u8>>| b.map(|b| PyBytes::new(py, &b).unbind());
-        let row = |r: crate::broker::ReadRecord| (r.offset, r.timestamp, bytes(r.key), bytes(r.value), r.is_control);
+        let said = |control| match control {
+            ControlType::Commit => "commit",
+            ControlType::Abort => "abort",
+            ControlType::Other(_) => "other",
+        };
+        let row = |r: crate::broker::ReadRecord| {
+            let (key, value) = (bytes(r.key), bytes(r.value));
+            (r.offset, r.timestamp, key, value, r.producer_id, r.control.map(said))
+        };
         Ok((records.into_iter().map(row).collect(), next))
     }
 
@@ -314,7 +337,8 @@ impl PyEngine {
         leader_epoch: i32,
     ) -> (i16, i32, i64) {
         let find = || {
-            let partition = self.broker().partition(topic, partition)?;
+            let broker = self.broker();
+            let partition = broker.partition(topic, partition)?;
             partition.end_offset_for_epoch(current_leader_epoch, leader_epoch)
         };
         match py.detach(find) {

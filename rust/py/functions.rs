@@ -2,14 +2,17 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::RwLock;
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::broker::message_of;
 use crate::record::{BatchBuilder, Codec};
 use crate::wire::Shape;
 
@@ -42,11 +45,14 @@ pub fn build_batch<'py>(
             )));
         }
     };
-    let mut builder = BatchBuilder::new(codec);
-    for (key, value) in &records {
-        builder.append(timestamp_ms, key.as_deref(), value.as_deref(), &[]);
-    }
-    Ok(PyBytes::new(py, &builder.build(0, -1)))
+    let batch = refusing_panics(|| {
+        let mut builder = BatchBuilder::new(codec);
+        for (key, value) in &records {
+            builder.append(timestamp_ms, key.as_deref(), value.as_deref(), &[]);
+        }
+        builder.build(0, -1)
+    })?;
+    Ok(PyBytes::new(py, &batch))
 }
 
 /// Registers the program that describes one request version.
@@ -71,11 +77,17 @@ pub fn sanitize<'py>(
             "no shape is registered for api key {api_key} version {api_version}"
         )));
     };
-    match shape.sanitize(body.as_bytes()) {
+    match refusing_panics(|| shape.sanitize(body.as_bytes()))? {
         Ok(std::borrow::Cow::Borrowed(_)) => Ok(body),
         Ok(std::borrow::Cow::Owned(cleaned)) => Ok(PyBytes::new(py, &cleaned)),
         Err(e) => Err(PyValueError::new_err(e.to_string())),
     }
+}
+
+/// Runs what keeps nothing between its calls: a panic spoils this call alone, and is an error like any other.
+fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    let refused = |panic: Box<dyn Any + Send>| PyRuntimeError::new_err(format!("panic: {}", message_of(&*panic)));
+    catch_unwind(AssertUnwindSafe(work)).map_err(refused)
 }
 
 /// The crate's version.

@@ -75,13 +75,13 @@ class LogLine:
 
 
 class Log:
-    """One partition's log: (offset, timestamp_ms, key, value, is_control) records."""
+    """One partition's log: (offset, timestamp_ms, key, value, producer_id, control) records."""
 
     def __init__(self, topic_id: bytes | None, log_dir: str) -> None:
         self.topic_id = topic_id
         self.log_dir = log_dir
         self.start_offset = 0
-        self.records: list[tuple[int, int, bytes | None, bytes | None, bool]] = []
+        self.records: list[tuple[int, int, bytes | None, bytes | None, int, str | None]] = []
 
     @property
     def end_offset(self) -> int:
@@ -247,7 +247,7 @@ class Engine:
             base_offset = log.end_offset
             records, timestamp_ms = pickle.loads(batch)
             for index, (key, value) in enumerate(records):
-                log.records.append((base_offset + index, timestamp_ms, key, value, False))
+                log.records.append((base_offset + index, timestamp_ms, key, value, -1, None))
             done = AppendDone(self._token, 0, base_offset, log.end_offset - 1)
         if self.is_append_held:
             self._held.append(done)
@@ -257,7 +257,7 @@ class Engine:
 
     def read_records(
         self, topic: str, partition: int, offset: int, max_bytes: int
-    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, bool]], int]:
+    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, int, str | None]], int]:
         log = self._log(topic, partition)
         found = []
         size = 0

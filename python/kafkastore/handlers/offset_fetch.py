@@ -1,6 +1,6 @@
 """OffsetFetch: one group before version 8, several since; topics by name, by id from version 10 on.
 
-``require_stable`` waits for open transactions; there are none yet, and plain commits show only when they are durable.
+``require_stable`` (since version 7) refuses offsets of open transactions; plain commits show only when they are durable.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: Any) -> Any:
     version = context.api_version
     if version >= 8:
-        return context.response(groups=[_group(context, group) for group in request.groups])
+        return context.response(groups=[_group(context, group, request.require_stable) for group in request.groups])
+    require_stable = version >= 7 and request.require_stable
     wanted = None if request.topics is None else [(row.name, None, row.partition_indexes) for row in request.topics]
-    result = context.broker.group_coordinator.fetch_offsets(request.group_id, wanted)
+    result = context.broker.group_coordinator.fetch_offsets(request.group_id, wanted, require_stable)
     topics = result.topics
     if result.error_code and version < 2:  # no field for an error of the group yet
         failed = FetchedPartition(0, *NOTHING_COMMITTED)._replace(error_code=result.error_code)
@@ -35,11 +36,11 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.response(topics=rows, error_code=result.error_code)
 
 
-def _group(context: RequestContext, group: Any) -> Any:
+def _group(context: RequestContext, group: Any, require_stable: bool) -> Any:
     if context.api_version >= 10:
-        return _group_by_ids(context, group)
+        return _group_by_ids(context, group, require_stable)
     wanted = None if group.topics is None else [(row.name, None, row.partition_indexes) for row in group.topics]
-    result = context.broker.group_coordinator.fetch_offsets(group.group_id, wanted)
+    result = context.broker.group_coordinator.fetch_offsets(group.group_id, wanted, require_stable)
     rows = [
         context.entity("OffsetFetchResponseTopics", name=name, partitions=_partitions(context, partitions))
         for name, partitions in result.topics
@@ -49,13 +50,13 @@ def _group(context: RequestContext, group: Any) -> Any:
     )
 
 
-def _group_by_ids(context: RequestContext, group: Any) -> Any:
+def _group_by_ids(context: RequestContext, group: Any, require_stable: bool) -> Any:
     """By topic id: unknown ids are answered one by one; of all topics, those that are gone are left out."""
     image = context.broker.image
     coordinator = context.broker.group_coordinator
     rows: list[tuple[Any, Iterable[FetchedPartition]]] = []
     if group.topics is None:
-        result = coordinator.fetch_offsets(group.group_id, None)
+        result = coordinator.fetch_offsets(group.group_id, None, require_stable)
         for name, partitions in result.topics:
             topic = image.topic(name)
             if topic is not None:
@@ -67,7 +68,7 @@ def _group_by_ids(context: RequestContext, group: Any) -> Any:
             for topic, row in zip(topics, group.topics, strict=True)
             if topic is not None
         ]
-        result = coordinator.fetch_offsets(group.group_id, wanted)
+        result = coordinator.fetch_offsets(group.group_id, wanted, require_stable)
         found = iter(result.topics)
         for topic, row in zip(topics, group.topics, strict=True):
             if topic is None:

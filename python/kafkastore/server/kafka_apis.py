@@ -7,7 +7,9 @@ the loop go back in one call.
 
 What can go wrong: A malformed body → one log line, connection closed. B an API or version that is not served → the same
 (the data plane refuses these before, except in a race). C a KafkastoreError → the API's error response. D any other
-exception → logged with its traceback, UNKNOWN_SERVER_ERROR.
+exception → logged with its traceback, UNKNOWN_SERVER_ERROR; when it comes of reading the request, the connection is closed.
+E a panic in a call of the engine is no Exception and passes all of this; the engine tells of it (ThreadFailed), which ends
+the process.
 """
 
 from __future__ import annotations
@@ -104,6 +106,10 @@ class KafkaApis:
             context, decoded = self._decode(request)
         except MalformedRequestError as error:
             logger.warning("Closing the connection of %s (%s): %s", request.client_host, request.client_id or "", error)
+            self._put(request.token, None)
+            return
+        except Exception:  # D: unread, it cannot be answered
+            logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
             self._put(request.token, None)
             return
         try:

@@ -1,6 +1,7 @@
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::guarded;
+use super::{Watched, guarded};
 use crate::broker::{Event, EventQueue};
 
 fn told(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Vec<Event> {
@@ -13,6 +14,25 @@ fn told(work: impl FnOnce() -> io::Result<()> + Send + 'static) -> Vec<Event> {
         thread.unwrap().join().unwrap();
     });
     queue.take(9)
+}
+
+#[test]
+fn a_panic_in_a_watched_call_is_told_and_goes_on_to_the_caller() {
+    let queue = EventQueue::new().unwrap();
+    let number = 5_i32;
+    let call = |divisor: i32| {
+        catch_unwind(AssertUnwindSafe(|| {
+            Watched::new(&number, &queue).checked_rem(divisor).unwrap()
+        }))
+    };
+    assert_eq!(call(2).ok(), Some(1));
+    assert_eq!(queue.take(9), [], "a call that returns tells nothing");
+    assert!(call(0).is_err());
+    let told = queue.take(9);
+    let [Event::ThreadFailed { reason, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(reason, "panic in a call, its message is on standard error");
 }
 
 fn failed(reason: &str) -> Vec<Event> {

@@ -77,21 +77,50 @@ fn the_control_plane_reads_records_up_to_the_log_end() {
     fixture.create("t", 1, &[]);
     append(&fixture, START_MS);
     append(&fixture, START_MS + 1);
-    let mut marker = end_transaction_marker(true, 5, 0, 0, START_MS);
-    let partition = fixture.partition("t", 0);
-    partition.append(&mut marker, 1, Origin::Coordinator, START_MS).unwrap();
     let (records, next) = fixture.broker.read_records("t", 0, 1, 1 << 20).unwrap();
-    assert_eq!(next, 3);
-    assert_eq!(
-        records.iter().map(|r| (r.offset, r.is_control)).collect::<Vec<_>>(),
-        [(1, false), (2, true)]
-    );
+    assert_eq!(next, 2);
+    assert_eq!(records.iter().map(|r| r.offset).collect::<Vec<_>>(), [1]);
+    assert_eq!((records[0].producer_id, records[0].control), (-1, None));
     assert_eq!(records[0].value.as_deref(), Some(&b"value"[..]));
     assert_eq!(records[0].timestamp, START_MS + 1);
     let (records, next) = fixture.broker.read_records("t", 0, next, 1).unwrap();
-    assert_eq!((records.len(), next), (0, 3));
+    assert_eq!((records.len(), next), (0, 2));
     let (records, next) = fixture.broker.read_records("t", 0, 0, 1).unwrap();
     assert_eq!((records.len(), next), (1, 1), "at least one batch");
+}
+
+// spec: R4.8, offsets of transactions are told from others by these
+#[test]
+fn records_of_a_transaction_name_their_producer_and_markers_what_they_say() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    let partition = fixture.partition("t", 0);
+    let batch = |base_sequence, is_transactional| {
+        let builder = BatchBuilder::new(Codec::None).producer(5, 0, base_sequence);
+        let mut builder = builder.transactional(is_transactional);
+        builder.append(START_MS, Some(b"k"), Some(b"v"), &[]);
+        builder.build(0, -1)
+    };
+    let batches = [
+        batch(0, true),
+        end_transaction_marker(true, 5, 0, 0, START_MS),
+        batch(1, false),
+        end_transaction_marker(false, 5, 0, 0, START_MS),
+    ];
+    for mut bytes in batches {
+        partition.append(&mut bytes, 1, Origin::Coordinator, START_MS).unwrap();
+    }
+    let (records, _) = fixture.broker.read_records("t", 0, 0, 1 << 20).unwrap();
+    let told: Vec<_> = records.iter().map(|r| (r.producer_id, r.control)).collect();
+    let expected = [
+        (5, None),
+        (5, Some(ControlType::Commit)),
+        (-1, None),
+        (5, Some(ControlType::Abort)),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(control_type(Some(&[0, 0, 0, 9])), ControlType::Other(9));
+    assert_eq!(control_type(None), ControlType::Other(-1), "a key that cannot be read");
 }
 
 #[test]

@@ -78,6 +78,8 @@ class MemoryLog:
         self.is_held = False
         self.fail_with = 0
         self.waiting: list[Callable[[], None]] = []
+        # (partition, offset) -> (producer id, what a control record says), of records that a test wrote in transactions
+        self.transactional: dict[tuple[int, int], tuple[int, str | None]] = {}
 
     def partition_count(self) -> int:
         return self.count
@@ -103,9 +105,20 @@ class MemoryLog:
     async def load(self, partition: int) -> AsyncIterator[Sequence[Any]]:
         yield self.rows(partition)
 
-    def rows(self, partition: int) -> list[tuple[int, bytes | None, bytes | None, bool]]:
+    def rows(self, partition: int) -> list[tuple[int, bytes | None, bytes | None, int, str | None]]:
         log = self.partitions.get(partition, [])
-        return [(offset, key, value, False) for offset, (key, value) in enumerate(log)]
+        return [
+            (offset, key, value, *self.transactional.get((partition, offset), (-1, None)))
+            for offset, (key, value) in enumerate(log)
+        ]
+
+    def write(
+        self, partition: int, key: bytes, value: bytes | None, producer_id: int = -1, control: str | None = None
+    ) -> None:
+        """A record of another broker, as it is on the disk."""
+        log = self.partitions.setdefault(partition, [])
+        self.transactional[partition, len(log)] = (producer_id, control)
+        log.append((key, value))
 
 
 class Call:

@@ -11,6 +11,7 @@ import pytest
 
 from fixtures.offsets.conversation import Conversation
 from fixtures.offsets.wire_client import plain
+from kafkastore.coordinator.group.records import OffsetValue, offset_key, offset_value
 from kafkastore.errors import ErrorCode
 from kafkastore.server.registry import BY_NAME
 from unit.handlers.group_broker import TOPIC_ID, GroupBroker
@@ -103,6 +104,26 @@ def test_a_join_without_rebalance_timeout_takes_the_session_timeout() -> None:
     fields = {"group_id": "g", "member_id": "", "protocol_type": "consumer", "protocols": protocols}
     joined = broker.ask("join_group", 0, session_timeout=7000, **fields)
     assert broker.world.group().members[joined.member_id].rebalance_timeout_ms == 7000
+
+
+@pytest.mark.parametrize("version", [6, 7, 8, 9, 10])
+def test_stable_offsets_are_refused_while_a_transaction_may_change_them(version: int) -> None:
+    broker = GroupBroker()
+    log, partition = broker.world.log, broker.world.partition_of("g")
+    value = offset_value(OffsetValue(5, -1, "", 0, -1, None))
+    log.write(partition, offset_key("g", "t", 0), value)
+    log.write(partition, offset_key("g", "t", 0), value, producer_id=7)
+    broker.world.load(partition)
+    topics = [{"name": "t", "topic_id": uuid.UUID(bytes=TOPIC_ID), "partition_indexes": [0]}]
+    for wanted in (topics, None):
+        groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": wanted}]
+        for require_stable in (False, True):
+            fields = {"group_id": "g", "topics": wanted, "groups": groups, "require_stable": require_stable}
+            answer = plain(broker.ask("offset_fetch", version, **fields))
+            row = (answer if version < 8 else answer["groups"][0])["topics"][0]["partitions"][0]
+            is_refused = require_stable and version >= 7
+            expected = (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT) if is_refused else (5, 0)
+            assert (row["committed_offset"], row["error_code"]) == expected
 
 
 def test_offsets_of_topics_that_are_gone_are_left_out_by_id() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
-from fake_engine import LogDirFailed, StartError, ThreadFailed
+from fake_engine import LogDirFailed, LogLine, StartError, ThreadFailed
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
@@ -210,6 +210,42 @@ def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplo
     run(body)
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "CRITICAL"]
     assert line == "Thread network-0 of the data plane failed (panic: index out of bounds); the broker ends at once"
+
+
+class Panic(BaseException):
+    """As pyo3's PanicException: no Exception."""
+
+
+@pytest.mark.parametrize("call", ["take", "append", "read_records"])
+def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: str) -> None:
+    """On the loop, in a task and in a thread of the pool: what passes every handler's guard must not end the loop before
+    it has seen the event that the engine leaves."""
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            services, engine = broker.services, broker.services.engine
+
+            def panic(*_: object) -> Any:
+                setattr(engine, call, proper)
+                engine.submit(ThreadFailed("main", "panic in a call"))
+                raise Panic
+
+            proper = getattr(engine, call)
+            setattr(engine, call, panic)
+            with patch("kafkastore.server.broker.os._exit") as leave:
+                tasks = []
+                if call == "take":
+                    engine.submit(LogLine("something"))
+                elif call == "append":
+                    appended = services.replica_manager.append_records({("t", 0): b""}, 1, 1000)
+                    tasks.append(asyncio.ensure_future(appended))
+                else:
+                    tasks.append(asyncio.ensure_future(services.run_blocking(engine.read_records, "t", 0, 0, 1)))
+                await _until(lambda: leave.called)
+            for failed in await asyncio.gather(*tasks, return_exceptions=True):
+                assert isinstance(failed, Panic)
+
+    run(body)
 
 
 def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: Path) -> None:

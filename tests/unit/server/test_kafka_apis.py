@@ -202,6 +202,23 @@ def test_malformed_body_closes_the_connection_with_one_log_line(
     assert "malformed Heartbeat v4" in lines[0]
 
 
+def test_request_that_the_codec_fails_on_closes_its_connection(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> bytes:
+        raise RuntimeError("panic: index out of bounds")
+
+    monkeypatch.setattr("kafkastore.server.kafka_apis.sanitize", fail)
+
+    async def test(broker: Broker) -> None:
+        assert await answered(broker, heartbeat()) == [None]
+
+    check(tmp_path, test)
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.getMessage() == "API key 12 v4 could not be read"
+    assert record.exc_info is not None
+
+
 def test_response_that_cannot_be_encoded_is_an_unknown_server_error(tmp_path: Path, handler: types.ModuleType) -> None:
     async def handle(context: RequestContext, request: Any) -> Any:
         return context.response(error_code="not a number")

@@ -113,10 +113,13 @@ class GroupCoordinator:
         return await _answer(lambda respond: self.offsets.commit(request, respond))
 
     def fetch_offsets(
-        self, group_id: str, topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None
+        self,
+        group_id: str,
+        topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None,
+        require_stable: bool = False,
     ) -> FetchResult:
-        """(name, topic id if known, partitions) for each topic wanted, or None for all."""
-        return self.offsets.fetch(group_id, topics)
+        """(name, topic id if known, partitions) for each topic wanted, or None for all; see ``Offsets.fetch``."""
+        return self.offsets.fetch(group_id, topics, require_stable)
 
     async def delete_offsets(
         self, group_id: str, topics: Sequence[tuple[str, Sequence[int]]]

@@ -45,6 +45,7 @@ class Group:
         "static_members",
         "subscribed_topics",
         "sync_timer",
+        "transactional_offsets",
     )
 
     def __init__(self, group_id: str, partition: int, now_ms: int) -> None:
@@ -69,6 +70,8 @@ class Group:
         self.sync_timer: Timer | None = None
         self.offsets: dict[str, dict[int, CommittedOffset]] = {}  # topic -> partition -> offset
         self.pending_offsets: dict[tuple[str, int], int] = {}  # commits being appended
+        # (topic, partition) -> producer id -> offset that an open transaction is to commit
+        self.transactional_offsets: dict[tuple[str, int], dict[int, CommittedOffset]] = {}
 
     # ---- state
 
@@ -86,12 +89,13 @@ class Group:
     def is_disposable(self) -> bool:
         """Nothing would be lost if it were forgotten: it never had members and keeps no offset."""
         return (
-            self.state == states.EMPTY
-            and self.generation_id == 0
-            and not self.pending_members
-            and not self.offsets
-            and not self.pending_offsets
+            self.state == states.EMPTY and self.generation_id == 0 and not self.pending_members and not self.has_offsets
         )
+
+    @property
+    def has_offsets(self) -> bool:
+        """Committed, being committed, or in an open transaction."""
+        return bool(self.offsets or self.pending_offsets or self.transactional_offsets)
 
     @property
     def uses_consumer_protocol(self) -> bool:

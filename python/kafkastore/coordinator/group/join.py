@@ -106,7 +106,7 @@ class Joiner:
             if append_error and self.store.is_current(group):
                 error_code = response_error(append_error)
                 logger.warning("Failed to write empty metadata of group %s: error %d", group.group_id, error_code)
-                if group.generation_id == 0 and not group.offsets and not group.pending_offsets:
+                if group.generation_id == 0 and not group.has_offsets:
                     self.store.remove(group, error_code)
 
         value = GroupValue("", 0, None, None, group.state_timestamp_ms, ())

@@ -3,6 +3,8 @@
 While a partition loads, its groups answer COORDINATOR_LOAD_IN_PROGRESS (a heartbeat: NONE). Records are applied in the
 order of the log to groups that nobody sees yet; these become visible all at once when the end is reached. Records of
 kinds we do not keep, and records that do not follow their grammar, are skipped with one line for each partition.
+Offsets that a transaction commits count from its commit marker on, as if written where they were written; an abort
+marker drops them (KIP-98). Those of transactions without a marker stay aside in their groups, and a line tells of them.
 A partition that is resigned while it loads is forgotten: an epoch tells a late load that it came too late.
 """
 
@@ -15,8 +17,9 @@ from kafkastore.coordinator.group import states
 from kafkastore.coordinator.group.group import Group
 from kafkastore.coordinator.group.group_store import ACTIVE, LOADING
 from kafkastore.coordinator.group.member import Member
-from kafkastore.coordinator.group.offsets import put_offset, remove_offset
+from kafkastore.coordinator.group.offsets import CommittedOffset, end_transaction, put_offset, remove_offset
 from kafkastore.coordinator.group.records import (
+    NO_PRODUCER_ID,
     GroupKey,
     GroupValue,
     MalformedRecordError,
@@ -79,6 +82,14 @@ class Loader:
             logger.warning(
                 "Skipped %d records of __consumer_offsets-%d (%s)", loaded.skipped, partition, loaded.skip_reason
             )
+        open_groups = sorted(group.group_id for group in loaded.groups.values() if group.transactional_offsets)
+        if open_groups:
+            logger.warning(
+                "Open transactions in __consumer_offsets-%d hold offsets of %s; consumers that want stable offsets wait until"
+                " these are deleted (kafka-consumer-groups --delete-offsets)",
+                partition,
+                ", ".join(open_groups),
+            )
         if loaded.groups:
             logger.info("Loaded %d groups of __consumer_offsets-%d", len(loaded.groups), partition)
         for group in loaded.groups.values():
@@ -102,58 +113,79 @@ class Loader:
 class LoadedGroups:
     """The state of one partition while its records are read."""
 
-    __slots__ = ("groups", "loader", "partition", "skip_reason", "skipped")
+    __slots__ = ("groups", "loader", "partition", "skip_reason", "skipped", "transactions")
 
     def __init__(self, loader: Loader, partition: int) -> None:
         self.loader = loader
         self.partition = partition
         self.groups: dict[str, Group] = {}
+        self.transactions: dict[int, set[OffsetKey]] = {}  # producer id -> what its open transaction is to commit
         self.skipped = 0
         self.skip_reason = ""
 
     def apply(self, records: Sequence[LoadedRecord]) -> None:
-        for offset, key, value, is_control in records:
-            if is_control or key is None:
+        for offset, key, value, producer_id, control in records:
+            if control is not None:
+                self._end_transaction(offset, producer_id, control)
+                continue
+            if key is None:
                 continue
             try:
-                self._apply_one(offset, key, value)
+                self._apply_one(offset, key, value, producer_id)
             except MalformedRecordError as error:
                 self._skip(f"offset {offset}: {error}")
 
-    def _apply_one(self, record_offset: int, key: bytes, value: bytes | None) -> None:
+    def _end_transaction(self, record_offset: int, producer_id: int, control: str) -> None:
+        if control not in ("commit", "abort"):
+            self._skip(f"offset {record_offset}: a control record that is no transaction marker")
+            return
+        for key in self.transactions.pop(producer_id, ()):
+            group = self.groups.get(key.group_id)
+            if group is not None:
+                end_transaction(group, key.topic, key.partition, producer_id, control == "commit")
+
+    def _apply_one(self, record_offset: int, key: bytes, value: bytes | None, producer_id: int) -> None:
         kind = read_key(key)
         if isinstance(kind, OtherKey):
             self._skip(f"offset {record_offset}: unknown key version {kind.version}")
         elif isinstance(kind, GroupKey):
             self._apply_group(kind.group_id, value)
         else:
-            self._apply_offset(kind, value, record_offset)
+            self._apply_offset(kind, value, record_offset, producer_id)
 
-    def _apply_offset(self, key: OffsetKey, value: bytes | None, record_offset: int) -> None:
+    def _apply_offset(self, key: OffsetKey, value: bytes | None, record_offset: int, producer_id: int) -> None:
         group = self.groups.get(key.group_id)
         if value is None:
             if group is not None:
                 remove_offset(group, key.topic, key.partition, record_offset)
             return
-        offset = read_offset_value(value)
+        offset = CommittedOffset(*read_offset_value(value), record_offset)
         if group is None:
             group = self.groups[key.group_id] = self._new_group(key.group_id)
-        put_offset(group, key.topic, key.partition, offset, record_offset)
+        if producer_id == NO_PRODUCER_ID:
+            put_offset(group, key.topic, key.partition, offset)
+            return
+        group.transactional_offsets.setdefault((key.topic, key.partition), {})[producer_id] = offset
+        self.transactions.setdefault(producer_id, set()).add(key)
 
     def _apply_group(self, group_id: str, value: bytes | None) -> None:
         before = self.groups.get(group_id)
         if value is None:
-            if before is not None and before.offsets:
+            if before is not None and before.has_offsets:
                 # commits behind the members' end: the group goes on as a simple one
-                self.groups[group_id] = self._new_group(group_id)
-                self.groups[group_id].offsets = before.offsets
+                self._replace(before, self._new_group(group_id))
             else:
                 self.groups.pop(group_id, None)
             return
         group = self._group_of(group_id, read_group_value(value))
+        self._replace(before, group)
+
+    def _replace(self, before: Group | None, group: Group) -> None:
+        """A group's records say nothing of its offsets."""
         if before is not None:
             group.offsets = before.offsets
-        self.groups[group_id] = group
+            group.transactional_offsets = before.transactional_offsets
+        self.groups[group.group_id] = group
 
     def _group_of(self, group_id: str, value: GroupValue) -> Group:
         group = self._new_group(group_id)

@@ -4,12 +4,15 @@ Invariants: the cache changes only after the append, in the order of the log: ev
 record in ``__consumer_offsets``, and an older record never replaces a newer one. So what a fetch tells survives a
 restart. ``pending_offsets`` counts commits that are being appended; a deletion writes tombstones for them too, so that
 a commit that is under way cannot come back to life at the next load.
+
+``transactional_offsets`` are those of transactions that were open at the end of an adopted log: no fetch tells them, and
+one that asks for stable offsets gets UNSTABLE_OFFSET_COMMIT for their partitions (KIP-447).
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.group import states
@@ -160,7 +163,7 @@ class Offsets:
                 respond(_all_partitions(request.topics, response_error(append_error)))
                 return
             for index, (topic_name, partition, value) in enumerate(committed):
-                put_offset(group, topic_name, partition, value, base_offset + index)
+                put_offset(group, topic_name, partition, CommittedOffset(*value, base_offset + index))
             respond(errors)
 
         self.store.log.append(group.partition, records, done)
@@ -176,17 +179,23 @@ class Offsets:
 
     # ---- fetch
 
-    def fetch(self, group_id: str, topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None) -> FetchResult:
-        """What is committed; of every topic when ``topics`` is None. A group that does not exist has nothing
-        committed."""
+    def fetch(
+        self,
+        group_id: str,
+        topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None,
+        require_stable: bool = False,
+    ) -> FetchResult:
+        """What is committed; of every topic when ``topics`` is None. A group that does not exist has nothing committed.
+        ``require_stable`` refuses partitions that an open transaction is to commit."""
         error_code = self.store.check(group_id)
         if error_code:
             return FetchResult(error_code, [])
         group = self.store.groups.get(group_id)
         committed = group.offsets if group is not None else {}
+        unstable = group.transactional_offsets if group is not None and require_stable else {}
         if topics is None:
             everything = [
-                (topic, [FetchedPartition(partition, *_told(offset)) for partition, offset in partitions.items()])
+                (topic, [_told(topic, partition, offset, unstable) for partition, offset in partitions.items()])
                 for topic, partitions in committed.items()
             ]
             return FetchResult(ErrorCode.NONE, everything)
@@ -200,8 +209,7 @@ class Offsets:
                 is_other = (
                     offset is not None and None not in (topic_id, offset.topic_id) and topic_id != offset.topic_id
                 )
-                told = NOTHING_COMMITTED if offset is None or is_other else _told(offset)
-                rows.append(FetchedPartition(partition, *told))
+                rows.append(_told(name, partition, None if is_other else offset, unstable))
             found.append((name, rows))
         return FetchResult(ErrorCode.NONE, found)
 
@@ -251,29 +259,46 @@ class Offsets:
 
 
 def has_offset(group: Group, topic: str, partition: int) -> bool:
-    """Committed, or being committed."""
-    return partition in group.offsets.get(topic, ()) or (topic, partition) in group.pending_offsets
+    """Committed, being committed, or in an open transaction."""
+    key = (topic, partition)
+    return (
+        partition in group.offsets.get(topic, ()) or key in group.pending_offsets or key in group.transactional_offsets
+    )
 
 
 def known_offsets(group: Group) -> list[tuple[str, int]]:
-    """Every (topic, partition) with an offset committed or being committed."""
-    known = [(topic, partition) for topic, partitions in group.offsets.items() for partition in partitions]
-    return known + [key for key in group.pending_offsets if key[1] not in group.offsets.get(key[0], ())]
+    """Every (topic, partition) that ``has_offset``, once."""
+    known = dict.fromkeys((topic, partition) for topic, partitions in group.offsets.items() for partition in partitions)
+    return list(known | dict.fromkeys(group.pending_offsets) | dict.fromkeys(group.transactional_offsets))
 
 
 def offset_tombstone(group: Group, topic: str, partition: int) -> Record:
     return offset_key(group.group_id, topic, partition), None
 
 
-def put_offset(group: Group, topic: str, partition: int, value: OffsetValue, record_offset: int) -> None:
+def put_offset(group: Group, topic: str, partition: int, offset: CommittedOffset) -> None:
     partitions = group.offsets.setdefault(topic, {})
     before = partitions.get(partition)
-    if before is None or before.record_offset < record_offset:
-        partitions[partition] = CommittedOffset(*value, record_offset)
+    if before is None or before.record_offset < offset.record_offset:
+        partitions[partition] = offset
+
+
+def end_transaction(group: Group, topic: str, partition: int, producer_id: int, is_committed: bool) -> None:
+    """What the producer's transaction was to commit counts now, unless a later record has replaced it; or it is dropped."""
+    by_producer = group.transactional_offsets.get((topic, partition), {})
+    offset = by_producer.pop(producer_id, None)
+    if offset is None:  # a tombstone came between
+        return
+    if not by_producer:
+        del group.transactional_offsets[topic, partition]
+    if is_committed:
+        put_offset(group, topic, partition, offset)
 
 
 def remove_offset(group: Group, topic: str, partition: int, record_offset: int) -> None:
-    """Removes what was written before the tombstone at ``record_offset``."""
+    """Removes what was written before the tombstone at ``record_offset``, by open transactions too: these are from the load,
+    so all of it was."""
+    group.transactional_offsets.pop((topic, partition), None)
     partitions = group.offsets.get(topic)
     before = partitions.get(partition) if partitions else None
     if partitions is None or before is None or before.record_offset > record_offset:
@@ -292,8 +317,14 @@ def _count_pending(group: Group, committed: list[tuple[str, int, OffsetValue]], 
             del group.pending_offsets[topic, partition]
 
 
-def _told(offset: CommittedOffset) -> tuple[int, int, str, int]:
-    return offset.offset, offset.leader_epoch, offset.metadata, ErrorCode.NONE
+def _told(
+    topic: str, partition: int, offset: CommittedOffset | None, unstable: Container[tuple[str, int]]
+) -> FetchedPartition:
+    if (topic, partition) in unstable:
+        return FetchedPartition(partition, *NOTHING_COMMITTED)._replace(error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    if offset is None:
+        return FetchedPartition(partition, *NOTHING_COMMITTED)
+    return FetchedPartition(partition, offset.offset, offset.leader_epoch, offset.metadata, ErrorCode.NONE)
 
 
 def _all_partitions(topics: Iterable[CommitTopic], error_code: int) -> PartitionErrors:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 AppendDone = Callable[[int, int], None]  # (error code, offset of the first record or -1)
-LoadedRecord = tuple[int, bytes | None, bytes | None, bool]  # (offset, key, value, is_control)
+# (offset, key, value, producer id of its transaction or -1, what a control record says: "commit", "abort", "other")
+LoadedRecord = tuple[int, bytes | None, bytes | None, int, str | None]
 
 
 class OffsetsLog(Protocol):

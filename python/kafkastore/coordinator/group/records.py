@@ -32,6 +32,7 @@ OFFSET_KEY_VERSIONS: Final = (0, 1)
 GROUP_KEY_VERSION: Final = 2
 NO_TIMESTAMP: Final = -1
 NO_LEADER_EPOCH: Final = -1
+NO_PRODUCER_ID: Final = -1  # not in a transaction
 TOPIC_ID_TAG: Final = 0
 
 

@@ -10,7 +10,8 @@ Expiry (KIP-211), per offset, base time + retention:
 - B  the group is Empty and had members: since it became Empty; with records of old Kafka versions since the commit.
 - C  a simple group (it never had members): since the commit.
 - D  a Stable consumer group: topics nobody subscribes to, since the commit.
-- E  any other: never. Nor an offset of a subscribed topic, nor one with a commit under way.
+- E  any other: never. Nor an offset of a subscribed topic, nor one with a commit under way or in
+  an open transaction.
 """
 
 from __future__ import annotations
@@ -125,8 +126,10 @@ class Remover:
             if group.is_subscribed_to(topic):
                 continue
             for partition, offset in partitions.items():
-                if self._is_expired(group, offset, now_ms) and (topic, partition) not in group.pending_offsets:
-                    expired.append((topic, partition))
+                key = (topic, partition)
+                is_changing = key in group.pending_offsets or key in group.transactional_offsets
+                if not is_changing and self._is_expired(group, offset, now_ms):
+                    expired.append(key)
         return expired
 
     def _is_expired(self, group: Group, offset: CommittedOffset, now_ms: int) -> bool:
@@ -165,8 +168,7 @@ class Remover:
             elif (
                 self.store.is_current(group)
                 and group.state == states.EMPTY
-                and not group.offsets
-                and not group.pending_offsets
+                and not group.has_offsets
                 and not group.pending_members
             ):
                 self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -72,7 +72,7 @@ class ReplicatedOffsetsLog:
                 rows, next_position = await self.broker.run_blocking(
                     engine.read_records, OFFSETS_TOPIC, partition, position, LOAD_BYTES
                 )
-                yield [(offset, key, value, is_control) for offset, _, key, value, is_control in rows]
+                yield [(row[0], *row[2:]) for row in rows]
                 if next_position <= position:
                     break
                 position = next_position
