@@ -11,6 +11,7 @@ __all__ = [
     "AppendDone",
     "BatchDescription",
     "BatchHeaders",
+    "Check",
     "DataLossError",
     "Engine",
     "EngineError",
@@ -23,6 +24,7 @@ __all__ = [
     "ScanError",
     "Split",
     "StartError",
+    "ThreadFailed",
     "TopicPartitionFiles",
     "build_batch",
     "list_partitions",
@@ -85,6 +87,14 @@ class LogDirFailed:
     """A log directory went offline; nothing in it is served any more."""
 
     log_dir: str
+    reason: str
+
+@final
+class ThreadFailed:
+    """A thread of the data plane ended by a panic or an error: what waits for it waits for ever, so the process has to
+    end."""
+
+    thread: str
     reason: str
 
 @final
@@ -155,7 +165,7 @@ class Engine:
     # ---- requests and events for the control plane
     def fileno(self) -> int:
         """An eventfd, readable when take() has something."""
-    def take(self, limit: int) -> list[Request | AppendDone | LogDirFailed]:
+    def take(self, limit: int) -> list[Request | AppendDone | LogLine | LogDirFailed | ThreadFailed]:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""
@@ -195,6 +205,20 @@ class Engine:
         """Forgets producers idle for producer.id.expiration.ms; returns how many."""
     def metrics(self) -> dict[str, int]:
         """Counters by name."""
+
+@final
+class Check:
+    """A check of log directories, partition directories and ``.log`` files: reads, never writes, takes no lock. Runs once."""
+
+    def __new__(cls, paths: Sequence[str], *, topic: str | None = None, threads: int = 1, deep: bool = False) -> Self:
+        """``threads`` segments at a time; ``deep`` also inflates and decodes records. ValueError for less than one thread."""
+    def run(self) -> tuple[tuple[int, int, int, int, int], int, list[tuple[str, str, int | None, str]]]:
+        """((partitions, segments, batches, records, bytes), faults, [(severity, path, byte position or None, sentence)]); severity is
+        "fault", "warning" or "note". Blocks (run in a thread). ValueError, one sentence, for a path that cannot be checked."""
+    def progress(self) -> tuple[int, int, int, int]:
+        """(bytes of segments walked, in all, segments done, in all); 0 until the directories are listed."""
+    def cancel(self) -> None:
+        """Ends the run soon; what it then returns is incomplete."""
 
 def build_batch(
     records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none"

@@ -1,7 +1,8 @@
 //! What the data plane tells the control plane: requests it does not serve, and things that happened.
 //!
 //! One queue, taken in batches; an eventfd is readable while it is not empty. Producers never wait for the taker. Its
-//! length is bounded by its sources: a connection has at most one request here, an append or a log directory one event.
+//! length is bounded by its sources: a connection has at most one request here, an append, a log directory or a thread one
+//! event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -79,6 +80,13 @@ pub enum Event {
         /// Which.
         log_dir: PathBuf,
         /// Why.
+        reason: String,
+    },
+    /// A thread of the data plane ended before its time: what waits for it waits for ever.
+    ThreadFailed {
+        /// Its name.
+        thread: String,
+        /// The panic's message, or the error.
         reason: String,
     },
 }

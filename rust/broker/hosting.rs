@@ -189,6 +189,10 @@ impl Broker {
         }
         if !created.is_empty() {
             self.registry.add(&name, topic_id, created.clone());
+            // A directory that failed before they were in the registry did not find them there.
+            for partition in created.iter().filter(|p| self.is_failed(p.log_dir())) {
+                partition.set_offline();
+            }
             self.materialiser.add(created);
         }
         errors

@@ -10,6 +10,7 @@ mod events;
 mod fetch;
 mod fetch_session;
 mod flusher;
+mod guard;
 mod hosting;
 mod housekeeping;
 mod image;
@@ -31,6 +32,7 @@ mod workers;
 
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
+pub use guard::guarded;
 pub use hosting::HostedLog;
 pub use housekeeping::{LogDirDescription, ReadRecord};
 pub use image::{BrokerRow, PartitionRow, TopicRow};

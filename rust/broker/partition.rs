@@ -475,7 +475,7 @@ impl Partition {
         if request.offset == bound && request.offset >= result.log_start {
             return Ok(result);
         }
-        let (plan, aborted) = {
+        let plan = {
             let log = self.log.lock();
             if request.offset > bound
                 && request.offset <= log.log_end_offset()
@@ -483,14 +483,13 @@ impl Partition {
             {
                 return Ok(result); // past the high watermark but not past the log: wait for it
             }
-            let plan = log.plan_read(request.offset, bound)?;
-            // Together with the plan: retention may take the segment, and with it what is said of its transactions.
-            let is_committed = request.isolation == Isolation::ReadCommitted;
-            let aborted = is_committed.then(|| log.aborted_transactions(request.offset, bound));
-            (plan, aborted.transpose()?)
+            log.plan_read(request.offset, bound)?
         };
         let slice = plan.resolve(request.max_bytes, request.at_least_one_batch)?;
-        result.aborted = aborted;
+        if request.isolation == Isolation::ReadCommitted {
+            let plan = self.log.lock().plan_aborted(request.offset, bound, &slice)?;
+            result.aborted = Some(plan.resolve()?);
+        }
         result.slice = (slice.len > 0).then_some(slice);
         Ok(result)
     }

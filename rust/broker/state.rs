@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
 use super::flusher::Flusher;
+use super::guard::guarded;
 use super::image::PublishedImage;
 use super::materialiser::Materialiser;
 use super::metrics::Metrics;
@@ -47,7 +48,7 @@ pub struct Broker {
     /// Fetch sessions.
     pub sessions: SessionCache,
     /// What the control plane takes.
-    pub events: EventQueue,
+    pub events: Arc<EventQueue>,
     /// Group commit.
     pub flusher: Flusher,
     /// Deletion in the background.
@@ -79,18 +80,19 @@ impl Broker {
         options: Options,
         context: Arc<LogContext>,
     ) -> io::Result<Arc<Self>> {
+        let events = Arc::new(EventQueue::new()?);
         let broker = Arc::new(Self {
             node_id,
             cluster_id: ArcSwap::from_pointee(cluster_id),
             registry: Registry::default(),
             image: PublishedImage::default(),
             sessions: SessionCache::new(options.fetch_session_slots),
-            events: EventQueue::new()?,
             flusher: Flusher::default(),
             reaper: Reaper::default(),
             materialiser: Materialiser::default(),
-            workers: Workers::start()?,
+            workers: Workers::start(&events)?,
             metrics: Metrics::default(),
+            events,
             context,
             log_dirs: Mutex::default(),
             unclean_log_dirs: Mutex::default(),
@@ -105,32 +107,32 @@ impl Broker {
             disk_threads: Mutex::default(),
         });
         for i in 0..FLUSH_THREADS {
-            let worker = Arc::clone(&broker);
-            let run = move || {
-                worker
+            broker.start_thread(format!("flush-{i}"), |broker| {
+                broker
                     .flusher
-                    .run(|partition, error| worker.storage_failed(partition, error));
-            };
-            broker
-                .disk_threads
-                .lock()
-                .push(thread::Builder::new().name(format!("flush-{i}")).spawn(run)?);
+                    .run(|partition, error| broker.storage_failed(partition, error));
+            })?;
         }
-        let reaper = Arc::clone(&broker);
-        broker.disk_threads.lock().push(
-            thread::Builder::new()
-                .name("reaper".into())
-                .spawn(move || reaper.reaper.run())?,
-        );
-        let maker = Arc::clone(&broker);
-        let run = move || {
-            maker
+        broker.start_thread("reaper".into(), |broker| broker.reaper.run())?;
+        broker.start_thread("materialiser".into(), |broker| {
+            broker
                 .materialiser
-                .run(|partition, error| maker.storage_failed(partition, error));
-        };
-        let maker = thread::Builder::new().name("materialiser".into()).spawn(run)?;
-        broker.disk_threads.lock().push(maker);
+                .run(|partition, error| broker.storage_failed(partition, error));
+        })?;
         Ok(broker)
+    }
+
+    fn start_thread(self: &Arc<Self>, name: String, run: fn(&Self)) -> io::Result<()> {
+        let broker = Arc::clone(self);
+        let work = move || {
+            guarded(&broker.events, || {
+                run(&broker);
+                Ok(())
+            });
+        };
+        let thread = thread::Builder::new().name(name).spawn(work)?;
+        self.disk_threads.lock().push(thread);
+        Ok(())
     }
 
     /// Ends the disk threads after their queues.
@@ -140,7 +142,7 @@ impl Broker {
         self.reaper.stop();
         self.materialiser.stop();
         for thread in self.disk_threads.lock().drain(..) {
-            // A flusher that panicked has said so on stderr; its logs are recovered at the next start.
+            // Its guard has told of a panic.
             let _ = thread.join();
         }
     }

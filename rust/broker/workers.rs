@@ -7,6 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 
+use super::events::EventQueue;
+use super::guard::guarded;
+
 /// Threads; a disk gains little from more requests at once than this.
 const THREADS: usize = 2;
 
@@ -19,15 +22,15 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Starts the threads.
-    pub fn start() -> io::Result<Self> {
+    /// Starts the threads; `events` hears of one that fails.
+    pub fn start(events: &Arc<EventQueue>) -> io::Result<Self> {
         let (jobs, queue) = channel();
         let queue = Arc::new(Mutex::new(queue));
         let threads = (0..THREADS).map(|i| {
-            let queue = Arc::clone(&queue);
+            let (queue, events) = (Arc::clone(&queue), Arc::clone(events));
             thread::Builder::new()
                 .name(format!("disk-{i}"))
-                .spawn(move || work(&queue))
+                .spawn(move || guarded(&events, || work(&queue)))
         });
         Ok(Self {
             jobs: Mutex::new(Some(jobs)),
@@ -50,15 +53,15 @@ impl Workers {
     pub fn stop(&self) {
         *self.jobs.lock() = None;
         for thread in self.threads.lock().drain(..) {
-            // A worker that panicked has said so on stderr; nobody waits for its job any more.
+            // Its guard has told of a panic.
             let _ = thread.join();
         }
     }
 }
 
-fn work(queue: &Mutex<Receiver<Job>>) {
+fn work(queue: &Mutex<Receiver<Job>>) -> io::Result<()> {
     loop {
-        let Ok(job) = queue.lock().recv() else { return };
+        let Ok(job) = queue.lock().recv() else { return Ok(()) };
         job();
     }
 }

@@ -84,6 +84,15 @@ impl OffsetIndex {
         ))
     }
 
+    /// The first entry whose batch begins at or after `position_bytes`.
+    pub fn first_from_position(&self, fs: &dyn FileSystem, position_bytes: u64) -> Result<Option<OffsetPosition>> {
+        let bytes = self.file.bytes(fs)?;
+        let count = bytes.len() / ENTRY;
+        let at = |index: usize| entry(bytes, self.base_offset, index);
+        let first = first_index_where(count, |index| u64::from(at(index).position) >= position_bytes);
+        Ok((first < count).then(|| at(first)))
+    }
+
     /// Adds the batch at `position` that ends with `last_offset`, which is at most `i32::MAX` above the base.
     pub fn append(&mut self, last_offset: i64, position: u32) {
         let relative = (last_offset - self.base_offset) as u64;

@@ -46,7 +46,8 @@ impl AbortedTxn {
         (0..bytes.len() / ENTRY).map(|index| Self::decode(bytes, index * ENTRY))
     }
 
-    fn decode(bytes: &[u8], at: usize) -> Self {
+    /// The entry at `at`, whatever its version says.
+    pub(crate) fn decode(bytes: &[u8], at: usize) -> Self {
         let field = |offset: usize| i64::from_be_bytes(array_at(bytes, at + offset));
         Self {
             producer_id: field(2),

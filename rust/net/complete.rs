@@ -26,6 +26,7 @@ impl Reactor {
     fn on_message(&mut self, message: Message) {
         match message {
             Message::Accepted { socket, listener } => self.adopt(socket, listener),
+            Message::Moved(connection) => self.take_over(*connection),
             Message::Wake(number) => self.try_operation(number, false),
             Message::Answer(number, body) => self.on_answer(number, body),
             Message::ServeHere(number) => self.serve_here(number),
@@ -45,17 +46,21 @@ impl Reactor {
                 self.operations.park_append(append);
                 self.try_operation(number, false);
             }
-            Message::Disconnect(id) => {
-                if let Some(key) = self
-                    .connections
-                    .iter()
-                    .find(|(_, c)| c.reference.id == id)
-                    .map(|(k, _)| k)
-                {
-                    self.close(key);
-                }
-            }
+            Message::Disconnect { id, asks_again } => self.disconnect(id, asks_again),
             Message::Drain(until) => self.drain(until),
+        }
+    }
+
+    fn disconnect(&mut self, id: u64, asks_again: bool) {
+        let found = self
+            .connections
+            .iter()
+            .find(|(_, c)| c.reference.id == id)
+            .map(|(k, _)| k);
+        match found {
+            Some(key) => self.close(key),
+            None if asks_again => self.shared.disconnect(id, false),
+            None => {}
         }
     }
 

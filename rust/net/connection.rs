@@ -24,6 +24,17 @@ enum Slot {
     Waiting(u64),
 }
 
+/// Whether a connection moves much data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Weight {
+    /// Small requests and answers so far.
+    Light,
+    /// It has moved much at once; it may be handed to another loop.
+    Heavy,
+    /// It was given its loop as a heavy one and stays there.
+    Settled,
+}
+
 /// See the module.
 #[expect(
     clippy::struct_excessive_bools,
@@ -52,6 +63,8 @@ pub struct Connection {
     pub is_warming: bool,
     /// No more requests are taken; it closes once all is sent.
     pub is_closing: bool,
+    /// How the connection's weight decides which loop serves it.
+    pub weight: Weight,
     /// When something last arrived or was answered.
     pub last_active: Instant,
 }
@@ -72,6 +85,7 @@ impl Connection {
             is_ended: false,
             is_warming: false,
             is_closing: false,
+            weight: Weight::Light,
             last_active: now,
         }
     }

@@ -12,6 +12,7 @@ use std::time::Instant;
 use mio::Waker;
 use parking_lot::Mutex;
 
+use super::connection::Connection;
 use crate::broker::Wake;
 
 thread_local! {
@@ -37,6 +38,8 @@ pub enum Message {
         /// Index of the listener it came in on.
         listener: usize,
     },
+    /// A connection that another loop served so far; nothing of it is in flight.
+    Moved(Box<Connection>),
     /// A parked operation may be able to complete.
     Wake(u64),
     /// The control plane answered a request: the body after the response header, or `None` to close the connection.
@@ -47,8 +50,13 @@ pub enum Message {
     Warmed(ConnectionRef),
     /// A control-plane append that waits for replicas or the disk.
     ParkAppend(Box<super::operations::ParkedAppend>),
-    /// Close one connection, by its id.
-    Disconnect(u64),
+    /// Close one connection.
+    Disconnect {
+        /// Its id.
+        id: u64,
+        /// A loop without it asks the others once more: it may have been on its way between two of them.
+        asks_again: bool,
+    },
     /// Accept nothing, answer what is in flight, then end; at the latest at this time.
     Drain(Instant),
 }

@@ -17,6 +17,7 @@ mod outbox;
 mod reactor;
 mod serve;
 mod server;
+mod spread;
 mod warm;
 
 pub use engine::Engine;

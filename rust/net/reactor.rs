@@ -15,7 +15,7 @@ use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
-use super::connection::Connection;
+use super::connection::{Connection, Weight};
 use super::dispatch::Scratch;
 use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
@@ -23,6 +23,7 @@ use super::operations::{Operations, Parked};
 use super::outbox::Sent;
 use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
+use super::spread;
 use super::warm::read_ahead;
 use crate::broker::ClientInfo;
 use crate::io::scheduling::ask_for_turns_of;
@@ -174,6 +175,55 @@ impl Reactor {
         self.ready.push_back(reference);
     }
 
+    /// Goes on with a connection that another loop served so far.
+    pub(super) fn take_over(&mut self, mut connection: Connection) {
+        if self.drain_until.is_some() {
+            return self.shared.release(connection.ip); // nothing of it is in flight
+        }
+        let entry = self.connections.vacant_entry();
+        let reference = ConnectionRef {
+            key: entry.key(),
+            id: connection.reference.id,
+        };
+        let token = Token(FIRST_CONNECTION + reference.key);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if self
+            .poll
+            .registry()
+            .register(&mut connection.socket, token, interest)
+            .is_err()
+        {
+            return self.shared.release(connection.ip);
+        }
+        connection.reference = reference;
+        connection.is_readable = true; // an edge may have passed on the way
+        entry.insert(connection);
+        self.ready.push_back(reference);
+    }
+
+    /// Hands a heavy connection to another loop, once, when nothing of it is in flight (see [`super::spread`]).
+    fn hand_on_if_heavy(&mut self, key: usize) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let is_movable = connection.weight == Weight::Heavy
+            && connection.is_quiet()
+            && !(connection.is_closing || connection.is_ended || connection.is_warming);
+        if !is_movable {
+            return;
+        }
+        connection.weight = Weight::Settled;
+        let Some(mailbox) = self.shared.other_loop_for_heavy(self.mailbox.index()) else {
+            return;
+        };
+        let mut connection = self.connections.remove(key);
+        if self.poll.registry().deregister(&mut connection.socket).is_ok() {
+            mailbox.post(Message::Moved(Box::new(connection)));
+        } else {
+            self.shared.release(connection.ip);
+        }
+    }
+
     pub(super) fn close(&mut self, key: usize) {
         let Some(mut connection) = self.connections.try_remove(key) else {
             return;
@@ -233,6 +283,7 @@ impl Reactor {
         if self.send(reference.key) && was_held_up && !self.connections.get(reference.key).is_some_and(is_held_up) {
             self.ready.push_back(reference); // no event will say that what came behind can be served now
         }
+        self.hand_on_if_heavy(reference.key);
     }
 
     fn log_refusal(&self, key: usize, reason: &Closed) {
@@ -253,6 +304,9 @@ impl Reactor {
         };
         if connection.is_warming {
             return true;
+        }
+        if connection.weight == Weight::Light && spread::is_heavy_answer(&connection.outbox) {
+            connection.weight = Weight::Heavy;
         }
         match connection.outbox.flush(&connection.socket) {
             Ok(Sent::All) => {

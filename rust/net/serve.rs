@@ -7,10 +7,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::connection::Connection;
+use super::connection::{Connection, Weight};
 use super::dispatch::{self, Context, Refused};
 use super::input::{self, Front, SIZE_BYTES};
 use super::reactor::Reactor;
+use super::spread;
 use crate::broker::{Waiter, Wake};
 use crate::wire::ApiTable;
 
@@ -146,6 +147,9 @@ impl Reactor {
             };
             dispatch::serve(&mut rest[SIZE_BYTES..SIZE_BYTES + len], connection, &mut context)
                 .map_err(|refused| Closed::Refused(Refusal::Request(refused)))?;
+            if len >= spread::HEAVY_BYTES && connection.weight == Weight::Light {
+                connection.weight = Weight::Heavy;
+            }
             used += SIZE_BYTES + len;
         }
     }

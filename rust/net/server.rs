@@ -1,4 +1,4 @@
-//! The network's start and stop: listeners, one loop a core, and how others reach the loops.
+//! The network's start and stop: listeners, loops, and how others reach the loops.
 //!
 //! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts nothing more, lets what is in flight
 //! be answered, and joins the threads.
@@ -6,7 +6,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
-use crate::broker::Broker;
+use super::spread::Spread;
+use crate::broker::{Broker, guarded};
 
 /// How long accepting pauses when the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -48,7 +49,7 @@ pub struct Shared {
     limits: ConnectionLimits,
     listeners: Vec<Arc<str>>,
     mailboxes: Vec<Arc<Mailbox>>,
-    next_loop: AtomicUsize,
+    spread: Spread,
 }
 
 impl Shared {
@@ -67,8 +68,20 @@ impl Shared {
     }
 
     fn hand_over(&self, socket: std::net::TcpStream, listener: usize) {
-        let at = self.next_loop.fetch_add(1, Ordering::Relaxed) % self.mailboxes.len();
-        self.mailboxes[at].post(Message::Accepted { socket, listener });
+        self.mailboxes[self.spread.for_new()].post(Message::Accepted { socket, listener });
+    }
+
+    /// Closes one connection, whichever loop serves it.
+    pub fn disconnect(&self, id: u64, asks_again: bool) {
+        for mailbox in &self.mailboxes {
+            mailbox.post(Message::Disconnect { id, asks_again });
+        }
+    }
+
+    /// The loop that a heavy connection is to be served by, when that is not `current`.
+    pub fn other_loop_for_heavy(&self, current: usize) -> Option<&Arc<Mailbox>> {
+        let at = self.spread.for_heavy()?;
+        self.mailboxes.get(at).filter(|_| at != current)
     }
 }
 
@@ -141,7 +154,7 @@ impl Acceptor {
 pub struct Server {
     shared: Arc<Shared>,
     ports: Vec<u16>,
-    threads: Vec<JoinHandle<io::Result<()>>>,
+    threads: Vec<JoinHandle<()>>,
     next_append: AtomicU64,
 }
 
@@ -176,7 +189,7 @@ impl Server {
             limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
             listeners: listeners.iter().map(|l| l.name.as_str().into()).collect(),
             mailboxes,
-            next_loop: AtomicUsize::new(0),
+            spread: Spread::new(loops, cores),
             broker,
         });
         let buffer = |bytes: i64| {
@@ -229,9 +242,7 @@ impl Server {
 
     /// Closes one connection.
     pub fn disconnect(&self, connection_id: u64) {
-        for mailbox in &self.shared.mailboxes {
-            mailbox.post(Message::Disconnect(connection_id));
-        }
+        self.shared.disconnect(connection_id, true);
     }
 
     /// Parks a control-plane append on the first loop; `AppendDone` comes as an event.
@@ -251,24 +262,21 @@ impl Server {
             mailbox.post(Message::Drain(until));
         }
         for thread in self.threads {
-            if let Ok(Err(e)) = thread.join() {
-                self.shared
-                    .broker
-                    .log(&format!("a network thread ended with an error: {e}"));
-            }
+            // Its guard has told of a panic or an error.
+            let _ = thread.join();
         }
     }
 }
 
-fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Result<Vec<JoinHandle<io::Result<()>>>> {
+fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Result<Vec<JoinHandle<()>>> {
     let loops = polls.len();
     let mut acceptor = Some(acceptor);
     let start = |(i, poll): (usize, Poll)| {
-        let mailbox = Arc::clone(&shared.mailboxes[i]);
+        let (mailbox, events) = (Arc::clone(&shared.mailboxes[i]), Arc::clone(&shared.broker.events));
         let reactor = Reactor::new(Arc::clone(shared), mailbox, poll, acceptor.take(), loops);
         thread::Builder::new()
             .name(format!("network-{i}"))
-            .spawn(move || reactor.run())
+            .spawn(move || guarded(&events, || reactor.run()))
     };
     polls.into_iter().enumerate().map(start).collect()
 }

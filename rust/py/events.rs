@@ -39,6 +39,13 @@ pub struct LogDirFailed {
     reason: String,
 }
 
+/// A thread of the data plane ended before its time.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct ThreadFailed {
+    thread: String,
+    reason: String,
+}
+
 /// A line for the log.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct LogLine {
@@ -85,6 +92,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             },
         )?
         .into_any(),
+        broker::Event::ThreadFailed { thread, reason } => Py::new(py, ThreadFailed { thread, reason })?.into_any(),
         broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with pyo3.
 
+mod check;
 mod convert;
 mod dump;
 mod engine;
@@ -19,10 +20,12 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("StartError", module.py().get_type::<errors::StartError>())?;
+    module.add_class::<check::PyCheck>()?;
     module.add_class::<engine::PyEngine>()?;
     module.add_class::<events::Request>()?;
     module.add_class::<events::AppendDone>()?;
     module.add_class::<events::LogDirFailed>()?;
+    module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;
     module.add("ScanError", module.py().get_type::<scan::ScanError>())?;
     module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;

@@ -7,6 +7,7 @@
 mod batch_list;
 mod bounds;
 mod builder;
+pub mod check;
 mod column;
 mod cut;
 mod decode;

@@ -2,6 +2,7 @@
 //!
 //! Knows files, not clusters: no leases, high watermarks are passed in, nothing here opens a socket.
 
+pub mod aborted;
 pub mod append;
 pub mod checkpoint;
 pub mod clean_shutdown;

@@ -178,7 +178,7 @@ impl Log {
         })
     }
 
-    fn out_of_range(&self, offset: i64) -> Error {
+    pub(super) fn out_of_range(&self, offset: i64) -> Error {
         let (start, end, partition) = (self.log_start_offset, self.log_end_offset, &self.topic_partition);
         let message = format!(
             "Received request for offset {offset} for partition {partition}, but we only have log segments from offset {start} up to {end}."

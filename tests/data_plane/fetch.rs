@@ -218,6 +218,54 @@ fn read_committed_stops_at_an_open_transaction_and_names_the_aborted() {
     assert_eq!(row.aborted, [(5, 1)]);
 }
 
+// spec: R3.6
+#[test]
+fn read_committed_names_the_aborted_of_what_it_returns_and_no_others() {
+    const TRANSACTIONS: i64 = 12;
+    let many_entries = [("index.interval.bytes", "0")];
+    let many_segments = [("segment.bytes", "1048576")]; // see `size`
+    for (config, size) in [(many_entries, 10), (many_segments, 400_000)] {
+        let broker = TestBroker::start();
+        broker.create(1, &config);
+        for number in 0..TRANSACTIONS {
+            let mut aborted = BatchBuilder::new(Codec::None)
+                .producer(100 + number, 0, 0)
+                .transactional(true);
+            aborted.append(1_700_000_000_000, None, Some(&vec![b'v'; size]), &[]);
+            append(&broker, &mut aborted.build(0, -1));
+            append(
+                &broker,
+                &mut end_transaction_marker(false, 100 + number, 0, 0, 1_700_000_000_001),
+            );
+        }
+        let mut client = broker.connect();
+        let mut offset = 0;
+        while offset < 2 * TRANSACTIONS {
+            let mut request = Fetch {
+                isolation_level: 1,
+                ..Fetch::now(offset)
+            };
+            request.partitions[0].max_bytes = 1; // one batch, or less than what the index tells apart
+            let answer = client.fetch(&request);
+            assert_eq!(answer.only().base_offsets(), [offset]);
+            let own = (100 + offset / 2, offset / 2 * 2);
+            let aborted = &answer.only().aborted;
+            assert!(aborted.contains(&own), "{offset}: {aborted:?}");
+            assert!(aborted.len() <= if size == 10 { 1 } else { 2 }, "{offset}: {aborted:?}");
+            offset += 1;
+        }
+        let everything = Fetch {
+            isolation_level: 1,
+            ..Fetch::now(0)
+        };
+        let answer = client.fetch(&everything);
+        let last = *answer.only().base_offsets().last().unwrap();
+        let aborted = &answer.only().aborted;
+        let wanted = (0..=last / 2).map(|number| (100 + number, 2 * number));
+        assert_eq!(*aborted, wanted.collect::<Vec<_>>());
+    }
+}
+
 /// Appends as the control plane does.
 fn append(broker: &TestBroker, batch: &mut [u8]) {
     broker.engine.append(77, TOPIC, 0, batch, 1, Duration::from_secs(30));

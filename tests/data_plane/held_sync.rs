@@ -1,4 +1,4 @@
-//! A file system whose `.log` files do not finish a sync before the test lets them.
+//! A file system whose `.log` files do not finish a sync before the test lets them, or panic when they are written.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,6 +12,8 @@ struct State {
     is_held: bool,
     /// Syncs that have begun.
     begun: usize,
+    /// Whether writes and syncs panic.
+    has_bug: bool,
 }
 
 #[derive(Default)]
@@ -48,6 +50,11 @@ impl HeldSync {
         Hold(Arc::clone(&self.0))
     }
 
+    /// From now on a write or a sync panics, as a bug of ours would.
+    pub fn break_down(&self) {
+        self.0.state.lock().unwrap().has_bug = true;
+    }
+
     /// Syncs that have begun since the last [`HeldSync::hold`].
     pub fn begun(&self) -> usize {
         self.0.state.lock().unwrap().begun
@@ -59,8 +66,16 @@ struct HeldFile {
     gate: Option<Arc<Gate>>,
 }
 
+impl HeldFile {
+    fn meet_bug(&self) {
+        let has_bug = |gate: &Arc<Gate>| gate.state.lock().unwrap().has_bug;
+        assert!(!self.gate.as_ref().is_some_and(has_bug), "a bug of ours");
+    }
+}
+
 impl File for HeldFile {
     fn write_all_at(&self, buf: &[u8], position: u64) -> io::Result<()> {
+        self.meet_bug();
         self.inner.write_all_at(buf, position)
     }
     fn read_exact_at(&self, buf: &mut [u8], position: u64) -> io::Result<()> {
@@ -76,6 +91,7 @@ impl File for HeldFile {
         self.inner.set_len(len)
     }
     fn sync_data(&self) -> io::Result<()> {
+        self.meet_bug();
         if let Some(gate) = &self.gate {
             let mut state = gate.state.lock().unwrap();
             state.begun += 1;

@@ -1,15 +1,17 @@
 //! Connections that come, idle and go, and the end of the broker.
 
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kafkastore::broker::{Options, WaitKind};
+use kafkastore::broker::{Event, Options, WaitKind};
 use kafkastore::error::ErrorCode;
 use kafkastore::wire::ApiTable;
 
 use crate::client::frame;
 use crate::fixture::{FOLLOWER, LIMIT, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
+use crate::held_sync::HeldSync;
 use crate::requests::{Fetch, Produce, batch};
 
 fn open_connections(broker: &TestBroker) -> u64 {
@@ -156,6 +158,45 @@ fn a_stop_gives_parked_produces_its_timeout_and_then_tells_them() {
     let answer = client.produce_answer(12);
     assert_eq!(answer.partitions[0].error, ErrorCode::REQUEST_TIMED_OUT.0);
     assert!(client.is_closed());
+}
+
+/// Its other connections would wait for ever, so the control plane ends the process.
+#[test]
+fn a_panic_in_a_network_thread_is_told_with_its_message() {
+    let (fs, broker) = breakable();
+    broker.create(1, &[]);
+    let mut client = broker.connect();
+    client.produce(&Produce::one(1, batch(10)));
+    fs.break_down();
+    client.send_produce(&Produce::one(1, batch(10)));
+    assert_eq!(failed_thread(&broker), "network");
+}
+
+#[test]
+fn a_panic_in_a_disk_thread_is_told_with_its_message() {
+    let (fs, broker) = breakable();
+    broker.create(1, &[]);
+    broker.connect().produce(&Produce::one(1, batch(10)));
+    fs.break_down();
+    broker.broker().flusher.enqueue(&broker.partition(0));
+    assert_eq!(failed_thread(&broker), "flush");
+}
+
+fn breakable() -> (HeldSync, TestBroker) {
+    let fs = HeldSync::default();
+    let broker = TestBroker::start_on(Arc::new(fs.clone()), Options::default(), 1);
+    (fs, broker)
+}
+
+/// The kind of the thread that failed, once one has.
+fn failed_thread(broker: &TestBroker) -> String {
+    let event = broker.event(|e| matches!(e, Event::ThreadFailed { .. }));
+    let Event::ThreadFailed { thread, reason } = event else {
+        unreachable!("another event was asked for")
+    };
+    assert_eq!(reason, "panic: a bug of ours");
+    let number = |c: char| c == '-' || c.is_ascii_digit();
+    thread.trim_end_matches(number).to_owned()
 }
 
 #[test]

@@ -192,3 +192,47 @@ fn the_control_plane_can_close_a_connection() {
             == 0
     });
 }
+
+#[test]
+fn a_connection_that_turns_heavy_keeps_its_order_and_its_answers() {
+    let broker = TestBroker::start();
+    broker.create(1, &[]);
+    let heavy = |id: i32| match id % 3 {
+        0 => frame(ApiTable::PRODUCE, 12, id, true, &Produce::one(1, batch(20_000)).body()),
+        1 => frame(ApiTable::FETCH, 12, id, true, &Fetch::now(0).body()),
+        _ => frame(ApiTable::API_VERSIONS, 0, id, false, API_VERSIONS_V0),
+    };
+    let clients: Vec<Client> = (0..4).map(|_| broker.connect()).collect();
+    std::thread::scope(|scope| {
+        for client in clients {
+            let mut reader = Client::of(client.socket.try_clone().unwrap());
+            let mut writer = client;
+            scope.spawn(move || writer.send_bytes(&(1..=300).flat_map(heavy).collect::<Vec<u8>>()));
+            scope.spawn(move || assert_eq!(ids(&mut reader, 300), (1..=300).collect::<Vec<_>>()));
+        }
+    });
+    assert_eq!(broker.partition(0).offsets().log_end, 400);
+    wait_until("no connection is counted", || {
+        broker
+            .broker()
+            .metrics
+            .connections
+            .load(std::sync::atomic::Ordering::Relaxed)
+            == 0
+    });
+}
+
+#[test]
+fn the_control_plane_can_close_a_connection_that_turned_heavy() {
+    let broker = TestBroker::start();
+    broker.create(1, &[]);
+    for _ in 0..20 {
+        let mut client = broker.connect();
+        assert_eq!(client.produce(&Produce::one(1, batch(20_000))).outcomes()[0].0, 0);
+        client.send(19, 5, true, b"body");
+        let event = broker.event(|e| matches!(e, Event::Request(_)));
+        let Event::Request(request) = event else { unreachable!() };
+        broker.engine.disconnect(request.client.connection_id);
+        assert!(client.is_closed());
+    }
+}

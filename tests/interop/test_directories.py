@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from interop.checking import assert_check_finds_nothing
 from interop.contents import DELETED_BEFORE, create, fill, keep_as_it_is, read_all, topics_of
 from interop.transplant import partition_folders, read_checkpoint, transplant
 from peer.broker_process import BrokerProcess, wait_until
@@ -82,6 +83,7 @@ def test_directory_of_apache_kafka_is_served_whole(
 ) -> None:
     source, expected = write_and_read(broker_factory, java, "kafka", stop)
     assert_contents_are_what_they_should_be(expected)
+    assert_check_finds_nothing(source.log_dir)
     target = serve_elsewhere(broker_factory, source, against)
     assert_same(expected, read_all(target, java, topics_of("kafka")))
     for topic in ("segments", "deleted-heads"):  # its indexes answer lookups
@@ -93,6 +95,9 @@ def test_directory_of_apache_kafka_is_served_whole(
         target.bootstrap, "transactions", [JavaRecord(0, None, b"k", b"after")]
     )  # and writing goes on behind it
     assert java.consume(target.bootstrap, "transactions")[-1].value is not None
+    assert_check_finds_nothing(target.log_dir)  # beside the running broker
+    target.stop()
+    assert_check_finds_nothing(target.log_dir)
 
 
 @pytest.mark.timeout(300)
@@ -102,6 +107,7 @@ def test_directory_of_ours_is_served_whole_by_apache_kafka(
 ) -> None:
     source, expected = write_and_read(broker_factory, java, against, stop)
     assert_contents_are_what_they_should_be(expected)
+    assert_check_finds_nothing(source.log_dir)
     if stop == "cleanly":
         assert_dump_log_accepts(java, source.log_dir, {topic.name for topic in topics_of(against)})
     target = serve_elsewhere(broker_factory, source, "kafka")

@@ -63,6 +63,12 @@ class LogDirFailed:
         self.reason = reason
 
 
+class ThreadFailed:
+    def __init__(self, thread: str, reason: str) -> None:
+        self.thread = thread
+        self.reason = reason
+
+
 class LogLine:
     def __init__(self, message: str) -> None:
         self.message = message

@@ -14,6 +14,7 @@ commands:
                  run a broker in the foreground; without a file a single one on port 9092 that needs no set-up
   dump PATH [TOPIC]
                  print the records or batches of segment files as text, JSON or Parquet
+  check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
 
 options:
   -h, --help     show this text
@@ -41,5 +42,9 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import dump
 
         return dump.main(given[1:])
+    if command == "check":
+        from kafkastore.cli import check
+
+        return check.main(given[1:])
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2

@@ -31,7 +31,7 @@ from kafkastore.server.registry import api_version_ranges
 from kafkastore.server.topics import Topics
 
 if TYPE_CHECKING:
-    from kafkastore._core import LogDirFailed
+    from kafkastore._core import LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
 
 logger = logging.getLogger("kafkastore.server.broker")
@@ -42,6 +42,10 @@ CLOSE_NETWORK_LIMIT_MS = 5000
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """What asks a broker to stop; SIGHUP comes when its terminal is closed, unless ``nohup`` has it ignored."""
+
+
+FAILED = 1
+"""The exit status of a broker that a bug ended."""
 
 
 class StopRequested(Exception):  # noqa: N818 - nothing went wrong
@@ -132,7 +136,7 @@ class Broker:
         if services.image.topic("__consumer_offsets") is not None:
             _ = services.group_coordinator  # it loads what it finds there
         services.log_manager.start_housekeeping(services.loop)
-        self._apis = KafkaApis(services, self._on_log_dir_failed)
+        self._apis = KafkaApis(services, self._on_log_dir_failed, _on_thread_failed)
         self._apis.start()
 
     async def _listen(self) -> None:
@@ -203,6 +207,14 @@ class Broker:
                 " start again"
             )
             self.request_stop()
+
+
+def _on_thread_failed(event: ThreadFailed) -> None:
+    """Ends the process as after a crash: a supervisor starts it again, and recovery checks what was written. An orderly
+    stop would wait for the thread, and mark logs as clean that are not."""
+    logger.critical("Thread %s of the data plane failed (%s); the broker ends at once", event.thread, event.reason)
+    logging.shutdown()
+    os._exit(FAILED)
 
 
 def _warm_up() -> None:

@@ -17,7 +17,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafkastore._core import AppendDone, EngineError, LogLine, Request, register_shape, sanitize
+from kafkastore._core import AppendDone, EngineError, LogDirFailed, LogLine, Request, register_shape, sanitize
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, RequestContext, schema_class
 from kafkastore.server.registry import BY_KEY
@@ -25,7 +25,7 @@ from kafkastore.server.registry import BY_KEY
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
-    from kafkastore._core import LogDirFailed
+    from kafkastore._core import ThreadFailed
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.kafka_apis")
@@ -42,9 +42,15 @@ class MalformedRequestError(Exception):
 class KafkaApis:
     """See the module. Runs on the loop."""
 
-    def __init__(self, broker: BrokerServices, on_log_dir_failed: Callable[[LogDirFailed], None]) -> None:
+    def __init__(
+        self,
+        broker: BrokerServices,
+        on_log_dir_failed: Callable[[LogDirFailed], None],
+        on_thread_failed: Callable[[ThreadFailed], None],
+    ) -> None:
         self.broker = broker
         self._on_log_dir_failed = on_log_dir_failed
+        self._on_thread_failed = on_thread_failed
         self._answers: list[tuple[int, bytes | None]] = []
         self._is_flush_due = False
         self._tasks: set[Any] = set()
@@ -81,15 +87,17 @@ class KafkaApis:
                 logger.exception("%s could not be handled", type(event).__name__)
         self._flush()
 
-    def _on_event(self, event: Request | AppendDone | LogLine | LogDirFailed) -> None:
+    def _on_event(self, event: Request | AppendDone | LogLine | LogDirFailed | ThreadFailed) -> None:
         if isinstance(event, Request):
             self._begin(event)
         elif isinstance(event, AppendDone):
             self.broker.replica_manager.on_append_done(event)
         elif isinstance(event, LogLine):
             data_plane_logger.warning("%s", event.message)
-        else:
+        elif isinstance(event, LogDirFailed):
             self._on_log_dir_failed(event)
+        else:
+            self._on_thread_failed(event)
 
     def _begin(self, request: Request) -> None:
         try:

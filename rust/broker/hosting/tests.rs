@@ -179,3 +179,17 @@ fn a_directory_that_is_in_use_refuses_the_second_broker() {
         .open_log_dirs(&fixture.dirs, &HashMap::new(), &LoadProgress::default());
     assert!(matches!(result, Err(Error::InUse { .. })), "{result:?}");
 }
+
+#[test]
+fn logs_made_in_a_directory_that_fails_meanwhile_are_offline() {
+    let fixture = Fixture::new(2);
+    std::fs::create_dir(fixture.dirs[0].join("t-1")).unwrap(); // the second log of the call cannot be made there
+    let config = Arc::new(LogConfig::default());
+    let placed = [0, 0, 1].map(|at: usize| fixture.dirs[at].clone());
+    let placed: Vec<_> = (0..).zip(placed).collect();
+    let errors = fixture.broker.create_logs("t", [7; 16], &config, &placed);
+    assert!(errors[1].is_some(), "{errors:?}");
+    assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[0].clone()]);
+    let offline = [0, 2].map(|index| fixture.partition("t", index).is_offline());
+    assert_eq!(offline, [true, false]);
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from world import run, running_broker
 
@@ -17,6 +18,8 @@ from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from kafkastore.coordinator.group.coordinator import GroupCoordinator
 
@@ -99,6 +102,28 @@ def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None
         assert (await waiting).error_code == ErrorCode.NOT_COORDINATOR
 
     run(body)
+
+
+def test_a_commit_that_no_batch_can_be_built_of_is_answered_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any) -> bytes:
+        raise ValueError("2147483648 bytes are more than a batch may have")
+
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG) as broker:
+            coordinator = broker.services.group_coordinator
+            await offsets_topic(broker.services)
+            await loaded(coordinator)
+            with patch("kafkastore.coordinator.group.replicated_log.build_batch", refuse):
+                committed = await asyncio.wait_for(coordinator.commit_offsets(commit_request(5)), 10)
+            assert committed == [("t", [(0, ErrorCode.UNKNOWN_SERVER_ERROR)])]
+            assert await coordinator.commit_offsets(commit_request(6)) == [("t", [(0, ErrorCode.NONE)])]
+
+    run(body)
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.getMessage().startswith("Append to __consumer_offsets-")
+    assert record.exc_info is not None
 
 
 def test_the_clock_of_the_loop_never_calls_early() -> None:

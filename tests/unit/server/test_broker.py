@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import pytest
-from fake_engine import LogDirFailed, StartError
+from fake_engine import LogDirFailed, StartError, ThreadFailed
 from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
+from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,6 +197,21 @@ def test_broker_stops_with_a_sentence_when_all_log_dirs_failed(tmp_path: Path) -
     run(body)
 
 
+def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What waits for the thread would wait for ever; a supervisor starts the broker again."""
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            with patch("kafkastore.server.broker.os._exit") as leave:
+                broker.services.engine.submit(ThreadFailed("network-0", "panic: index out of bounds"))
+                await _until(lambda: leave.called)
+            leave.assert_called_once_with(1)
+
+    run(body)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "CRITICAL"]
+    assert line == "Thread network-0 of the data plane failed (panic: index out of bounds); the broker ends at once"
+
+
 def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: Path) -> None:
     """The engine tells of the failure before the growth, which is in a thread, has come back."""
 
@@ -209,8 +224,7 @@ def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: P
             def fail_meanwhile(*asked: Any) -> list[str | None]:
                 errors = create(*asked)
                 engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
-                while f"{tmp_path}/one" not in services.log_manager.failed:
-                    time.sleep(0.001)
+                wait_until(lambda: f"{tmp_path}/one" in services.log_manager.failed, 10, "the directory is marked")
                 return errors
 
             engine.create_logs = fail_meanwhile

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore._core import EngineError, build_batch
 from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
-from kafkastore.errors import KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
     import asyncio
@@ -49,12 +49,17 @@ class ReplicatedOffsetsLog:
         task.add_done_callback(self.tasks.discard)
 
     async def _append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
-        batch = build_batch(records, self.broker.now_ms(), self.compression)
         key = (OFFSETS_TOPIC, partition)
-        results = await self.broker.replica_manager.append_records(
-            {key: batch}, -1, self.config.offsets_commit_timeout_ms
-        )
-        result = results[key]
+        try:
+            batch = build_batch(records, self.broker.now_ms(), self.compression)
+            results = await self.broker.replica_manager.append_records(
+                {key: batch}, -1, self.config.offsets_commit_timeout_ms
+            )
+            result = results[key]
+        except Exception:  # whoever waits for the append would wait for ever
+            logger.exception("Append to %s-%d failed", *key)
+            done(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+            return
         if result.error_code:
             logger.warning("Append to %s-%d failed: error %d, %s", *key, result.error_code, result.message)
         done(result.error_code, result.base_offset)

@@ -1,0 +1,211 @@
+"""``kafkastore check``: whether the files of log directories say what is true.
+
+Faults go to stdout, one line each; the progress bar and refusals to stderr. Never writes a file and takes no lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafkastore._core import Check
+
+    Finding = tuple[str, str, int | None, str]
+    Outcome = tuple[tuple[int, int, int, int, int], int, list[Finding]]
+
+USAGE = """\
+usage: kafkastore check DIR... [options]
+
+Verifies log directories, partition directories or single .log files: every batch's length, magic, CRC and offsets, every
+entry of offset, time and transaction indexes, producer snapshots, checkpoints and names. Reads only, takes no lock, and may
+run beside a broker: what is written meanwhile is not judged.
+
+options:
+  --topic NAME       only this topic
+  --deep-iteration   also inflate and decode every record
+  --threads N        segments checked at a time (default: one for each core)
+  --json             one JSON object a line: faults, warnings and notes, then the summary
+  --no-progress      no progress bar (there is one only when stderr is a terminal)
+  -h, --help         show this text
+
+exit status: 0 no fault, 1 faults were found, 2 wrong usage or a path that cannot be checked
+"""
+
+_POLL_S = 0.1
+_BAR_WIDTH = 30
+
+
+class UsageError(Exception):
+    """The command line cannot be understood."""
+
+
+@dataclass
+class Arguments:
+    """What the command line asks for."""
+
+    paths: list[str] = field(default_factory=list)
+    topic: str | None = None
+    threads: int = 0
+    deep: bool = False
+    as_json: bool = False
+    progress: bool = True
+    help: bool = False
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a check; returns the exit status, see USAGE."""
+    try:
+        asked = parse_arguments(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"kafkastore check: {error}\n")
+        return 2
+    if asked.help:
+        sys.stdout.write(USAGE)
+        return 0
+    from kafkastore._core import Check
+
+    threads = asked.threads or len(os.sched_getaffinity(0))
+    check = Check(asked.paths, topic=asked.topic, threads=threads, deep=asked.deep)
+    began = time.monotonic()
+    try:
+        totals, faults, findings = _run(check, asked.progress and sys.stderr.isatty())
+    except ValueError as error:
+        sys.stderr.write(f"kafkastore check: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    seconds = time.monotonic() - began
+    try:
+        for finding in findings:
+            sys.stdout.write(_as_json(finding) if asked.as_json else _as_line(finding))
+        sys.stdout.write(_summary(totals, faults, seconds, asked.as_json))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1 if faults else 0
+
+
+def parse_arguments(arguments: list[str]) -> Arguments:
+    """The command line; UsageError is one sentence."""
+    asked = Arguments()
+    remaining = iter(arguments)
+    for argument in remaining:
+        name, equals, value = argument.partition("=")
+        if name in ("--topic", "--threads"):
+            _set(asked, name, value if equals else _next(name, remaining))
+        elif argument in ("-h", "--help"):
+            asked.help = True
+        elif argument == "--deep-iteration":
+            asked.deep = True
+        elif argument == "--json":
+            asked.as_json = True
+        elif argument == "--no-progress":
+            asked.progress = False
+        elif argument.startswith("-"):
+            raise UsageError(f"unknown option {argument}; see kafkastore check --help")
+        else:
+            asked.paths.append(argument)
+    if not asked.paths and not asked.help:
+        raise UsageError("no directory is given; name an entry of log.dirs, a partition's directory or a .log file")
+    return asked
+
+
+def _next(name: str, remaining: Iterator[str]) -> str:
+    value = next(remaining, None)
+    if value is None:
+        raise UsageError(f"{name} needs a value after it")
+    return value
+
+
+def _set(asked: Arguments, name: str, value: str) -> None:
+    if name == "--topic":
+        asked.topic = value
+        return
+    if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 1024):
+        raise UsageError(f"--threads {value} is not a number from 1 to 1024")
+    asked.threads = int(value)
+
+
+def _run(check: Check, shows_progress: bool) -> Outcome:
+    """Runs in a thread, so that this one can show progress and be interrupted."""
+    outcome: list[Outcome] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(check.run())
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            failure.append(error)
+
+    thread = threading.Thread(target=run, name="check")
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(_POLL_S)
+            if shows_progress:
+                sys.stderr.write("\r" + _bar(check.progress()))
+                sys.stderr.flush()
+    except KeyboardInterrupt:
+        check.cancel()
+        thread.join()
+        raise
+    finally:
+        if shows_progress:
+            sys.stderr.write("\r\x1b[K")
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _bar(progress: tuple[int, int, int, int]) -> str:
+    done, total, segments, all_segments = progress
+    part = min(done / total, 1.0) if total else 0.0
+    filled = round(part * _BAR_WIDTH)
+    bar = "#" * filled + "-" * (_BAR_WIDTH - filled)
+    return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {segments} of {all_segments} segments"
+
+
+def _as_line(finding: Finding) -> str:
+    severity, path, position, message = finding
+    place = path if position is None else f"{path} at {position}"
+    return f"{severity}: {_printable(place)}: {_printable(message)}\n"
+
+
+def _printable(text: str) -> str:
+    """The text with control characters escaped: a file's name or contents may hold any."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def _as_json(finding: Finding) -> str:
+    severity, path, position, message = finding
+    return json.dumps({"severity": severity, "path": path, "position": position, "message": message}) + "\n"
+
+
+def _summary(totals: tuple[int, int, int, int, int], faults: int, seconds: float, as_json: bool) -> str:
+    names = ("partitions", "segments", "batches", "records", "bytes")
+    rate = totals[4] / max(seconds, 1e-9) / 1e9
+    if as_json:
+        summary = dict(zip(names, totals, strict=True))
+        return (
+            json.dumps(
+                {
+                    "severity": "summary",
+                    **summary,
+                    "seconds": round(seconds, 3),
+                    "gb_per_s": round(rate, 3),
+                    "faults": faults,
+                }
+            )
+            + "\n"
+        )
+    counted = ", ".join(f"{total} {name}" for name, total in zip(names, totals, strict=True))
+    return f"{counted} in {seconds:.2f} s ({rate:.2f} GB/s): {faults} {'fault' if faults == 1 else 'faults'}\n"

@@ -1,0 +1,143 @@
+//! An offset index against the batches of its log.
+//!
+//! - (a) Where an entry points a batch begins, and it ends with the entry's offset.
+//! - (b) Brokers before Kafka 4.1 made one entry for several batches appended together: the first one's position with
+//!   the last one's offset. So an offset that a later batch ends with, before the next entry's position, is right too.
+//! - (c) Entries that are right by themselves ascend.
+//!
+//! Sees the batches in order of position; never reads the log itself.
+
+use std::path::Path;
+
+use super::finding::Finding;
+use crate::index::entry_file::array_at;
+use crate::index::offset_index::ENTRY;
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    index: usize,
+    offset: i64,
+    position: u64,
+}
+
+/// See the module.
+pub struct OffsetEntries<'a> {
+    path: &'a Path,
+    /// By position.
+    entries: Vec<Entry>,
+    next: usize,
+    /// Waits for (b).
+    pending: Option<Entry>,
+    /// Right by themselves, by their place in the file.
+    good: Vec<Entry>,
+    found: Vec<Finding>,
+}
+
+impl<'a> OffsetEntries<'a> {
+    /// Of whole entries.
+    pub fn new(path: &'a Path, bytes: &[u8], base_offset: i64) -> Self {
+        let entry = |index: usize| Entry {
+            index,
+            offset: base_offset + i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY))),
+            position: u64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY + 4))),
+        };
+        let mut entries: Vec<Entry> = (0..bytes.len() / ENTRY).map(entry).collect();
+        entries.sort_by_key(|entry| entry.position);
+        Self {
+            path,
+            good: Vec::with_capacity(entries.len()),
+            entries,
+            next: 0,
+            pending: None,
+            found: Vec::new(),
+        }
+    }
+
+    /// The next batch; `last_offset` is `None` when it is bad.
+    #[inline]
+    pub fn batch(&mut self, position: u64, last_offset: Option<i64>) {
+        if self.pending.is_none()
+            && self
+                .entries
+                .get(self.next)
+                .is_none_or(|entry| entry.position > position)
+        {
+            return;
+        }
+        self.compare(position, last_offset);
+    }
+
+    fn compare(&mut self, position: u64, last_offset: Option<i64>) {
+        if let Some(pending) = self.pending.take() {
+            let is_over = self
+                .entries
+                .get(self.next)
+                .is_some_and(|entry| entry.position <= position);
+            match last_offset {
+                None => self.good.push(pending),
+                Some(last) if last == pending.offset && !is_over => self.good.push(pending), // (b)
+                Some(last) if last < pending.offset && !is_over => self.pending = Some(pending),
+                Some(_) => self.wrong(pending, "no batch there ends with it"),
+            }
+        }
+        while let Some(entry) = self
+            .entries
+            .get(self.next)
+            .copied()
+            .filter(|entry| entry.position <= position)
+        {
+            self.next += 1;
+            if entry.position < position {
+                self.wrong(entry, "no batch begins there");
+                continue;
+            }
+            match last_offset {
+                Some(last) if last < entry.offset && self.pending.is_none() => self.pending = Some(entry),
+                Some(last) if last != entry.offset => {
+                    self.wrong(entry, &format!("the batch there ends with offset {last}"));
+                }
+                _ => self.good.push(entry), // (a)
+            }
+        }
+    }
+
+    fn wrong(&mut self, entry: Entry, why: &str) {
+        let (offset, position) = (entry.offset, entry.position);
+        let message = format!("the entry says that the batch of offset {offset} begins at {position}, but {why}");
+        let at = (entry.index * ENTRY) as u64;
+        self.found.push(Finding::fault(self.path, at, message));
+    }
+
+    /// After the last batch; `is_whole` when all of the log was walked, up to `len`.
+    pub fn finish(mut self, is_whole: bool, len: u64) -> Vec<Finding> {
+        if is_whole {
+            if let Some(pending) = self.pending.take() {
+                self.wrong(pending, "no batch there ends with it");
+            }
+            while let Some(entry) = self.entries.get(self.next).copied() {
+                self.next += 1;
+                let why = if entry.position >= len {
+                    format!("the log has only {len} bytes")
+                } else {
+                    "no batch begins there".to_owned()
+                };
+                self.wrong(entry, &why);
+            }
+        }
+        self.good.sort_by_key(|entry| entry.index);
+        let mut previous: Option<Entry> = None;
+        for entry in std::mem::take(&mut self.good) {
+            if let Some(before) = previous.filter(|it| it.offset >= entry.offset || it.position >= entry.position) {
+                let message = format!(
+                    "the entry (offset {}, position {}) does not ascend from the one before it ({}, {})",
+                    entry.offset, entry.position, before.offset, before.position
+                );
+                let at = (entry.index * ENTRY) as u64;
+                self.found.push(Finding::fault(self.path, at, message)); // (c)
+                continue;
+            }
+            previous = Some(entry);
+        }
+        self.found
+    }
+}

@@ -1,0 +1,167 @@
+//! Whether the batches of a segment stand in order: offsets and leader epochs.
+//!
+//! Neither field is under a CRC, and a wrong one shows at the batch behind it. So when a batch does not follow the one
+//! before it, but would follow the one before that, the batch before is to blame:
+//! - (a) it began beyond what was expected (a hole), and without it there is none;
+//! - (b) it alone has a later epoch.
+
+/// The batches of one leader epoch that stand together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EpochRun {
+    /// The epoch.
+    pub epoch: i32,
+    /// Base offset of its first batch.
+    pub base_offset: i64,
+    /// Base offset of its last batch.
+    pub last_base: i64,
+    /// Where its first batch begins.
+    pub position: u64,
+    /// Batches in it.
+    pub batches: u64,
+}
+
+/// See the module.
+pub struct Order {
+    base_offset: i64,
+    next_base: Option<i64>,
+    expected: i64,
+    /// Of the batch before, when it left a hole: what was expected of it, and where it stands.
+    hole: Option<(i64, u64)>,
+    holes: u64,
+    /// Epochs in order.
+    pub runs: Vec<EpochRun>,
+}
+
+/// What is wrong, and where.
+pub type Misplaced = (u64, String);
+
+impl Order {
+    /// Of a segment that begins at `base_offset` and ends before `next_base`.
+    pub fn new(base_offset: i64, next_base: Option<i64>) -> Self {
+        Self {
+            base_offset,
+            next_base,
+            expected: base_offset,
+            hole: None,
+            holes: 0,
+            runs: Vec::new(),
+        }
+    }
+
+    /// The offset after the last batch.
+    pub fn next_offset(&self) -> i64 {
+        self.expected
+    }
+
+    /// Whether offsets are missing between batches, as compaction leaves them.
+    pub fn has_holes(&self) -> bool {
+        self.holes > 0
+    }
+
+    /// Takes in a batch with these offsets.
+    pub fn offsets(&mut self, position: u64, base: i64, last: i64) -> Result<(), Misplaced> {
+        if last < base {
+            self.expected = self.expected.max(base.saturating_add(1));
+            return Err((
+                position,
+                format!("the batch ends with offset {last}, before it begins with {base}"),
+            ));
+        }
+        if base < self.base_offset || last - self.base_offset > i64::from(i32::MAX) {
+            let segment = self.base_offset;
+            return Err((
+                position,
+                format!("offsets {base} to {last} cannot be in the segment of {segment}"),
+            ));
+        }
+        if let Some(next) = self.next_base.filter(|next| last >= *next) {
+            return Err((
+                position,
+                format!("offsets {base} to {last} belong to a later segment: the next one begins with {next}"),
+            ));
+        }
+        if base >= self.expected {
+            self.hole = (base > self.expected).then_some((self.expected, position));
+            self.holes += u64::from(self.hole.is_some());
+            self.expected = last + 1;
+            return Ok(());
+        }
+        let expected = self.expected;
+        if let Some((before, blamed)) = self.hole.take().filter(|(before, _)| base >= *before) {
+            self.holes -= 1; // (a)
+            self.expected = last + 1;
+            return Err((
+                blamed,
+                format!(
+                    "the batch's offsets go beyond those of the one behind it, which begins with {base}; {before} was expected"
+                ),
+            ));
+        }
+        Err((
+            position,
+            format!("offsets {base} to {last} do not follow: {expected} was expected"),
+        ))
+    }
+
+    /// Takes in a batch of which only the base offset is known.
+    pub fn unknown(&mut self, base: i64) {
+        self.hole = None;
+        if base >= self.expected && self.next_base.is_none_or(|next| base < next) {
+            self.expected = base + 1;
+        }
+    }
+
+    /// Takes in a batch's leader epoch; −1 (before there were any) says nothing.
+    pub fn epoch(&mut self, position: u64, base_offset: i64, epoch: i32) -> Result<(), Misplaced> {
+        if epoch < 0 {
+            return if epoch == -1 {
+                Ok(())
+            } else {
+                Err((position, format!("leader epoch {epoch} is none")))
+            };
+        }
+        let new = EpochRun {
+            epoch,
+            base_offset,
+            last_base: base_offset,
+            position,
+            batches: 1,
+        };
+        let Some(last) = self.runs.last_mut() else {
+            self.runs.push(new);
+            return Ok(());
+        };
+        if last.epoch == epoch {
+            last.batches += 1;
+            last.last_base = base_offset;
+            return Ok(());
+        }
+        if last.epoch < epoch {
+            self.runs.push(new);
+            return Ok(());
+        }
+        let last = *last;
+        let before = self.runs.len().checked_sub(2).and_then(|at| self.runs.get_mut(at));
+        if last.batches == 1
+            && let Some(before) = before.filter(|before| before.epoch <= epoch)
+        {
+            if before.epoch == epoch {
+                before.batches += 1;
+                before.last_base = base_offset;
+            }
+            let is_new = before.epoch < epoch;
+            self.runs.pop(); // (b)
+            if is_new {
+                self.runs.push(new);
+            }
+            return Err((
+                last.position,
+                format!(
+                    "leader epoch {} goes beyond the {epoch} of the batch behind it",
+                    last.epoch
+                ),
+            ));
+        }
+        Err((position, format!("leader epoch {epoch} follows {}", last.epoch)))
+    }
+}

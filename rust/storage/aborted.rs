@@ -1,0 +1,77 @@
+//! The aborted transactions that a `read_committed` reader of a slice must skip. spec: R3.6
+//!
+//! A slice may end long before the last stable offset; what was aborted behind it is the next read's business. Where the
+//! slice ends, as an offset, is not known without reading it, so the segment's index says: the first batch it names at or
+//! after the slice's end gives an offset that is not below. As with reads, [`Log::plan_aborted`] runs under the log's lock
+//! and touches memory only, and [`AbortedPlan::resolve`] reads without it; an index entry is believed only when the batch
+//! it names ends with its offset, so that a damaged index names more transactions and never too few.
+
+use std::sync::Arc;
+
+use super::header_scan::believed;
+use super::log::Log;
+use super::read::FileSlice;
+use super::segment::{Segment, SegmentFile};
+use crate::error::Result;
+use crate::index::{AbortedTxn, OffsetPosition};
+
+/// See the module.
+pub struct AbortedPlan {
+    /// Of the rest of the slice's segment.
+    found: Vec<AbortedTxn>,
+    behind: Option<Behind>,
+}
+
+/// A batch behind the slice.
+struct Behind {
+    log: Arc<SegmentFile>,
+    size: u64,
+    entry: OffsetPosition,
+}
+
+impl Log {
+    /// For the slice that was read from `offset` below `upper_bound` (exclusive). `OFFSET_OUT_OF_RANGE` when the log has
+    /// lost its beginning since: what was said of the transactions there may be gone with it.
+    pub fn plan_aborted(&self, offset: i64, upper_bound: i64, slice: &FileSlice) -> Result<AbortedPlan> {
+        if offset < self.log_start_offset {
+            return Err(self.out_of_range(offset));
+        }
+        if slice.len == 0 {
+            return Ok(AbortedPlan {
+                found: Vec::new(),
+                behind: None,
+            });
+        }
+        let at = self.segment_at(slice.base_offset);
+        let segment_end = self
+            .segments
+            .get(at + 1)
+            .map_or(self.log_end_offset, Segment::base_offset);
+        let found = self.aborted_transactions(offset, upper_bound.min(segment_end))?;
+        let behind = match self.segments.get(at) {
+            Some(segment) if !found.is_empty() => {
+                let end = slice.position + slice.len as u64;
+                let entry = segment.offset_index.first_from_position(&*self.context.fs, end)?;
+                entry.map(|entry| Behind {
+                    log: Arc::clone(segment.log()),
+                    size: segment.size(),
+                    entry,
+                })
+            }
+            _ => None,
+        };
+        Ok(AbortedPlan { found, behind })
+    }
+}
+
+impl AbortedPlan {
+    /// The transactions, in the order of their markers.
+    pub fn resolve(mut self) -> Result<Vec<AbortedTxn>> {
+        if let Some(Behind { log, size, entry }) = self.behind
+            && believed(&*log.file, &log.path, entry, size)? > 0
+        {
+            self.found.retain(|aborted| aborted.first_offset < entry.offset);
+        }
+        Ok(self.found)
+    }
+}

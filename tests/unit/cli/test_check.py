@@ -1,0 +1,108 @@
+"""``kafkastore check``: its command line, what it prints and how it ends. What it finds is tested in Rust and in interop."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+import fake_engine
+import pytest
+
+from kafkastore.cli import main as cli
+from kafkastore.cli.check import Arguments, UsageError, parse_arguments
+
+GOOD = ((2, 3, 40, 120, 5000), 0, [])
+BAD = (
+    (2, 3, 40, 120, 5000),
+    1,
+    [("fault", "/d/t-0/00.log", 61, "it is bad"), ("note", "/d/x\ny", None, "none of Kafka's files")],
+)
+
+
+class FakeCheck:
+    """Gives what a test says; remembers how it was made."""
+
+    outcome: ClassVar[object] = GOOD
+    made: ClassVar[list[object]] = []
+
+    def __init__(self, paths: list[str], *, topic: str | None, threads: int, deep: bool) -> None:
+        self.made.append((paths, topic, threads, deep))
+
+    def run(self) -> object:
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    def progress(self) -> tuple[int, int, int, int]:
+        return (1, 2, 3, 4)
+
+
+@pytest.fixture(autouse=True)
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_engine, "Check", FakeCheck, raising=False)
+    monkeypatch.setattr(FakeCheck, "made", [])
+
+
+def test_directories_and_options_stand_in_any_order() -> None:
+    assert parse_arguments(
+        ["a", "--threads=3", "b", "--topic", "t", "--deep-iteration", "--json", "--no-progress"]
+    ) == (Arguments(paths=["a", "b"], topic="t", threads=3, deep=True, as_json=True, progress=False))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no directory is given"),
+        (["d", "--nonsense"], "unknown option --nonsense"),
+        (["d", "--threads"], "--threads needs a value"),
+        (["d", "--threads", "0"], "--threads 0 is not a number from 1 to 1024"),
+        (["d", "--threads=many"], "--threads many is not"),
+    ],
+)
+def test_wrong_usage_is_one_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_arguments(arguments)
+    assert cli.main(["check", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_good_directory_ends_with_0_and_a_summary(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeCheck, "outcome", GOOD)
+    assert cli.main(["check", "/d", "--threads", "2"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("2 partitions, 3 segments, 40 batches, 120 records, 5000 bytes in ")
+    assert captured.out.endswith(" GB/s): 0 faults\n")
+    assert captured.err == "", "no bar: this is no terminal"
+    assert FakeCheck.made == [(["/d"], None, 2, False)]
+
+
+def test_faults_end_with_1_and_name_file_and_position(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeCheck, "outcome", BAD)
+    assert cli.main(["check", "/d"]) == 1
+    fault, note, summary = capsys.readouterr().out.splitlines()
+    assert fault == "fault: /d/t-0/00.log at 61: it is bad"
+    assert note == "note: /d/x\\ny: none of Kafka's files"
+    assert summary.endswith(": 1 fault")
+
+
+def test_json_is_one_object_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(FakeCheck, "outcome", BAD)
+    assert cli.main(["check", "--json", "/d"]) == 1
+    fault, note, summary = map(json.loads, capsys.readouterr().out.splitlines())
+    assert fault == {"severity": "fault", "path": "/d/t-0/00.log", "position": 61, "message": "it is bad"}
+    assert note["position"] is None
+    assert (summary["severity"], summary["faults"], summary["records"]) == ("summary", 1, 120)
+
+
+def test_path_that_cannot_be_checked_ends_with_2_and_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeCheck, "outcome", ValueError("/d: there is no such file or directory"))
+    assert cli.main(["check", "/d"]) == 2
+    assert capsys.readouterr().err == "kafkastore check: /d: there is no such file or directory\n"
