@@ -217,6 +217,9 @@ def main() -> None:
     bootstrap, picture = arguments.bootstrap, arguments.plot
     if arguments.log_dirs and not bootstrap:
         raise SystemExit(f"--log-dirs: {arguments.log_dirs} needs the address of its broker; add --bootstrap HOST:PORT")
+    for folder in filter(None, (arguments.log_dirs or "").split(",")):
+        if not Path(folder).is_dir():
+            raise SystemExit(f"--log-dirs: {folder} is no folder; name the broker's log.dirs, comma separated")
     started = time.perf_counter()
     say("reading the flights of 2013 ...")
     records = [as_record(number, row) for number, row in enumerate(rows())]

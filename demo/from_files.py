@@ -97,36 +97,37 @@ def with_spark(bootstrap: str, log_dirs: str, records: list[tuple[bytes, bytes]]
 
 def follow(lines: Iterable[bytes], total: int) -> SparkAnswer | None:
     """What the job says, as a progress bar; None when it ends without an answer."""
-    start_seconds = 0.0
+    told: dict[str, Any] = {}
     progress = Progress("spark", total)
+    progress.say("Spark starts on two cores")
     for line in lines:
         news: dict[str, Any] = json.loads(line)
+        told |= news
         if "failed" in news:
             raise SystemExit(f"Spark failed: {news['failed']}")
         if "started" in news:
-            start_seconds = news["started"]
-            progress.say("Spark has started on two cores; the JVM is cold")
+            progress = Progress("spark", total)
         elif "done" in news:
             progress.update(int(total * news["done"]))
-        else:
-            delays = Delays.of_rows(news["rows"])
-            progress.finish(delays.total_flights)
-            return SparkAnswer(delays, news["again"], start_seconds, news["first"], news["text"])
-    return None
+        elif "rows" in news:
+            progress.finish(sum(flights for _, flights, _, _ in news["rows"]))
+            progress.say("now with a warm JVM: the same again, and from a text file")
+    if "again" not in told:
+        return None
+    return SparkAnswer(Delays.of_rows(told["rows"]), told["again"], told["started"], told["first"], told["text"])
 
 
 def with_duckdb(bootstrap: str, log_dirs: str, total: int) -> Answer:
     """One statement over `kafkastore.scan`. SystemExit when it fails."""
     import duckdb
 
-    import kafkastore
+    from kafkastore import ScanError, scan
 
     progress = Progress("duckdb", total)
     started = time.perf_counter()
     try:
-        scan = kafkastore.scan(log_dirs.split(","), TOPIC, columns=["key", "value"], bootstrap_servers=bootstrap)
-        rows = aggregate(scan)
-    except (OSError, ValueError, kafkastore.ScanError, duckdb.Error) as error:
+        rows = aggregate(scan(log_dirs.split(","), TOPIC, columns=["key", "value"], bootstrap_servers=bootstrap))
+    except (OSError, ValueError, ScanError, duckdb.Error) as error:
         raise SystemExit(f"DuckDB failed: {error}") from error
     answer = Answer(Delays.of_rows(rows), time.perf_counter() - started)
     progress.finish(answer.delays.total_flights)

@@ -2,14 +2,15 @@
 
 Aggregates the flights twice straight from the segment files, first with a cold JVM, and once from a text file with the same
 values, which is what Spark's JSON parser does without us. Prints JSON lines: `{"started": seconds}`, `{"done": share of the
-tasks}` while the first query runs, then `{"rows": [[carrier, flights, arrivals, minutes], ...], "first": s, "again": s,
-"text": s}`; or `{"failed": sentence}`. What Spark logs goes to stderr.
+tasks}` while the first query runs, `{"rows": [[carrier, flights, arrivals, minutes], ...], "first": seconds}` after it, and last
+`{"again": seconds, "text": seconds}`; or `{"failed": sentence}`. What Spark logs goes to stderr.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -89,6 +90,13 @@ def watch(spark: SparkSession, ended: threading.Event) -> None:
                 say(done=found.numCompletedTasks / found.numTasks)
 
 
+def sentence(message: str) -> str:
+    """What went wrong, out of a message that may hold tracebacks of Python and Java: the innermost of Python's, else its head."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    raised = [line.split(": ", 1)[1] for line in lines if re.match(r"\w*(Error|Exception): ", line)]
+    return (raised or lines or ["Spark did not say why"])[0]
+
+
 def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
     started = time.perf_counter()
     spark = start(text_file.parent)
@@ -108,17 +116,18 @@ def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
     finally:
         ended.set()
         watcher.join()
+    say(rows=rows, first=first)
     same, again = timed(flights)
     of_text, text = timed(spark.read.text(str(text_file)))
     if not rows == same == of_text:
-        raise SystemExit("Spark answered differently the second time, or from the text file")
-    say(rows=rows, first=first, again=again, text=text)
+        raise RuntimeError("it answered differently the second time, or from the text file")
+    say(again=again, text=text)
     spark.stop()
 
 
 if __name__ == "__main__":
     try:
         run(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
-    except (PySparkException, Py4JError, OSError) as error:
-        say(failed=(str(error).strip().splitlines() or [type(error).__name__])[0])
+    except (PySparkException, Py4JError, OSError, RuntimeError) as error:
+        say(failed=sentence(str(error)))
         raise SystemExit(1) from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from demo import from_files
+from demo import from_files, spark_job
 from demo.flights import Delays
 
 if TYPE_CHECKING:
@@ -73,3 +73,29 @@ def test_job_that_ends_without_an_answer_gives_none() -> None:
 def test_failure_of_the_job_is_one_sentence() -> None:
     with pytest.raises(SystemExit, match=r"^Spark failed: path: missing$"):
         from_files.follow([b'{"failed": "path: missing"}\n'], 10)
+
+
+def test_answer_of_the_job_has_every_time_it_told() -> None:
+    lines = [
+        b'{"started": 4.0}\n',
+        b'{"done": 0.5}\n',
+        b'{"rows": [["AA", 3, 2, 7]], "first": 3.0}\n',
+        b'{"again": 1.0, "text": 2.0}\n',
+    ]
+    answer = from_files.follow(lines, 3)
+    assert answer == from_files.SparkAnswer(Delays.of_rows([("AA", 3, 2, 7)]), 1.0, 4.0, 3.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "[FAILED] The source failed: Traceback (most recent call last):\n  File x\nValueError: path: missing\n",
+            "path: missing",
+        ),
+        ("[NO_TABLE] There is no such table.\nat org.apache", "[NO_TABLE] There is no such table."),
+        ("", "Spark did not say why"),
+    ],
+)
+def test_a_message_of_spark_becomes_one_sentence(message: str, told: str) -> None:
+    assert spark_job.sentence(message) == told
