@@ -98,6 +98,7 @@ def with_spark(bootstrap: str, log_dirs: str, records: list[tuple[bytes, bytes]]
 def follow(lines: Iterable[bytes], total: int) -> SparkAnswer | None:
     """What the job says, as a progress bar; None when it ends without an answer."""
     told: dict[str, Any] = {}
+    done = 0
     progress = Progress("spark", total)
     progress.say("Spark starts on two cores")
     for line in lines:
@@ -108,7 +109,8 @@ def follow(lines: Iterable[bytes], total: int) -> SparkAnswer | None:
         if "started" in news:
             progress = Progress("spark", total)
         elif "done" in news:
-            progress.update(int(total * news["done"]))
+            done = max(done, int(total * news["done"]))  # the last stage, of sums, begins at nothing again
+            progress.update(done)
         elif "rows" in news:
             progress.finish(sum(flights for _, flights, _, _ in news["rows"]))
             progress.say("now with a warm JVM: the same again, and from a text file")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 POLL_S = 0.1
+SHARES = 4
+"""Tasks of a query: enough for a bar that moves, few enough to start in no time."""
 CONF = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",  # two cores and few seconds
@@ -102,7 +104,9 @@ def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
     spark = start(text_file.parent)
     say(started=time.perf_counter() - started)
     reader = spark.read.format("kafkastore_py").schema("value binary")
-    flights = reader.options(**{"path": log_dirs, "subscribe": TOPIC, "kafka.bootstrap.servers": bootstrap}).load()
+    flights = reader.options(
+        **{"path": log_dirs, "subscribe": TOPIC, "minPartitions": SHARES, "kafka.bootstrap.servers": bootstrap}
+    ).load()
 
     def timed(values: DataFrame) -> tuple[list[Row], float]:
         begun = time.perf_counter()

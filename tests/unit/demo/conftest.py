@@ -1,4 +1,4 @@
-"""The demo stands beside the package, at the root of the repository."""
+"""The demo stands beside the package, at the root of the repository; first, since this folder has its name."""
 
 from __future__ import annotations
 
