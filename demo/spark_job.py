@@ -105,7 +105,7 @@ def run(bootstrap: str, log_dirs: str, text_file: Path) -> None:
     say(started=time.perf_counter() - started)
     reader = spark.read.format("kafkastore_py").schema("value binary")
     flights = reader.options(
-        **{"path": log_dirs, "subscribe": TOPIC, "minPartitions": SHARES, "kafka.bootstrap.servers": bootstrap}
+        **{"path": log_dirs, "subscribe": TOPIC, "minPartitions": str(SHARES), "kafka.bootstrap.servers": bootstrap}
     ).load()
 
     def timed(values: DataFrame) -> tuple[list[Row], float]:
