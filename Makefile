@@ -51,8 +51,8 @@ run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=s
 	@echo "Ctrl-C stops it."
 	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://127.0.0.1:$(PORT) $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
 
-# apt packages; as root, or through sudo
-apt = as=; [ "$$(id -u)" = 0 ] || as=sudo; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
+# apt packages; as root, or through sudo (the second argument, when it must not ask)
+apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
 
 test-environment: build ## Java, Maven, kcat (apt) and the jars of Apache Kafka (Maven), where missing
 	@missing=; \
@@ -73,7 +73,8 @@ python-test: test-environment ## all of tests/ (PYTEST_ARGS=... passes arguments
 client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
 	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
 
-demo: build ## the flights of 2013 through a broker, a growing and a killed consumer group
+demo: build ## the flights of 2013 through a broker and a changing group, Spark and DuckDB on its files; a plot
+	@[ -n "$${JAVA_HOME:-}" ] || command -v java >/dev/null || { echo "installing openjdk-17-jdk-headless for Spark"; ( $(call apt,openjdk-17-jdk-headless,sudo -n) ) 2>/dev/null; } || true
 	$(BIN)/python -m demo $(DEMO_ARGS)
 
 bench: build ## end to end beside Apache Kafka when Java is there; writes benches/record/<date>.md
@@ -111,4 +112,4 @@ cargo-bench: ## cargo bench; SMOKE=1 runs each once
 
 clean: ## build outputs and the environment
 	cargo clean --quiet
-	rm -rf .venv data
+	rm -rf .venv data demo/output

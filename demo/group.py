@@ -61,7 +61,7 @@ class Reading:
     killed: str = ""  # the member that was
     until_kill: tuple[int, float] = (0, 0.0)  # records read and seconds, before the wait for its session
 
-    def take(self, member: str, partition: int, offset: int, flights: list[tuple[int, str, float | None]]) -> None:
+    def take(self, member: str, partition: int, offset: int, flights: list[tuple[int, str, int | None]]) -> None:
         """Keeps one reported batch; a record read again must be the same record."""
         at = self.rows.setdefault(partition, {})
         for place, (row, carrier, delay) in enumerate(flights, offset):

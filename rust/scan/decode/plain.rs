@@ -1,0 +1,217 @@
+//! The common walk: no headers are wanted, and every record within the offsets is.
+//!
+//! Records are parsed some at a time into columns on the stack, so that what the walk changes stays in registers, and go to
+//! the column buffers together. The short forms of a record's first fields are read out of one word. It gives what the general walk
+//! gives, its naive twin, and stops where that stops.
+
+use super::super::builder::{Columns, Rows};
+use super::{Bad, Frame, INVALID, MICROS, Stopped, Walk, len_if, read_bytes, read_deltas, split_record};
+
+/// Records parsed before they are appended: their columns take 12 KB of stack, and the bytes of short ones are still in the first
+/// cache when they are copied.
+const CHUNK: usize = 256;
+/// Timestamps up to here, either side of 0, fit microseconds.
+const MOST_MS: i64 = i64::MAX / MICROS;
+
+/// Decodes from `walk` on into `columns`, until all is done or the batch in the making is full.
+pub(super) fn walk(payload: &[u8], walk: &mut Walk, frame: &Frame, columns: &mut Columns) -> Result<Stopped, Bad> {
+    if columns.wanted.key || columns.wanted.value {
+        walk_chunks::<true>(payload, walk, frame, columns)
+    } else {
+        walk_chunks::<false>(payload, walk, frame, columns)
+    }
+}
+
+fn walk_chunks<const BODY: bool>(
+    payload: &[u8],
+    walk: &mut Walk,
+    frame: &Frame,
+    columns: &mut Columns,
+) -> Result<Stopped, Bad> {
+    if walk.left < 0 {
+        return Err(Bad::Record(0, "the declared record count is negative"));
+    }
+    if walk.at > payload.len() {
+        return Err(Bad::Record(walk.left, "it starts beyond the payload"));
+    }
+    let mut chunk = Chunk::default();
+    loop {
+        let stopped = chunk.parse::<BODY>(payload, walk, frame, columns)?;
+        let len = chunk.len;
+        let rows = Rows {
+            offsets: &chunk.offsets[..len],
+            timestamps: &chunk.timestamps[..len],
+            keys: &chunk.keys[..if BODY { len } else { 0 }],
+            values: &chunk.values[..if BODY { len } else { 0 }],
+        };
+        columns.extend(&rows, chunk.bytes);
+        if let Some(stopped) = stopped {
+            return Ok(stopped);
+        }
+    }
+}
+
+/// Columns on the stack.
+struct Chunk<'a> {
+    len: usize,
+    bytes: usize,
+    offsets: [i64; CHUNK],
+    timestamps: [i64; CHUNK],
+    keys: [Option<&'a [u8]>; CHUNK],
+    values: [Option<&'a [u8]>; CHUNK],
+}
+
+impl Default for Chunk<'_> {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            bytes: 0,
+            offsets: [0; CHUNK],
+            timestamps: [0; CHUNK],
+            keys: [None; CHUNK],
+            values: [None; CHUNK],
+        }
+    }
+}
+
+impl<'a> Chunk<'a> {
+    /// Parses the next records; `None` when the chunk is full and more are to come.
+    fn parse<const BODY: bool>(
+        &mut self,
+        payload: &'a [u8],
+        walk: &mut Walk,
+        frame: &Frame,
+        columns: &Columns,
+    ) -> Result<Option<Stopped>, Bad> {
+        let wanted = columns.wanted;
+        let span = frame.to.wrapping_sub(frame.from) as u64;
+        let (base_timestamp, mask) = frame
+            .log_append_time
+            .map_or((frame.base_timestamp, -1), |time| (time, 0));
+        let (rows_left, bytes_left) = columns.room();
+        let is_first = columns.rows() == 0;
+        let most = rows_left.min(CHUNK);
+        let (mut at, mut left, mut len, mut bytes) = (walk.at, walk.left, 0, 0);
+        let mut stopped = None;
+        loop {
+            if left == 0 {
+                if at < payload.len() {
+                    return Err(Bad::Record(0, "bytes remain after the declared number of records"));
+                }
+                stopped = Some(Stopped::Done);
+                break;
+            }
+            let head = Head::read(payload, at).map_err(|reason| Bad::Record(left, reason))?;
+            let offset = frame.base_offset.wrapping_add(i64::from(head.offset_delta));
+            if (offset.wrapping_sub(frame.from) as u64) >= span {
+                if BODY {
+                    // Not wanted, but it must be sound.
+                    read_body(&payload[head.body..head.end]).map_err(|reason| Bad::Record(left, reason))?;
+                }
+                (at, left) = (head.end, left - 1);
+                continue;
+            }
+            if len == most {
+                if len == rows_left {
+                    stopped = Some(Stopped::Full);
+                }
+                break;
+            }
+            if BODY {
+                let (key, value) =
+                    read_body(&payload[head.body..head.end]).map_err(|reason| Bad::Record(left, reason))?;
+                let row_bytes = len_if(wanted.key, key) + len_if(wanted.value, value);
+                if row_bytes > bytes_left - bytes.min(bytes_left) && !(is_first && len == 0) {
+                    stopped = Some(Stopped::Full);
+                    break;
+                }
+                bytes += row_bytes;
+                (self.keys[len], self.values[len]) = (key, value);
+            }
+            let timestamp_ms = base_timestamp.wrapping_add(head.timestamp_delta & mask);
+            if wanted.timestamp && !(-MOST_MS..=MOST_MS).contains(&timestamp_ms) {
+                return Err(Bad::Timestamp(timestamp_ms));
+            }
+            self.offsets[len] = offset;
+            self.timestamps[len] = timestamp_ms.wrapping_mul(MICROS);
+            len += 1;
+            (at, left) = (head.end, left - 1);
+        }
+        (walk.at, walk.left) = (at, left);
+        (self.len, self.bytes) = (len, bytes);
+        Ok(stopped)
+    }
+}
+
+/// Key and value.
+#[inline]
+fn read_body(mut body: &[u8]) -> Result<(Option<&[u8]>, Option<&[u8]>), &'static str> {
+    Ok((read_bytes(&mut body)?, read_bytes(&mut body)?))
+}
+
+/// The first fields of a record.
+struct Head {
+    timestamp_delta: i64,
+    offset_delta: i32,
+    /// Where its key's length stands.
+    body: usize,
+    /// Where the next record starts.
+    end: usize,
+}
+
+impl Head {
+    #[inline]
+    fn read(payload: &[u8], at: usize) -> Result<Self, &'static str> {
+        if let Some(word) = payload.get(at..).and_then(<[u8]>::first_chunk)
+            && let Some(head) = Self::read_word(u64::from_le_bytes(*word), at)
+            && head.body <= head.end
+            && head.end <= payload.len()
+        {
+            return Ok(head);
+        }
+        Self::read_long(payload, at)
+    }
+
+    /// Out of the record's first eight bytes, when each field takes one or two.
+    #[inline]
+    fn read_word(word: u64, at: usize) -> Option<Self> {
+        let (length, length_bytes) = short(word)?;
+        let word = word >> (8 * length_bytes + 8);
+        let (timestamp, timestamp_bytes) = short(word)?;
+        let (offset, offset_bytes) = short(word >> (8 * timestamp_bytes))?;
+        // A negative length ends before it begins, and is left to the long way.
+        let end = (at + length_bytes as usize).checked_add_signed(length as isize)?;
+        Some(Self {
+            timestamp_delta: timestamp,
+            offset_delta: offset as i32,
+            body: at + (length_bytes + 1 + timestamp_bytes + offset_bytes) as usize,
+            end,
+        })
+    }
+
+    #[inline(never)]
+    fn read_long(payload: &[u8], at: usize) -> Result<Self, &'static str> {
+        let rest = payload.get(at..).ok_or(INVALID)?;
+        let (mut body, after) = split_record(rest)?;
+        let (timestamp_delta, offset_delta) = read_deltas(&mut body).ok_or(INVALID)?;
+        let end = payload.len() - after.len();
+        Ok(Self {
+            timestamp_delta,
+            offset_delta,
+            body: end - body.len(),
+            end,
+        })
+    }
+}
+
+/// The zig-zag value at the word's low end and its bytes, when it takes one or two.
+#[inline]
+fn short(word: u64) -> Option<(i64, u32)> {
+    let is_long = word & 0x80 != 0;
+    if is_long && word & 0x8000 != 0 {
+        return None;
+    }
+    let high = if is_long { (word >> 1) & 0x3f80 } else { 0 };
+    let raw = (word & 0x7f) | high;
+    Some(((raw >> 1) as i64 ^ -((raw & 1) as i64), 1 + u32::from(is_long)))
+}
