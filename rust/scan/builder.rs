@@ -129,6 +129,21 @@ impl Bytes {
         self.end_row();
     }
 
+    fn extend(&mut self, payload: &[u8], pieces: &[Piece]) {
+        self.data.values.reserve(pieces.iter().map(|piece| piece.len()).sum());
+        self.offsets.values.reserve(pieces.len());
+        for piece in pieces {
+            if piece.is_null() {
+                self.push_null();
+            } else {
+                self.data
+                    .values
+                    .extend_from_slice(&payload[piece.start()..][..piece.len()]);
+            }
+            self.end_row();
+        }
+    }
+
     #[inline]
     fn end_row(&mut self) {
         self.offsets.values.push(self.data.values.len() as i32);
@@ -264,6 +279,61 @@ pub(super) struct Row<'a> {
     pub(super) value: Option<&'a [u8]>,
 }
 
+/// Where bytes stand in a payload, or null. A payload is below 4 GiB, as a batch and what it inflates to are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Piece {
+    start: u32,
+    len: u32,
+}
+
+impl Piece {
+    const NULL: u32 = u32::MAX;
+
+    /// Bytes that end at `end`.
+    #[inline]
+    pub(super) fn ending(end: usize, bytes: Option<&[u8]>) -> Self {
+        bytes.map_or(
+            Self {
+                start: 0,
+                len: Self::NULL,
+            },
+            |bytes| Self {
+                start: (end - bytes.len()) as u32,
+                len: bytes.len() as u32,
+            },
+        )
+    }
+
+    const fn is_null(self) -> bool {
+        self.len == Self::NULL
+    }
+
+    const fn start(self) -> usize {
+        self.start as usize
+    }
+
+    const fn len(self) -> usize {
+        if self.is_null() { 0 } else { self.len as usize }
+    }
+
+    /// Its bytes, if they are wanted.
+    #[inline]
+    pub(super) const fn len_if(self, is_wanted: bool) -> usize {
+        if is_wanted { self.len() } else { 0 }
+    }
+}
+
+/// Rows as they were parsed, column by column.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<'a> {
+    pub(super) payload: &'a [u8],
+    pub(super) offsets: &'a [i64],
+    /// Microseconds.
+    pub(super) timestamps: &'a [i64],
+    pub(super) keys: &'a [Piece],
+    pub(super) values: &'a [Piece],
+}
+
 /// The columns of the batch in the making.
 #[derive(Debug)]
 pub(super) struct Columns {
@@ -369,6 +439,30 @@ impl Columns {
         }
         self.rows += 1;
         self.bytes += row_bytes;
+    }
+
+    /// Rows and bytes that the batch still takes; its first row may be of any size.
+    pub(super) const fn room(&self) -> (usize, usize) {
+        let bytes = self.limits.bytes.saturating_sub(self.bytes);
+        (self.limits.rows.saturating_sub(self.rows), bytes)
+    }
+
+    /// Appends rows without headers, of so many bytes; what is not wanted may say anything.
+    pub(super) fn extend(&mut self, rows: &Rows<'_>, bytes: usize) {
+        if self.wanted.offset {
+            self.offset.values.extend_from_slice(rows.offsets);
+        }
+        if self.wanted.timestamp {
+            self.timestamp.values.extend_from_slice(rows.timestamps);
+        }
+        if self.wanted.key {
+            self.key.extend(rows.payload, rows.keys);
+        }
+        if self.wanted.value {
+            self.value.extend(rows.payload, rows.values);
+        }
+        self.rows += rows.offsets.len();
+        self.bytes += bytes;
     }
 
     /// Appends a header of the row that [`Self::end_headers`] ends; bytes that are not UTF-8 become U+FFFD, as in Java.

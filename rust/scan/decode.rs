@@ -5,12 +5,16 @@
 //! [`crate::record::RecordIter`]. It may stop at any record, when the batch in the making is full, and go on from there. It never
 //! checks a CRC, inflates, or reads a file.
 
+mod plain;
+
 use std::collections::HashSet;
 use std::str;
 
 use super::Predicate;
 use super::builder::{Columns, HEADER_OVERHEAD, Row};
 use crate::record::{read_varint, read_varlong};
+
+pub(super) use plain::Chunk;
 
 /// Microseconds of a millisecond.
 const MICROS: i64 = 1_000;
@@ -115,9 +119,12 @@ pub(super) fn decode(
     frame: &Frame,
     filter: &Filter,
     columns: &mut Columns,
+    chunk: &mut Chunk,
 ) -> Result<Stopped, Bad> {
     let wanted = columns.wanted;
-    if wanted.headers {
+    if filter.is_all && !wanted.headers {
+        plain::walk(payload, walk, frame, columns, chunk)
+    } else if wanted.headers {
         walk_records::<true, true>(payload, walk, frame, filter, columns)
     } else if wanted.key || wanted.value || filter.has_keys {
         walk_records::<true, false>(payload, walk, frame, filter, columns)

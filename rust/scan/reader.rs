@@ -18,7 +18,7 @@ use arrow_schema::SchemaRef;
 use parking_lot::Mutex;
 
 use super::builder::{Columns, Limits};
-use super::decode::{Bad, Filter, Frame, Stopped, Walk, decode};
+use super::decode::{Bad, Chunk, Filter, Frame, Stopped, Walk, decode};
 use super::source::{ReadError, Source};
 use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
 use crate::io::{File, FileSystem, OpenMode, OsFileSystem};
@@ -105,6 +105,7 @@ pub(super) struct Workspace {
     inflated: Vec<u8>,
     columns: Columns,
     filter: Filter,
+    chunk: Box<Chunk>,
 }
 
 impl Workspace {
@@ -124,6 +125,7 @@ impl Workspace {
                 POOLED_BATCHES + pooled,
             ),
             filter: Filter::new(&options.predicate),
+            chunk: Box::default(),
         }
     }
 }
@@ -477,6 +479,7 @@ impl SplitReader {
             &current.frame,
             &workspace.filter,
             &mut workspace.columns,
+            &mut workspace.chunk,
         );
         workspace.columns.end_run(current.timestamp_type);
         stopped.map_err(|bad| match bad {
