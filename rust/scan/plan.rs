@@ -384,6 +384,9 @@ impl Planner<'_> {
     fn hold(&mut self, partition: &TopicPartition, listing: &Listing, range: &Range) -> Result<Vec<Planned>> {
         let fs = &**self.fs;
         let mut planned = Vec::new();
+        if range.start >= range.end {
+            return Ok(planned);
+        }
         for listed in &listing.segments {
             if listed.next_base_offset <= range.start || listed.base_offset >= range.end {
                 continue;

@@ -65,3 +65,14 @@ fn a_split_of_no_bytes_is_refused() {
     let said = plan(&request(&bench)).unwrap().splits(0).err().unwrap().to_string();
     assert!(said.contains("split_bytes: 0"), "{said}");
 }
+
+#[test]
+fn an_empty_range_within_a_batch_has_no_split() {
+    let bench = Bench::new(&[]);
+    fill(&bench, &[START_MS; 4], 2, 1);
+    let mut request = request(&bench);
+    request.start.insert(0, Bound::Offset(3));
+    request.end.insert(0, Bound::Offset(3));
+    let plan = plan(&request).unwrap();
+    assert_eq!((plan.size_bytes(), plan.splits(1).unwrap().len()), (0, 0));
+}
