@@ -1,12 +1,25 @@
-"""Puts the test double in the place of the compiled data plane, before anything imports it."""
+"""Puts the test double in the place of the compiled data plane, before anything imports it.
+
+What the double does not stand for (scans, checks) it hands on to the compiled module: other folders of tests run in the same
+process and mean the real one.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 import fake_engine
 
+import kafkastore._core as compiled
+
+
+def _of_the_compiled(name: str) -> Any:
+    return getattr(compiled, name)
+
+
+fake_engine.__getattr__ = _of_the_compiled  # type: ignore[attr-defined]
 sys.modules["kafkastore._core"] = fake_engine
