@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from load.process import cpu_seconds, machine_cpu_seconds, memory_mb
-from load.wire import Connection, Run, batch, fetch, fetch_frame, produce, produce_frame
+from load.wire import Connection, Run, batch, fetch, fetch_frame, produce, produce_frame, wait_until_led
 from peer.topics import create_topic
 
 if TYPE_CHECKING:
@@ -75,6 +75,12 @@ def _produce(
 ) -> tuple[Run, Usage]:
     topic = create_topic(broker.bootstrap, name, connections)
     usage = Usage()
+    led = Connection(broker.port)
+    try:
+        for partition in range(connections):
+            wait_until_led(led, topic, partition)
+    finally:
+        led.close()
     with ProcessPoolExecutor(connections) as pool:
         list(pool.map(abs, range(connections)))  # the processes are up
         with measured(broker, usage):

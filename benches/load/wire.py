@@ -132,6 +132,24 @@ class Run:
     latencies_s: list[float]
 
 
+NOT_LEADER_OR_FOLLOWER = 6
+READY_LIMIT_S = 30.0
+
+
+def wait_until_led(connection: Connection, topic: str, partition: int) -> None:
+    """Produces a record until the partition takes it: Metadata may name a leader that does not lead yet."""
+    request = produce_frame(topic, partition, batch([b"ready"]), 1)
+    deadline = time.perf_counter() + READY_LIMIT_S
+    while True:
+        connection.socket.sendall(request)
+        error = connection.produce_answered(topic)
+        if not error:
+            return
+        if error != NOT_LEADER_OR_FOLLOWER or time.perf_counter() > deadline:
+            raise RuntimeError(f"produce was answered with error {error}")
+        time.sleep(0.01)
+
+
 def produce(connection: Connection, topic: str, partition: int, records: bytes, seconds: float, acks: int = 1) -> Run:
     """IN_FLIGHT requests are always under way, for so many seconds."""
     request = produce_frame(topic, partition, records, acks)
