@@ -82,7 +82,7 @@ bench: build ## end to end beside Apache Kafka when Java is there; writes benche
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
 spark-bench: test-environment ## Spark over segment files beside Spark's Kafka connector, DuckDB and Polars; SPARK_BENCH_ARGS="--records 2000000"
-	PYTHONPATH=tests $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
+	PYTHONPATH=tests:benches $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
 
 referee: build ## the fuller comparison of ../shared/peers/compare.sh, where that folder exists
 	@[ -x ../shared/peers/compare.sh ] || { echo "../shared/peers/compare.sh is not here; make bench needs nothing else" >&2; exit 1; }
@@ -96,7 +96,7 @@ lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafk
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
-	MYPYPATH=benches/spark:tests $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
+	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 	$(BIN)/python -m mypy.stubtest kafkastore._core
 
 docs: build ## writes docs/apis.md from the registry of APIs

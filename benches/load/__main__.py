@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from load.record import commit, machine, write_record
 from load.scenarios import BETTER_HIGHER, SCENARIOS, Figures
 from peer.apache_kafka import ApacheKafkaForMeasurement
 from peer.kafkastore_broker import KafkastoreBroker
@@ -21,7 +18,6 @@ from peer.kafkastore_broker import KafkastoreBroker
 if TYPE_CHECKING:
     from peer.broker_process import BrokerProcess
 
-RECORD = Path(__file__).parents[1] / "record"
 NOISY_CORES = 0.25  # CPU of bystanders, in cores, from which a figure is marked
 Measured = dict[tuple[str, str, str], list[float]]  # (kind, scenario, figure) -> one a round
 
@@ -69,35 +65,6 @@ def table(figures: Measured, kinds: list[str]) -> list[str]:
     return lines
 
 
-def machine() -> str:
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        "",
-    )
-    cores = os.cpu_count()
-    return f"{cores} cores of {model or platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
-
-
-def commit() -> str:
-    git = shutil.which("git")
-    if git is None:
-        return "unknown"
-    command = [git, "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
-
-
-def new_record() -> Path:
-    RECORD.mkdir(exist_ok=True)
-    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    names = [today, *(f"{today}-{number}" for number in range(2, 100))]
-    return next(path for name in names if not (path := RECORD / f"{name}.md").exists())
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
@@ -128,9 +95,7 @@ def main() -> None:
     text = "\n".join([*header, "", *table(figures, wanted)]) + "\n"
     sys.stdout.write(text)
     if not arguments.no_record:
-        path = new_record()
-        path.write_text(text)
-        sys.stdout.write(f"\nwritten to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}\n")
+        write_record(text)
 
 
 if __name__ == "__main__":

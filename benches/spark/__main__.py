@@ -10,12 +10,9 @@ them to benches/record/.
 from __future__ import annotations
 
 import argparse
-import datetime as dt
 import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import connector
+from load.record import commit, machine, write_record
 from pyspark.sql import SparkSession
 from readers import QUERIES, readers
 from topic import Load, fill
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
 
     from peer.broker_process import BrokerProcess
 
-RECORD = Path(__file__).parents[1] / "record"
 GOALS = {"count": 1.8, "sumlen": 1.5, "ts": 3.5, "key": 3.5, "all": 1.8}
 KINDS: dict[str, type[BrokerProcess]] = {"kafka": ApacheKafkaForMeasurement, "kafkastore": KafkastoreBroker}
 CONF = {
@@ -96,19 +93,6 @@ def table(seconds: Seconds, names: list[str]) -> list[str]:
     return lines
 
 
-def commit() -> str:
-    command = ["git", "describe", "--always", "--dirty"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
-
-
-def new_record() -> Path:
-    RECORD.mkdir(exist_ok=True)
-    today = dt.datetime.now(tz=dt.UTC).date().isoformat()
-    names = [f"{today}-spark", *(f"{today}-spark-{number}" for number in range(2, 100))]
-    return next(path for name in names if not (path := RECORD / f"{name}.md").exists())
-
-
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make spark-bench", description=__doc__)
     parser.add_argument("--records", type=int, default=2_000_000)
@@ -124,20 +108,12 @@ def parsed() -> argparse.Namespace:
 
 
 def report(arguments: argparse.Namespace, size: int, busy: float, seconds: Seconds, names: list[str]) -> str:
-    model = next(
-        (
-            line.split(":", 1)[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.machine(),
-    )
     what = f"{arguments.records:,} records, {size / 1e6:,.0f} MB of values, codec {arguments.codec}, 4 partitions"
     return "\n".join(
         [
             f"# Spark, {commit()}",
             "",
-            f"{os.cpu_count()} cores of {model}, Linux {platform.release()}, Python {platform.python_version()}.",
+            f"{machine()}.",
             (
                 f"{what}; files written by {arguments.broker}. Spark 4.2.0 on local[{arguments.cores}], its connector"
                 f" 4.2.0 with kafka-clients 3.9.2; {arguments.rounds} rounds by turns, medians; answers are equal."
@@ -174,9 +150,7 @@ def main() -> None:
         shutil.rmtree(folder, ignore_errors=True)
     sys.stdout.write(text)
     if not arguments.no_record:
-        path = new_record()
-        path.write_text(text)
-        sys.stdout.write(f"\nwritten to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}\n")
+        write_record(text, "-spark")
 
 
 if __name__ == "__main__":
