@@ -20,7 +20,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash inte
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test demo bench spark-bench referee lint docs format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -89,9 +89,13 @@ referee: build ## the fuller comparison of ../shared/peers/compare.sh, where tha
 	cd ../shared/peers && KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore ./compare.sh -n $(or $(ROUNDS),3) $(if $(SCENARIOS),-s $(SCENARIOS)) \
 	  kafka './kafka/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500' ours './kafkastore/up.sh "$$DIR" "$$PORT" log.segment.delete.delay.ms=500'
 
-lint: build ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafkastore._core
+lint: rust-lint python-lint ## formats, clippy (pedantic), ruff, mypy (strict), the stub of kafkastore._core
+
+rust-lint:
 	cargo fmt --check
 	cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
+
+python-lint: build
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
