@@ -1,6 +1,6 @@
 # One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
 # Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
-# tests/requirements.txt, crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml.
+# tests/requirements.txt (the Go compiler too), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -54,13 +54,13 @@ run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=s
 # apt packages; as root, or through sudo (the second argument, when it must not ask)
 apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
 
-test-environment: build ## Java, Maven, kcat (apt) and the jars of Apache Kafka (Maven), where missing
+test-environment: build ## Java, Maven, kcat (apt), the jars of Apache Kafka (Maven) and the modules of franz-go, where missing
 	@missing=; \
 	command -v javac >/dev/null || missing="$$missing openjdk-17-jdk-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; \
 	command -v kcat >/dev/null || missing="$$missing kcat"; \
 	[ -z "$$missing" ] || { echo "installing$$missing"; $(call apt,$$missing); }
-	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null
+	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null && ../$(BIN)/python -m peer.go_program
 
 test: rust-test python-test ## everything: cargo test, pytest with every client
 
