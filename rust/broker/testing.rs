@@ -22,6 +22,7 @@ pub struct Fixture {
     pub faults: FaultFileSystem,
     pub clock: Arc<ManualClock>,
     pub dirs: Vec<PathBuf>,
+    pub progress: LoadProgress,
     tempdirs: Vec<tempfile::TempDir>,
 }
 
@@ -43,14 +44,14 @@ impl Fixture {
             },
         };
         let broker = Broker::start(NODE, "unit".to_owned(), Options::default(), Arc::new(context)).unwrap();
-        broker
-            .open_log_dirs(&dirs, &HashMap::new(), &LoadProgress::default())
-            .unwrap();
+        let progress = LoadProgress::default();
+        broker.open_log_dirs(&dirs, &HashMap::new(), &progress).unwrap();
         Self {
             broker,
             faults,
             clock,
             dirs,
+            progress,
             tempdirs,
         }
     }

@@ -295,15 +295,9 @@ impl Log {
         Ok(found)
     }
 
-    /// Renames the directory to `<topic>-<partition>.<unique>-delete` and closes the log without syncing it; the loader
-    /// or the caller removes the directory later. Gives the new path, if there is a directory. Open files stay readable
-    /// until dropped.
-    pub fn rename_to_delete(&mut self) -> Result<Option<PathBuf>> {
-        self.rename_away(DirKind::Deleted)
-    }
-
-    /// Takes the directory out of use under another role, and returns its new path. A log without a directory is only
-    /// forgotten. Nothing may follow.
+    /// Takes the directory out of use under another role, as `<topic>-<partition>.<unique>-delete` for one, closes the log
+    /// without syncing it, and returns the new path; the loader or the caller removes what is deleted later. Open files
+    /// stay readable until dropped. A log without a directory is only forgotten. Nothing may follow.
     pub fn rename_away(&mut self, kind: DirKind) -> Result<Option<PathBuf>> {
         // A failed attempt to make it may have left a part, which is renamed as a whole one is.
         if !self.is_materialised() && !self.is_poisoned {

@@ -185,11 +185,6 @@ impl LogDir {
         self.path.join(partition.to_string())
     }
 
-    /// A new path for the partition's directory under another role, as in `rename_to_delete`.
-    pub fn renamed_dir(&self, partition: &TopicPartition, kind: DirKind) -> PathBuf {
-        self.path.join(partition.dir_name(kind, Uuid::random()))
-    }
-
     /// Its directories, each list in the order of names.
     pub fn list(&self) -> Result<Listing> {
         Listing::of(&*self.fs, &self.path)

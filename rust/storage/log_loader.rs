@@ -4,23 +4,20 @@
 //! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
 //! disk takes its directory offline; corrupt data below a recovery point, or one partition in two directories, refuses
 //! the start. An unreadable checkpoint only costs time: without recovery points all is checked, without log start
-//! offsets each log begins at its first segment. [`load_logs`] opens real logs; [`load_all`] takes any function.
+//! offsets each log begins at its first segment. What opens a log is the caller's function.
 //! spec: R4.2
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
 
 use super::clean_shutdown::Shutdown;
-use super::config::LogConfig;
-use super::log::{Log, LogContext};
 use super::log_dir::{Checkpoint, Listing, LogDir};
 use super::partition_metadata::PartitionMetadata;
-use super::recovery::{LoadArgs, RecoveryProgress};
+use super::recovery::RecoveryProgress;
 use super::state_file::bad_format;
 use super::topic_partition::TopicPartition;
 use super::uuid::Uuid;
@@ -96,27 +93,6 @@ pub struct Loaded<L> {
 
 /// Opens one log; called from several threads.
 pub type OpenLog<'a, L> = dyn Fn(&LoadRequest) -> Result<L> + Sync + 'a;
-
-/// Opens the logs of all directories, each with the configuration of its topic; see the module.
-pub fn load_logs(
-    dirs: &[LogDir],
-    threads_per_dir: usize,
-    context: &LogContext,
-    config_for: &(dyn Fn(&str) -> Arc<LogConfig> + Sync),
-    progress: &LoadProgress,
-) -> Result<Loaded<Log>> {
-    let open = |request: &LoadRequest| {
-        let args = LoadArgs {
-            recovery_point: request.recovery_point,
-            log_start_offset: request.log_start_offset,
-            clean_shutdown: request.is_clean,
-            progress: &progress.recovery,
-        };
-        let config = config_for(&request.partition.topic);
-        Log::open(context, &request.path, request.partition.clone(), config, args)
-    };
-    load_all(dirs, threads_per_dir, &open, progress)
-}
 
 /// Opens all logs with `open`; see the module.
 pub fn load_all<L: Send>(

@@ -1,9 +1,14 @@
+use std::fs;
+use std::sync::atomic::Ordering;
+
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
 use crate::broker::Event;
 use crate::io::Fault;
 use crate::record::Origin;
+use crate::storage::format::RECOVERY_POINT_CHECKPOINT;
 use crate::storage::log_dir::Checkpoint;
+use crate::storage::test_fixtures::fixture_path;
 
 fn append(fixture: &Fixture, index: i32) {
     let partition = fixture.partition("t", index);
@@ -49,6 +54,42 @@ fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
     }
 }
 
+// spec: R4.2
+#[test]
+fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
+    for is_clean in [true, false] {
+        let fixture = Fixture::new(1);
+        if is_clean {
+            fixture.broker.close_logs().unwrap();
+            let name = RECOVERY_POINT_CHECKPOINT;
+            fs::copy(fixture_path(name), fixture.dirs[0].join(name)).unwrap();
+        } else {
+            fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+        }
+        let dir = fixture.dirs[0].join("transactions-0");
+        fs::create_dir(&dir).unwrap();
+        for entry in fs::read_dir(fixture_path("transactions-0")).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, dir.join(path.file_name().unwrap())).unwrap();
+        }
+        let fixture = fixture.restart(); // long before the producers expire
+        let partition = fixture.partition("transactions", 0);
+        let log = partition.log();
+        let ends = (log.log_start_offset(), log.log_end_offset());
+        assert_eq!(ends, (0, 12), "clean: {is_clean}");
+        assert_eq!(log.last_stable_offset(12), 10);
+        let mut producers: Vec<_> = log
+            .producers()
+            .active_producers()
+            .map(|(id, entry)| (id, entry.producer_epoch))
+            .collect();
+        producers.sort_unstable();
+        assert_eq!(producers, [(3, 2), (4, 1), (5, 0)]);
+        let checked = fixture.progress.recovery.segments_checked.load(Ordering::Relaxed);
+        assert_eq!(checked > 0, !is_clean, "only a crash costs reading");
+    }
+}
+
 #[test]
 fn creating_what_exists_keeps_it() {
     let fixture = Fixture::new(1);
@@ -68,7 +109,7 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
     assert!(fixture.broker.partition("t", 0).is_err());
     assert!(partition.leading(-1).is_err());
     assert_eq!(ends(&fixture.broker), [(1, 0)]);
-    let names: Vec<String> = std::fs::read_dir(&fixture.dirs[0])
+    let names: Vec<String> = fs::read_dir(&fixture.dirs[0])
         .unwrap()
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -107,8 +148,8 @@ fn a_stray_log_is_kept_aside() {
     append(&fixture, 0);
     fixture.broker.mark_stray("t", 0).unwrap();
     assert!(fixture.broker.logs().is_empty());
-    let is_stray = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().to_string_lossy().ends_with("-stray");
-    assert!(std::fs::read_dir(&fixture.dirs[0]).unwrap().any(is_stray));
+    let is_stray = |e: std::io::Result<fs::DirEntry>| e.unwrap().file_name().to_string_lossy().ends_with("-stray");
+    assert!(fs::read_dir(&fixture.dirs[0]).unwrap().any(is_stray));
 }
 
 #[test]
@@ -145,8 +186,8 @@ fn a_log_that_was_never_written_is_forgotten() {
     fixture.broker.delete_logs("t", &[0]).unwrap();
     fixture.broker.mark_stray("t", 1).unwrap();
     assert!(fixture.broker.logs().is_empty() && fixture.broker.reaper.is_empty());
-    let is_of_t = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().to_string_lossy().starts_with("t-");
-    assert!(!std::fs::read_dir(&fixture.dirs[0]).unwrap().any(is_of_t));
+    let is_of_t = |e: std::io::Result<fs::DirEntry>| e.unwrap().file_name().to_string_lossy().starts_with("t-");
+    assert!(!fs::read_dir(&fixture.dirs[0]).unwrap().any(is_of_t));
 }
 
 #[test]
@@ -183,7 +224,7 @@ fn a_directory_that_is_in_use_refuses_the_second_broker() {
 #[test]
 fn logs_made_in_a_directory_that_fails_meanwhile_are_offline() {
     let fixture = Fixture::new(2);
-    std::fs::create_dir(fixture.dirs[0].join("t-1")).unwrap(); // the second log of the call cannot be made there
+    fs::create_dir(fixture.dirs[0].join("t-1")).unwrap(); // the second log of the call cannot be made there
     let config = Arc::new(LogConfig::default());
     let placed = [0, 0, 1].map(|at: usize| fixture.dirs[at].clone());
     let placed: Vec<_> = (0..).zip(placed).collect();

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::record::Origin;
 use crate::storage::testing::{Bench, START_MS, batch};
+use crate::storage::topic_partition::DirKind;
 
 #[test]
 fn a_new_log_comes_to_disk_with_two_calls() {
@@ -61,7 +62,7 @@ fn a_deleted_log_moves_aside_under_kafkas_name() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
-    let to = log.rename_to_delete().unwrap().unwrap();
+    let to = log.rename_away(DirKind::Deleted).unwrap().unwrap();
     let name = to.file_name().unwrap().to_str().unwrap().to_owned();
     assert!(name.starts_with("topic-0.") && name.ends_with("-delete"), "{name}");
     assert!(!bench.path().exists() && to.exists());

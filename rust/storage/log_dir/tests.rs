@@ -153,12 +153,7 @@ fn directories_are_listed_by_their_names() {
     let opened = open(dir.path(), None).unwrap();
     let partition = TopicPartition::new("a.b-c", 4);
     for kind in [DirKind::Current, DirKind::Deleted, DirKind::Future, DirKind::Stray] {
-        let path = if kind == DirKind::Current {
-            opened.partition_dir(&partition)
-        } else {
-            opened.renamed_dir(&partition, kind)
-        };
-        fs::create_dir(path).unwrap();
+        fs::create_dir(dir.path().join(partition.dir_name(kind, Uuid::random()))).unwrap();
     }
     let listing = opened.list().unwrap();
     assert_eq!(listing.partitions, [(partition.clone(), dir.path().join("a.b-c-4"))]);

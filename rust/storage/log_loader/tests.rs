@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 
 use super::*;
-use crate::io::{Fault, FaultFileSystem, ManualClock, OsFileSystem};
+use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
 use crate::storage::log_dir::Identity;
 use crate::storage::test_fixtures::fixture_path;
@@ -215,45 +215,4 @@ fn deleted_directories_are_reported_and_removed_later() {
     assert!(remove_deleted(&OsFileSystem, doomed).is_empty());
     assert!(remove_deleted(&OsFileSystem, doomed).is_empty(), "gone already is fine");
     assert!(!doomed[0].exists());
-}
-
-// spec: R4.2
-#[test]
-fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
-    for is_clean in [true, false] {
-        let (dir, opened) = log_dir(&["transactions-0"]);
-        for entry in fs::read_dir(fixture_path("transactions-0")).unwrap() {
-            let path = entry.unwrap().path();
-            fs::copy(&path, dir.path().join("transactions-0").join(path.file_name().unwrap())).unwrap();
-        }
-        if is_clean {
-            let name = RECOVERY_POINT_CHECKPOINT;
-            fs::copy(fixture_path(name), dir.path().join(name)).unwrap();
-            opened.write_clean_shutdown(12).unwrap();
-        }
-        // Long before the producers expire.
-        let context = LogContext {
-            clock: Arc::new(ManualClock::new(1_700_000_006_000)),
-            ..LogContext::system()
-        };
-        let config = |_: &str| Arc::new(LogConfig::default());
-        let progress = LoadProgress::default();
-        let loaded = load_logs(&[opened], 1, &context, &config, &progress).unwrap();
-        let log = &loaded.logs[0].log;
-        assert_eq!(
-            (log.log_start_offset(), log.log_end_offset()),
-            (0, 12),
-            "clean: {is_clean}"
-        );
-        assert_eq!(log.last_stable_offset(12), 10);
-        let mut producers: Vec<_> = log
-            .producers()
-            .active_producers()
-            .map(|(id, entry)| (id, entry.producer_epoch))
-            .collect();
-        producers.sort_unstable();
-        assert_eq!(producers, [(3, 2), (4, 1), (5, 0)]);
-        let checked = progress.recovery.segments_checked.load(Ordering::Relaxed);
-        assert_eq!(checked > 0, !is_clean, "only a crash costs reading");
-    }
 }

@@ -7,6 +7,7 @@ use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::record::Origin;
 use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::testing::{Bench, START_MS, batch, read_all};
+use crate::storage::topic_partition::DirKind;
 use crate::storage::{AppendError, Log, Uuid};
 
 const TOPIC_ID: Uuid = Uuid([7; 16]);
@@ -114,13 +115,18 @@ fn closing_makes_the_directory_of_a_log_that_was_never_written() {
 fn a_log_that_was_never_written_is_deleted_without_a_trace() {
     let (disk, bench) = faulty();
     let mut log = bench.create();
-    assert_eq!(log.rename_to_delete().unwrap(), None);
+    assert_eq!(log.rename_away(DirKind::Deleted).unwrap(), None);
     assert!(log.is_closed() && disk.counts().is_empty());
     assert!(matches!(log.materialise(), Err(Error::Closed { .. })));
     assert_eq!(append(&mut log).unwrap_err().code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
     let mut again = bench.create();
     assert_eq!(append(&mut again).unwrap(), 0);
-    assert!(again.rename_to_delete().unwrap().is_some_and(|to| to.exists()));
+    assert!(
+        again
+            .rename_away(DirKind::Deleted)
+            .unwrap()
+            .is_some_and(|to| to.exists())
+    );
 }
 
 #[test]
