@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::index::OffsetIndex;
+use kafkastore::index::entry_file::EntryFile;
 use kafkastore::io::OsFileSystem;
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
 use kafkastore::storage::{LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
@@ -31,7 +32,7 @@ fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
 fn lookups(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("storage_lookup");
     for entries in [1_000i64, 250_000] {
-        let mut index = OffsetIndex::new(PathBuf::new(), 0);
+        let mut index = OffsetIndex::new(EntryFile::new(PathBuf::new()), 0);
         (1..=entries).for_each(|n| index.append(n * 10, n as u32));
         let mut target = 0;
         group.bench_function(BenchmarkId::new("offset_index", entries), |b| {

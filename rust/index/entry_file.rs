@@ -83,6 +83,11 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
+    /// Forgets every entry, as [`EntryFile::new`] on the same file does.
+    pub fn start_anew(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.path));
+    }
+
     /// The entries of a sealed segment, read when first needed.
     pub fn sealed(path: PathBuf) -> Self {
         Self {

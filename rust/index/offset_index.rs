@@ -7,8 +7,6 @@
 //! An entry names the *last* offset of a batch and the position where the batch begins, as Kafka writes it, one for
 //! every `index.interval.bytes` of log. A lookup gives where to start scanning for an offset.
 
-use std::path::PathBuf;
-
 use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::{first_index_where, last_at_most};
 use crate::error::Result;
@@ -41,28 +39,9 @@ fn entry(bytes: &[u8], base_offset: i64, index: usize) -> OffsetPosition {
 }
 
 impl OffsetIndex {
-    /// Of a new segment.
-    pub fn new(path: PathBuf, base_offset: i64) -> Self {
-        Self {
-            base_offset,
-            file: EntryFile::new(path),
-        }
-    }
-
-    /// Of a sealed segment; read when first used.
-    pub fn sealed(path: PathBuf, base_offset: i64) -> Self {
-        Self {
-            base_offset,
-            file: EntryFile::sealed(path),
-        }
-    }
-
-    /// Of the segment that is written next.
-    pub fn open_active(fs: &dyn FileSystem, path: PathBuf, base_offset: i64) -> Result<Self> {
-        Ok(Self {
-            base_offset,
-            file: EntryFile::open_active(fs, path)?,
-        })
+    /// Over the entries of the segment at `base_offset`.
+    pub fn new(file: EntryFile<ENTRY>, base_offset: i64) -> Self {
+        Self { base_offset, file }
     }
 
     /// The file of entries.

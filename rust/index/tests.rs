@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::entry_file::EntryFile;
 use super::search::last_at_most;
 use super::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
@@ -16,7 +17,7 @@ fn temp_file(name: &str) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn offset_index(path: PathBuf, entries: &[(i64, u32)]) -> OffsetIndex {
-    let mut index = OffsetIndex::new(path, 100);
+    let mut index = OffsetIndex::new(EntryFile::new(path), 100);
     for (offset, position) in entries {
         index.append(*offset, *position);
     }
@@ -50,15 +51,15 @@ proptest! {
         index.file().write_whole(&OsFileSystem).unwrap();
         index.file().seal();
         prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
-        prop_assert_eq!(OffsetIndex::sealed(path.clone(), 100).lookup(&OsFileSystem, target).unwrap(), naive);
-        prop_assert_eq!(OffsetIndex::open_active(&OsFileSystem, path, 100).unwrap().lookup(&OsFileSystem, target).unwrap(), naive);
+        prop_assert_eq!(OffsetIndex::new(EntryFile::sealed(path.clone()), 100).lookup(&OsFileSystem, target).unwrap(), naive);
+        prop_assert_eq!(OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path).unwrap(), 100).lookup(&OsFileSystem, target).unwrap(), naive);
     }
 
     // spec: R4.3
     #[test]
     fn time_lookup_matches_naive(steps in prop::collection::vec((0i64..20, 1i64..9), 0..300), target in 0i64..4000) {
         let (_dir, path) = temp_file("a.timeindex");
-        let mut index = TimeIndex::new(path, 100);
+        let mut index = TimeIndex::new(EntryFile::new(path), 100);
         let mut naive = TimestampOffset { timestamp: -1, offset: 100 };
         let (mut timestamp, mut offset, mut last) = (0, 100, -1);
         for (later, by) in steps {
@@ -88,12 +89,12 @@ fn entries_are_kafkas_bytes() {
         [0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0x12, 0x34, 1, 2, 3, 4]
     );
     let path = dir.path().join("a.timeindex");
-    let mut time = TimeIndex::new(path.clone(), 100);
+    let mut time = TimeIndex::new(EntryFile::new(path.clone()), 100);
     time.maybe_append(0x0102, 105);
     time.file().write_whole(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(path).unwrap(), [0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 5]);
     let path = dir.path().join("a.txnindex");
-    let mut txn = TransactionIndex::new(path.clone());
+    let mut txn = TransactionIndex::new(EntryFile::new(path.clone()));
     txn.append(&AbortedTxn {
         producer_id: 1,
         first_offset: 2,
@@ -118,9 +119,9 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
     let mut padded = std::fs::read(&path).unwrap();
     padded.resize(1_000_003, 0);
     std::fs::write(&path, &padded).unwrap();
-    let sealed = OffsetIndex::sealed(path.clone(), 100);
+    let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), 100);
     assert_eq!(sealed.entries(&OsFileSystem).unwrap().count(), 2);
-    let mut active = OffsetIndex::open_active(&OsFileSystem, path.clone(), 100).unwrap();
+    let mut active = OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path.clone()).unwrap(), 100);
     active.append(120, 1000);
     active.file().write_pending(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(&path).unwrap().len(), 24);
@@ -129,7 +130,7 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
 #[test]
 fn a_new_index_makes_no_file_until_it_is_sealed() {
     let (_dir, path) = temp_file("a.index");
-    let mut index = OffsetIndex::new(path.clone(), 100);
+    let mut index = OffsetIndex::new(EntryFile::new(path.clone()), 100);
     index.file().write_pending(&OsFileSystem).unwrap();
     assert!(!path.exists());
     index.file().write_whole(&OsFileSystem).unwrap();
@@ -140,7 +141,10 @@ fn a_new_index_makes_no_file_until_it_is_sealed() {
 fn a_sealed_index_without_a_file_is_empty() {
     let (_dir, path) = temp_file("a.txnindex");
     assert_eq!(
-        TransactionIndex::sealed(path).entries(&OsFileSystem).unwrap().count(),
+        TransactionIndex::new(EntryFile::sealed(path))
+            .entries(&OsFileSystem)
+            .unwrap()
+            .count(),
         0
     );
 }
@@ -153,7 +157,7 @@ fn truncation_drops_entries_at_and_above_and_shortens_the_file() {
     index.truncate_to(109);
     index.append(110, 100);
     index.file().write_pending(&OsFileSystem).unwrap();
-    let reopened = OffsetIndex::sealed(path, 100);
+    let reopened = OffsetIndex::new(EntryFile::sealed(path), 100);
     let entries: Vec<_> = reopened
         .entries(&OsFileSystem)
         .unwrap()
@@ -176,8 +180,8 @@ fn a_failed_write_is_repeated_whole() {
 
 #[test]
 fn fullness_leaves_room_for_the_last_time_entry() {
-    let mut offsets = OffsetIndex::new(PathBuf::new(), 0);
-    let mut times = TimeIndex::new(PathBuf::new(), 0);
+    let mut offsets = OffsetIndex::new(EntryFile::new(PathBuf::new()), 0);
+    let mut times = TimeIndex::new(EntryFile::new(PathBuf::new()), 0);
     for n in 1..=3 {
         assert!(!offsets.is_full(31), "before entry {n}");
         offsets.append(n, n as u32);
@@ -197,7 +201,9 @@ fn insane_indexes_are_told() {
             .file()
             .write_whole(&OsFileSystem)
             .unwrap();
-        OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap()
+        OffsetIndex::new(EntryFile::sealed(path), 100)
+            .is_sane(&OsFileSystem, 100)
+            .unwrap()
     };
     assert!(check(&[]));
     assert!(check(&[(101, 7), (109, 99)]));
@@ -206,21 +212,23 @@ fn insane_indexes_are_told() {
     assert!(!check(&[(109, 7), (100, 0)]), "padded");
     let (_dir, path) = temp_file("a.index");
     assert!(
-        !OffsetIndex::sealed(path.clone(), 100)
+        !OffsetIndex::new(EntryFile::sealed(path.clone()), 100)
             .is_sane(&OsFileSystem, 100)
             .unwrap(),
         "missing"
     );
     std::fs::write(&path, [0; 9]).unwrap();
     assert!(
-        !OffsetIndex::sealed(path, 100).is_sane(&OsFileSystem, 100).unwrap(),
+        !OffsetIndex::new(EntryFile::sealed(path), 100)
+            .is_sane(&OsFileSystem, 100)
+            .unwrap(),
         "partial"
     );
 }
 
 #[test]
 fn aborted_transactions_are_collected_until_the_upper_bound_is_stable() {
-    let mut index = TransactionIndex::new(PathBuf::new());
+    let mut index = TransactionIndex::new(EntryFile::new(PathBuf::new()));
     let all =
         [(1, 0, 9, 5), (2, 5, 12, 13), (3, 14, 20, 21)].map(|(producer_id, first_offset, last_offset, stable)| {
             let aborted = AbortedTxn {

@@ -7,8 +7,6 @@
 //! An entry (T, O) says that T is the greatest timestamp of the segment up to the batch that ends with offset O, which
 //! holds it. The last entry of a sealed segment is the segment's greatest timestamp.
 
-use std::path::PathBuf;
-
 use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::{first_index_where, last_at_most};
 use crate::error::Result;
@@ -45,28 +43,9 @@ fn timestamp(bytes: &[u8], index: usize) -> i64 {
 }
 
 impl TimeIndex {
-    /// Of a new segment.
-    pub fn new(path: PathBuf, base_offset: i64) -> Self {
-        Self {
-            base_offset,
-            file: EntryFile::new(path),
-        }
-    }
-
-    /// Of a sealed segment; read when first used.
-    pub fn sealed(path: PathBuf, base_offset: i64) -> Self {
-        Self {
-            base_offset,
-            file: EntryFile::sealed(path),
-        }
-    }
-
-    /// Of the segment that is written next.
-    pub fn open_active(fs: &dyn FileSystem, path: PathBuf, base_offset: i64) -> Result<Self> {
-        Ok(Self {
-            base_offset,
-            file: EntryFile::open_active(fs, path)?,
-        })
+    /// Over the entries of the segment at `base_offset`.
+    pub fn new(file: EntryFile<ENTRY>, base_offset: i64) -> Self {
+        Self { base_offset, file }
     }
 
     /// The file of entries.

@@ -7,8 +7,6 @@
 //! An entry stands in the segment that holds the abort marker (`last_offset`). `last_stable_offset` is what it was once
 //! the marker was written: a reader below it need not look at later entries.
 
-use std::path::PathBuf;
-
 use super::entry_file::{EntryFile, array_at};
 use crate::error::Result;
 use crate::io::FileSystem;
@@ -64,32 +62,9 @@ pub struct TransactionIndex {
 }
 
 impl TransactionIndex {
-    /// Of a new segment.
-    pub fn new(path: PathBuf) -> Self {
-        Self {
-            file: EntryFile::new(path),
-        }
-    }
-
-    /// Of a sealed segment; read when first used.
-    pub fn sealed(path: PathBuf) -> Self {
-        Self {
-            file: EntryFile::sealed(path),
-        }
-    }
-
-    /// Of a segment whose file is known to be missing.
-    pub fn missing(path: PathBuf) -> Self {
-        Self {
-            file: EntryFile::missing(path),
-        }
-    }
-
-    /// Of the segment that is written next.
-    pub fn open_active(fs: &dyn FileSystem, path: PathBuf) -> Result<Self> {
-        Ok(Self {
-            file: EntryFile::open_active(fs, path)?,
-        })
+    /// Over the entries of a segment.
+    pub fn new(file: EntryFile<ENTRY>) -> Self {
+        Self { file }
     }
 
     /// The file of entries.

@@ -30,7 +30,6 @@ use super::segment::Segment;
 use super::state_file;
 use super::topic_partition::TopicPartition;
 use crate::error::{Error, Result};
-use crate::index::{OffsetIndex, TimeIndex};
 use crate::io::FileSystem;
 use crate::record::{Batch, BatchHeader, ControlRecord};
 
@@ -448,12 +447,10 @@ fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
 
 /// (d) Offset and time index from headers; the transaction index needs the producers and stays.
 fn rebuild_indexes(fs: &dyn FileSystem, segment: &mut Segment, interval: u32) -> Result<()> {
-    let (base_offset, len) = (segment.base_offset(), segment.size());
+    let len = segment.size();
     let log = Arc::clone(segment.log());
-    let offset_path = segment.offset_index.file().path().to_path_buf();
-    let time_path = segment.time_index.file().path().to_path_buf();
-    segment.offset_index = OffsetIndex::new(offset_path, base_offset);
-    segment.time_index = TimeIndex::new(time_path, base_offset);
+    segment.offset_index.file().start_anew();
+    segment.time_index.file().start_anew();
     segment.begin_notes();
     let mut scan = super::header_scan::HeaderScan::new(&*log.file, &log.path, 0, len);
     while let Some((position, header)) = scan.next_header()? {

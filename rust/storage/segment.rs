@@ -16,6 +16,7 @@ use super::config::LogConfig;
 use super::format::{INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use super::header_scan::{HeaderScan, believed};
 use crate::error::{Error, Result};
+use crate::index::entry_file::EntryFile;
 use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{File, FileSystem, NoFile, OpenMode};
 use crate::record::BatchHeader;
@@ -80,9 +81,12 @@ impl Segment {
                 path: file_path(dir, base_offset, LOG_SUFFIX),
             }),
             size: 0,
-            offset_index: OffsetIndex::new(file_path(dir, base_offset, INDEX_SUFFIX), base_offset),
-            time_index: TimeIndex::new(file_path(dir, base_offset, TIME_INDEX_SUFFIX), base_offset),
-            txn_index: TransactionIndex::new(file_path(dir, base_offset, TXN_INDEX_SUFFIX)),
+            offset_index: OffsetIndex::new(EntryFile::new(file_path(dir, base_offset, INDEX_SUFFIX)), base_offset),
+            time_index: TimeIndex::new(
+                EntryFile::new(file_path(dir, base_offset, TIME_INDEX_SUFFIX)),
+                base_offset,
+            ),
+            txn_index: TransactionIndex::new(EntryFile::new(file_path(dir, base_offset, TXN_INDEX_SUFFIX))),
             created_ms: now_ms,
             rolling_timestamp: None,
             bytes_since_index_entry: 0,
@@ -111,17 +115,24 @@ impl Segment {
             .open(&path, OpenMode::ReadWrite)
             .map_err(|error| Error::io("open", &path, error))?;
         let size = file.len().map_err(|error| Error::io("stat", &path, error))?;
+        let txn_path = file_path(dir, base_offset, TXN_INDEX_SUFFIX);
         Ok(Self {
             base_offset,
             log: Arc::new(SegmentFile { file, path }),
             size,
-            offset_index: OffsetIndex::sealed(file_path(dir, base_offset, INDEX_SUFFIX), base_offset),
-            time_index: TimeIndex::sealed(file_path(dir, base_offset, TIME_INDEX_SUFFIX), base_offset),
-            txn_index: if has_txn_index {
-                TransactionIndex::sealed(file_path(dir, base_offset, TXN_INDEX_SUFFIX))
+            offset_index: OffsetIndex::new(
+                EntryFile::sealed(file_path(dir, base_offset, INDEX_SUFFIX)),
+                base_offset,
+            ),
+            time_index: TimeIndex::new(
+                EntryFile::sealed(file_path(dir, base_offset, TIME_INDEX_SUFFIX)),
+                base_offset,
+            ),
+            txn_index: TransactionIndex::new(if has_txn_index {
+                EntryFile::sealed(txn_path)
             } else {
-                TransactionIndex::missing(file_path(dir, base_offset, TXN_INDEX_SUFFIX))
-            },
+                EntryFile::missing(txn_path)
+            }),
             created_ms: now_ms,
             rolling_timestamp: None,
             bytes_since_index_entry: 0,
@@ -291,13 +302,9 @@ impl Segment {
 
     /// Forgets what was noted and starts the indexes anew, before a recovery scan from position 0.
     pub(super) fn reset(&mut self) {
-        let base_offset = self.base_offset;
-        let offset_path = self.offset_index.file().path().to_path_buf();
-        let time_path = self.time_index.file().path().to_path_buf();
-        let txn_path = self.txn_index.file().path().to_path_buf();
-        self.offset_index = OffsetIndex::new(offset_path, base_offset);
-        self.time_index = TimeIndex::new(time_path, base_offset);
-        self.txn_index = TransactionIndex::new(txn_path);
+        self.offset_index.file().start_anew();
+        self.time_index.file().start_anew();
+        self.txn_index.file().start_anew();
         self.begin_notes();
     }
 
