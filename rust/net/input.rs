@@ -73,6 +73,8 @@ impl BufferPool {
 #[derive(Default)]
 pub struct Input {
     kept: Vec<u8>,
+    /// Bytes of `kept` that a look at its front waits for; 0 when what is kept is to be looked at.
+    needed: usize,
 }
 
 impl Input {
@@ -81,24 +83,32 @@ impl Input {
         self.kept.is_empty()
     }
 
+    /// Whether what is kept is to be looked at: a frame that is known to be still arriving is not.
+    pub fn may_be_served(&self) -> bool {
+        !self.kept.is_empty() && self.kept.len() >= self.needed
+    }
+
     /// What is kept, out of here; put back with [`Input::keep`].
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.kept)
     }
 
-    /// Keeps the bytes of `buffer` from `from` on, or gives the buffer to the pool when none are left.
-    pub fn keep(&mut self, mut buffer: Vec<u8>, from: usize, pool: &mut BufferPool) {
+    /// Keeps the bytes of `buffer` from `from` on, or gives the buffer to the pool when none are left. `needed` is the size of
+    /// the frame that they begin, as far as known.
+    pub fn keep(&mut self, mut buffer: Vec<u8>, from: usize, needed: usize, pool: &mut BufferPool) {
         if from >= buffer.len() {
             pool.put(buffer);
         } else {
             buffer.drain(..from);
             self.kept = buffer;
+            self.needed = needed;
         }
     }
 
-    /// Keeps a copy of bytes that arrived in the shared buffer; `needed` is the whole frame's size, as far as known.
+    /// Keeps a copy of bytes that arrived in the shared buffer; `needed` as for [`Input::keep`].
     pub fn keep_copy(&mut self, bytes: &[u8], needed: usize, pool: &mut BufferPool) {
         self.kept = pool.take();
+        self.needed = needed;
         let whole = if needed <= WHOLE_BYTES + SIZE_BYTES {
             needed
         } else {
@@ -108,10 +118,9 @@ impl Input {
         self.kept.extend_from_slice(bytes);
     }
 
-    /// Receives until a frame of `needed` bytes in all is whole or the socket is empty. Returns the bytes received.
-    /// `Ok(0)` is the end of the stream.
-    pub fn receive(&mut self, socket: impl AsFd, needed: usize) -> io::Result<usize> {
-        let missing = needed.saturating_sub(self.kept.len());
+    /// Receives more of the frame that is arriving. Returns the bytes received; `Ok(0)` is the end of the stream.
+    pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
+        let missing = self.needed.saturating_sub(self.kept.len());
         if self.kept.capacity() == self.kept.len() {
             self.kept.reserve_exact(missing.min(GROW_BYTES.max(self.kept.len())));
         }

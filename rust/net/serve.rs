@@ -36,24 +36,18 @@ impl Reactor {
             if served >= TURN_BYTES {
                 return Ok(true);
             }
-            let max = self.shared.max_frame_bytes;
-            let needed = if connection.input.is_empty() {
-                SIZE_BYTES
-            } else {
+            if connection.input.may_be_served() {
                 let mut kept = connection.input.take();
-                let (used, needed) = self.serve_frames(key, &mut kept, now)?;
+                let (used, need) = self.serve_frames(key, &mut kept, now)?;
                 let Some(connection) = self.connections.get_mut(key) else {
                     return Ok(false);
                 };
-                let was_all = used >= kept.len();
-                connection.input.keep(kept, used, &mut self.pool);
+                connection.input.keep(kept, used, need.bytes(), &mut self.pool);
                 served += used;
-                match needed {
-                    Need::Stop => return Ok(false),
-                    Need::More(_) if was_all => SIZE_BYTES,
-                    Need::More(n) => n,
+                if matches!(need, Need::Stop) {
+                    return Ok(false);
                 }
-            };
+            }
             let Some(connection) = self.connections.get_mut(key) else {
                 return Ok(false);
             };
@@ -61,14 +55,13 @@ impl Reactor {
                 return Ok(false);
             }
             connection.last_active = now;
-            debug_assert!(needed <= max + SIZE_BYTES);
             if connection.input.is_empty() {
                 match self.receive_shared(key, now)? {
                     Some(n) => served += n,
                     None => return Ok(false),
                 }
             } else {
-                match connection.input.receive(&connection.socket, needed) {
+                match connection.input.receive(&connection.socket) {
                     Ok(0) => return Err(Closed::ByPeer),
                     Ok(n) => served += n,
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.is_readable = false,
@@ -107,10 +100,8 @@ impl Reactor {
             return Ok(None);
         };
         if used < received {
-            let needed = if let Need::More(n) = need { n } else { 0 };
-            connection
-                .input
-                .keep_copy(&buffer[used..received], needed, &mut self.pool);
+            let rest = &buffer[used..received];
+            connection.input.keep_copy(rest, need.bytes(), &mut self.pool);
         }
         Ok(matches!(need, Need::More(_)).then_some(received))
     }
@@ -122,8 +113,7 @@ impl Reactor {
             owner: Arc::clone(mailbox) as Arc<dyn Wake>,
             operation,
         };
-        let now_ms = wall_clock_ms();
-        let mut used = 0;
+        let (mut used, mut now_ms) = (0, None);
         loop {
             let Some(connection) = self.connections.get_mut(key) else {
                 return Ok((used, Need::Stop));
@@ -142,7 +132,7 @@ impl Reactor {
                 operations: &mut self.operations,
                 scratch: &mut self.scratch,
                 waiter: &waiter,
-                now_ms,
+                now_ms: *now_ms.get_or_insert_with(wall_clock_ms),
                 now,
             };
             dispatch::serve(&mut rest[SIZE_BYTES..SIZE_BYTES + len], connection, &mut context)
@@ -161,6 +151,16 @@ enum Need {
     More(usize),
     /// An answer must be given first.
     Stop,
+}
+
+impl Need {
+    /// The bytes that must have arrived; 0 when it is not bytes that are waited for.
+    const fn bytes(&self) -> usize {
+        match self {
+            Self::More(bytes) => *bytes,
+            Self::Stop => 0,
+        }
+    }
 }
 
 /// Why a connection ends.
