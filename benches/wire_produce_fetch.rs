@@ -25,12 +25,8 @@ fn header(key: i16, version: i16) -> Vec<u8> {
     out
 }
 
-fn produce_frame(version: i16, partitions: i32) -> Vec<u8> {
-    let mut frame = header(0, version);
-    let mut w = Writer::new(&mut frame, true);
-    w.nullable_string(None);
-    w.i16(-1);
-    w.i32(30_000);
+/// The one topic of a request, up to its partitions.
+fn begin_topic(w: &mut Writer, version: i16, partitions: i32) {
     w.length(Some(1));
     if version >= 13 {
         w.raw(&[7; 16]);
@@ -38,6 +34,15 @@ fn produce_frame(version: i16, partitions: i32) -> Vec<u8> {
         w.string(TOPIC);
     }
     w.length(Some(partitions as usize));
+}
+
+fn produce_frame(version: i16, partitions: i32) -> Vec<u8> {
+    let mut frame = header(0, version);
+    let mut w = Writer::new(&mut frame, true);
+    w.nullable_string(None);
+    w.i16(-1);
+    w.i32(30_000);
+    begin_topic(&mut w, version, partitions);
     for index in 0..partitions {
         w.i32(index);
         w.length(Some(168));
@@ -61,13 +66,7 @@ fn fetch_frame(version: i16, partitions: i32) -> Vec<u8> {
     w.raw(&[0]);
     w.i32(0);
     w.i32(-1);
-    w.length(Some(1));
-    if version >= 13 {
-        w.raw(&[7; 16]);
-    } else {
-        w.string(TOPIC);
-    }
-    w.length(Some(partitions as usize));
+    begin_topic(&mut w, version, partitions);
     for index in 0..partitions {
         w.i32(index);
         w.i32(-1);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kafkastore::broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow};
@@ -103,6 +104,10 @@ impl TestBroker {
 
     pub fn broker(&self) -> &Arc<Broker> {
         self.engine.broker()
+    }
+
+    pub fn open_connections(&self) -> u64 {
+        self.broker().metrics.connections.load(Ordering::Relaxed)
     }
 
     pub fn connect(&self) -> Client {

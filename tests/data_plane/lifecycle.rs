@@ -2,7 +2,6 @@
 
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use kafkastore::broker::{Event, Options, WaitKind};
@@ -14,8 +13,29 @@ use crate::fixture::{FOLLOWER, LIMIT, NODE, TOPIC, TOPIC_ID, TestBroker, wait_un
 use crate::held_sync::HeldSync;
 use crate::requests::{Fetch, Produce, batch};
 
-fn open_connections(broker: &TestBroker) -> u64 {
-    broker.broker().metrics.connections.load(Ordering::Relaxed)
+/// A broker with one partition that closes what is idle for 200 ms.
+fn impatient() -> TestBroker {
+    let options = Options {
+        connections_max_idle: Duration::from_millis(200),
+        ..Options::default()
+    };
+    let broker = TestBroker::start_with(options, 1);
+    broker.create(1, &[]);
+    broker
+}
+
+fn wait_until_parked(broker: &TestBroker, kind: WaitKind) {
+    wait_until("the request waits", || broker.partition(0).waiters().len(kind) == 1);
+}
+
+fn stops_at_once(broker: &TestBroker) {
+    let start = Instant::now();
+    broker.engine.close_network(LIMIT);
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "stopped after {:?}",
+        start.elapsed()
+    );
 }
 
 /// The last request and the end of the stream often arrive together; neither may be missed.
@@ -31,41 +51,29 @@ fn a_client_that_sends_and_goes_is_answered_and_closed() {
         assert_eq!(client.receive().0, 2);
         assert!(client.is_closed());
     }
-    wait_until("none is counted", || open_connections(&broker) == 0);
+    wait_until("none is counted", || broker.open_connections() == 0);
 }
 
 #[test]
 fn idle_connections_are_closed_and_busy_ones_are_not() {
-    let options = Options {
-        connections_max_idle: Duration::from_millis(200),
-        ..Options::default()
-    };
-    let broker = TestBroker::start_with(options, 1);
-    broker.create(1, &[]);
+    let broker = impatient();
     let (mut idle, mut waiting) = (broker.connect(), broker.connect());
     waiting.send_fetch(&Fetch::waiting(0, 12_000));
     assert!(idle.is_closed());
-    wait_until("the fetch waits", || {
-        broker.partition(0).waiters().len(WaitKind::Fetch) == 1
-    });
+    wait_until_parked(&broker, WaitKind::Fetch);
     broker.connect().produce(&Produce::one(1, batch(10)));
     assert_eq!(waiting.fetch_answer(12).only().base_offsets(), [0]);
 }
 
 #[test]
 fn a_client_that_reads_none_of_its_answers_is_closed_as_idle() {
-    let options = Options {
-        connections_max_idle: Duration::from_millis(200),
-        ..Options::default()
-    };
-    let broker = TestBroker::start_with(options, 1);
-    broker.create(1, &[]);
+    let broker = impatient();
     let mut deaf = broker.connect();
     deaf.produce(&Produce::one(1, batch(1_000_000)));
     for _ in 0..50 {
         deaf.send_fetch(&Fetch::now(0));
     }
-    wait_until("it is closed", || open_connections(&broker) == 0);
+    wait_until("it is closed", || broker.open_connections() == 0);
 }
 
 #[test]
@@ -88,10 +96,10 @@ fn max_connections_per_ip_refuses_the_next_until_one_goes() {
 
 fn refuses_the_third(broker: &TestBroker) {
     let (first, mut second) = (broker.connect(), broker.connect());
-    wait_until("both are counted", || open_connections(broker) == 2);
+    wait_until("both are counted", || broker.open_connections() == 2);
     assert!(broker.connect().is_closed());
     drop(first);
-    wait_until("one is left", || open_connections(broker) == 1);
+    wait_until("one is left", || broker.open_connections() == 1);
     for client in [&mut second, &mut broker.connect()] {
         client.send(ApiTable::API_VERSIONS, 0, false, &[]);
         assert_eq!(client.receive().0, 1);
@@ -105,16 +113,8 @@ fn a_stop_answers_parked_fetches_at_once_and_closes() {
     broker.create(1, &[]);
     let mut client = broker.connect();
     client.send_fetch(&Fetch::waiting(0, 25_000));
-    wait_until("the fetch waits", || {
-        broker.partition(0).waiters().len(WaitKind::Fetch) == 1
-    });
-    let start = Instant::now();
-    broker.engine.close_network(LIMIT);
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "stopped after {:?}",
-        start.elapsed()
-    );
+    wait_until_parked(&broker, WaitKind::Fetch);
+    stops_at_once(&broker);
     assert!(client.fetch_answer(12).only().records.is_empty());
     assert!(client.is_closed());
     assert!(TcpStream::connect(("127.0.0.1", broker.port)).is_err());
@@ -130,16 +130,8 @@ fn a_stop_does_not_begin_what_was_pipelined_behind_a_parked_fetch() {
         .flat_map(|id| frame(ApiTable::FETCH, 12, id, true, &Fetch::waiting(0, 25_000).body()))
         .collect();
     client.send_bytes(&both);
-    wait_until("the fetch waits", || {
-        broker.partition(0).waiters().len(WaitKind::Fetch) == 1
-    });
-    let start = Instant::now();
-    broker.engine.close_network(LIMIT);
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "stopped after {:?}",
-        start.elapsed()
-    );
+    wait_until_parked(&broker, WaitKind::Fetch);
+    stops_at_once(&broker);
     assert_eq!(client.fetch_answer(12).correlation_id, 1);
     assert!(client.is_closed());
 }
@@ -151,9 +143,7 @@ fn a_stop_gives_parked_produces_its_timeout_and_then_tells_them() {
     broker.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
     let mut client = broker.connect();
     client.send_produce(&Produce::one(-1, batch(10)));
-    wait_until("the produce waits", || {
-        broker.partition(0).waiters().len(WaitKind::Produce) == 1
-    });
+    wait_until_parked(&broker, WaitKind::Produce);
     broker.engine.close_network(Duration::from_millis(100));
     let answer = client.produce_answer(12);
     assert_eq!(answer.partitions[0].error, ErrorCode::REQUEST_TIMED_OUT.0);

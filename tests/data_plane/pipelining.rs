@@ -183,14 +183,7 @@ fn the_control_plane_can_close_a_connection() {
         }
         assert!(client.is_closed());
     }
-    wait_until("no connection is counted", || {
-        broker
-            .broker()
-            .metrics
-            .connections
-            .load(std::sync::atomic::Ordering::Relaxed)
-            == 0
-    });
+    wait_until("no connection is counted", || broker.open_connections() == 0);
 }
 
 #[test]
@@ -212,14 +205,7 @@ fn a_connection_that_turns_heavy_keeps_its_order_and_its_answers() {
         }
     });
     assert_eq!(broker.partition(0).offsets().log_end, 400);
-    wait_until("no connection is counted", || {
-        broker
-            .broker()
-            .metrics
-            .connections
-            .load(std::sync::atomic::Ordering::Relaxed)
-            == 0
-    });
+    wait_until("no connection is counted", || broker.open_connections() == 0);
 }
 
 #[test]

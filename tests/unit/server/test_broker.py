@@ -25,6 +25,10 @@ TOPIC_ID = bytes(range(16))
 OTHER_ID = bytes(range(16, 32))
 
 
+async def _eventually(condition: Callable[[], object], what: str) -> None:
+    await asyncio.to_thread(wait_until, condition, 10, what)  # beside the broker's loop
+
+
 def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R0.2
     async def body() -> None:
         async with running_broker(tmp_path) as broker:
@@ -178,7 +182,7 @@ def test_failed_log_dir_takes_its_partitions_offline_and_the_others_serve(tmp_pa
             await broker.services.topics.create("a", partitions=4)
             engine = broker.services.engine
             engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
-            await _until(lambda: engine.leases["a", 0][0] == NO_LEADER)
+            await _eventually(lambda: engine.leases["a", 0][0] == NO_LEADER, "the partition has no leader")
             leaders = [state.leader for state in broker.services.image.topics["a"].partitions]
             assert leaders == [NO_LEADER, 1, NO_LEADER, 1]
             await broker.services.topics.create("b", partitions=2)
@@ -204,7 +208,7 @@ def test_thread_that_failed_ends_the_process_with_one_line(tmp_path: Path, caplo
         async with running_broker(tmp_path) as broker:
             with patch("kafkastore.server.broker.os._exit") as leave:
                 broker.services.engine.submit(ThreadFailed("network-0", "panic: index out of bounds"))
-                await _until(lambda: leave.called)
+                await _eventually(lambda: leave.called, "the process is ended")
             leave.assert_called_once_with(1)
 
     run(body)
@@ -241,7 +245,7 @@ def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: st
                     tasks.append(asyncio.ensure_future(appended))
                 else:
                     tasks.append(asyncio.ensure_future(services.run_blocking(engine.read_records, "t", 0, 0, 1)))
-                await _until(lambda: leave.called)
+                await _eventually(lambda: leave.called, "the process is ended")
             for failed in await asyncio.gather(*tasks, return_exceptions=True):
                 assert isinstance(failed, Panic)
 
@@ -326,12 +330,6 @@ def test_directory_that_cannot_be_written_refuses_to_start_and_names_it(tmp_path
 
 def test_config_for_tests_is_valid(tmp_path: Path) -> None:
     assert broker_config(tmp_path).node_id == 1
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - the double has no event for what it was told
-            await asyncio.sleep(0)
 
 
 def test_directory_that_another_broker_holds_is_left_as_it_is(tmp_path: Path) -> None:
