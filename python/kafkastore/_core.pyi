@@ -105,9 +105,11 @@ class Engine:
         """``options``: broker configs by Kafka's name, values as text (already validated by config). An empty ``cluster_id``
         takes over that of the directories."""
     # ---- start: directories, recovery (R0.2)
-    def open_log_dirs(self, topic_configs: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str | None]]:
-        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Returns (log_dir, failure
-        or None) of each. Raises StartError."""
+    def open_log_dirs(
+        self, topic_configs: Mapping[str, Mapping[str, str]], missing: Mapping[str, str]
+    ) -> list[tuple[str, str | None]]:
+        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Those of ``missing`` (log_dir
+        -> why) are not touched and offline. Returns (log_dir, failure or None) of each. Raises StartError."""
     def unclean_log_dirs(self) -> list[str]:
         """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
         clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""

@@ -91,13 +91,22 @@ impl PyEngine {
         &self,
         py: Python<'_>,
         topic_configs: HashMap<String, ConfigMap>,
+        missing: HashMap<PathBuf, String>,
     ) -> PyResult<Vec<(String, Option<String>)>> {
         let configs = topic_configs
             .iter()
             .map(|(topic, pairs)| Ok((topic.clone(), log_config(pairs)?)));
         let configs = configs.collect::<crate::error::Result<HashMap<_, _>>>()?;
-        let opened = py.detach(|| self.broker().open_log_dirs(&self.log_dirs, &configs, &self.progress));
-        let opened = opened.map_err(|e| start_error(e.to_string()))?;
+        let opened = py.detach(|| {
+            let mut present = self.log_dirs.clone();
+            present.retain(|dir| !missing.contains_key(dir));
+            self.broker().open_log_dirs(&present, &configs, &self.progress)
+        });
+        let mut opened = opened.map_err(|e| start_error(e.to_string()))?;
+        for (dir, reason) in missing {
+            self.broker().fail_log_dir(&dir, &reason);
+            opened.push((dir, Some(reason)));
+        }
         Ok(opened.into_iter().map(|(dir, failure)| (path(&dir), failure)).collect())
     }
 

@@ -137,10 +137,17 @@ class Engine:
         os.close(self._eventfd)
 
     # ---- start
-    def open_log_dirs(self, topic_configs: dict[str, dict[str, str]]) -> list[tuple[str, str | None]]:
+    def open_log_dirs(
+        self, topic_configs: dict[str, dict[str, str]], missing: dict[str, str]
+    ) -> list[tuple[str, str | None]]:
         self.calls.append("open_log_dirs")
         self.topic_configs.update({name: dict(config) for name, config in topic_configs.items()})
-        return [(log_dir, self.failed_dirs.get(log_dir)) for log_dir in self.log_dirs]
+        failed = self.failed_dirs | missing
+        for log_dir in self.log_dirs:
+            if log_dir not in failed:
+                os.makedirs(log_dir, exist_ok=True)
+                open(os.path.join(log_dir, "meta.properties"), "a").close()
+        return [(log_dir, failed.get(log_dir)) for log_dir in self.log_dirs]
 
     def unclean_log_dirs(self) -> list[str]:
         return [one for one in self.unclean_dirs if any(log.log_dir == one for log in self.partitions.values())]

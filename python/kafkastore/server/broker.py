@@ -20,7 +20,7 @@ from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.loader import load_topics
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.replica.manager import ReplicaManager
-from kafkastore.server import registration
+from kafkastore.server import known_log_dirs, registration
 from kafkastore.server.context import BrokerServices
 from kafkastore.server.dynamic_configs import DynamicConfigs
 from kafkastore.server.event_loop import asyncio
@@ -70,6 +70,7 @@ class Broker:
         """Returns when the listeners are open. Raises StartupError, or StopRequested when that came first, with everything
         closed again; a recovery that was under way may still run in its thread."""
         services = self.services
+        known_log_dirs.refuse_missing(self.config)
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
@@ -98,8 +99,9 @@ class Broker:
             services.image.put_topic(topic)
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)
+        missing = await known_log_dirs.missing(services.store, config)
         opening = services.loop.run_in_executor(
-            None, services.engine.open_log_dirs, services.dynamic_configs.log_configs()
+            None, services.engine.open_log_dirs, services.dynamic_configs.log_configs(), missing
         )
         await show_progress(opening, self._stopping.wait(), services.engine.recovery_progress)
         if not opening.done():
@@ -109,6 +111,7 @@ class Broker:
             if failure is not None:
                 logger.error("Log directory %s is offline: %s", directory, failure)
                 services.log_manager.fail(directory, failure)
+        await known_log_dirs.remember(services.store, config, services.log_manager.online)
         if not services.log_manager.online:
             reasons = "; ".join(f"{directory}: {why}" for directory, why in services.log_manager.failed.items())
             raise StartupError(

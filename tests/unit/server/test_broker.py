@@ -336,7 +336,7 @@ def test_directory_that_another_broker_holds_is_left_as_it_is(tmp_path: Path) ->
     engines: list[Engine] = []
 
     def locked(engine: Engine) -> None:
-        def refuse(_: object) -> list[tuple[str, str | None]]:
+        def refuse(*_: object) -> list[tuple[str, str | None]]:
             raise StartError(f"log.dirs={tmp_path}/data is in use by another process")
 
         engine.open_log_dirs = refuse  # type: ignore[method-assign]

@@ -1,0 +1,77 @@
+"""Which log directories this broker has used, so that one whose disk is not mounted is not taken for a new one.
+
+A directory in use has ``meta.properties``. Without it, a directory is *missing* when
+
+A  the metadata store is new and another log directory has the file: Kafka's own rule, and the store may be on the disk that
+   is not there. The start is refused before a store is made.
+B  the store knows it from an earlier start: ``/kafkastore/log_dirs/N`` lists, as JSON, the paths that broker N has opened. It
+   is offline, as one whose disk fails, and nothing is written in it.
+
+Any other directory is new. A disk that was replaced becomes a new one with an empty ``meta.properties``, which the engine
+completes. Paths are never forgotten: a directory that left ``log.dirs`` may come back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from kafkastore.errors import StartupError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkastore.config import BrokerConfig
+    from kafkastore.metadata.store import MetadataStore
+
+_REASON = (
+    "no meta.properties in it; mount its disk, or create an empty meta.properties there to use it as a new directory"
+)
+
+
+def refuse_missing(config: BrokerConfig) -> None:
+    """Case A; before the store is opened."""
+    if os.path.exists(config.metadata_path):
+        return
+    missing = [directory for directory in config.log_dirs if not _is_in_use(directory)]
+    if missing and len(missing) < len(config.log_dirs):
+        raise StartupError(f"log.dirs={missing[0]} is beside directories that are in use, but there is {_REASON}")
+
+
+async def missing(store: MetadataStore, config: BrokerConfig) -> dict[str, str]:
+    """Case B: directory -> why it is offline."""
+    known = await _known(store, config)
+    return {
+        directory: f"it was in use before, but there is {_REASON}"
+        for directory in config.log_dirs
+        if directory in known and not _is_in_use(directory)
+    }
+
+
+async def remember(store: MetadataStore, config: BrokerConfig, opened: Iterable[str]) -> None:
+    """Adds the directories that have been opened; writes nothing when all are known."""
+    known = await _known(store, config)
+    if not known.issuperset(opened):
+        await store.ensure_path(_path(config))
+        await store.set(_path(config), json.dumps(sorted(known.union(opened))).encode())
+
+
+async def _known(store: MetadataStore, config: BrokerConfig) -> set[str]:
+    if await store.exists(_path(config)) is None:
+        return set()
+    return set(json.loads((await store.get(_path(config))).data))
+
+
+def _path(config: BrokerConfig) -> str:
+    return f"/kafkastore/log_dirs/{config.node_id}"
+
+
+def _is_in_use(directory: str) -> bool:
+    try:
+        os.stat(os.path.join(directory, "meta.properties"))
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):  # the store, or the engine, names the directory and the reason
+        return True
+    return True

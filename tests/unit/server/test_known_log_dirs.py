@@ -1,0 +1,113 @@
+"""Log directories that are not mounted, told from new ones, over the engine's test double."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from world import run, running_broker, started_broker
+
+from kafkastore.errors import StartupError
+from kafkastore.metadata.image import NO_LEADER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fake_engine import Engine
+
+    from kafkastore.server.broker import Broker
+
+
+async def stopped(folder: Path, directories: str) -> None:
+    """A broker has used the directories; its topic ``a`` has a partition in each."""
+    async with running_broker(folder, log__dirs=directories) as broker:
+        await broker.services.topics.create("a", partitions=2)
+
+
+def unmount(directory: Path) -> None:
+    """What a mount point is when its disk is not there: an empty folder."""
+    shutil.rmtree(directory)
+    directory.mkdir()
+
+
+def leaders(broker: Broker) -> list[int]:
+    return [state.leader for state in broker.services.image.topics["a"].partitions]
+
+
+def finds(directory: Path) -> Callable[[Engine], None]:
+    """For running_broker: the log of partition 0 is in the directory."""
+
+    def prepare(engine: Engine) -> None:
+        engine.add_log("a", 0, None, str(directory))
+
+    return prepare
+
+
+def test_directory_in_use_before_that_is_not_mounted_is_offline_and_left_as_it_is(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    async def body() -> None:
+        await stopped(tmp_path, f"{one},{two}")
+        unmount(two)
+        for _ in range(2):  # it is not forgotten by the start that misses it
+            async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+                assert list(broker.services.log_manager.failed) == [str(two)]
+                assert "meta.properties" in broker.services.log_manager.failed[str(two)]
+                assert leaders(broker) == [1, NO_LEADER]
+            assert list(two.iterdir()) == []
+
+    run(body)
+
+
+def test_directory_that_left_log_dirs_for_a_while_is_still_known(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    async def body() -> None:
+        await stopped(tmp_path, f"{one},{two}")
+        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{tmp_path}/three"):
+            pass
+        unmount(two)
+        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+            assert list(broker.services.log_manager.failed) == [str(two)]
+
+    run(body)
+
+
+def test_replaced_disk_is_used_once_it_has_an_empty_meta_properties(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    async def body() -> None:
+        await stopped(tmp_path, f"{one},{two}")
+        unmount(two)
+        (two / "meta.properties").touch()
+        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+            assert broker.services.log_manager.failed == {}
+            assert leaders(broker) == [1, 1]
+
+    run(body)
+
+
+def test_directory_that_was_never_used_is_new(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    async def body() -> None:
+        await stopped(tmp_path, str(one))
+        async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
+            assert broker.services.log_manager.failed == {}
+
+    run(body)
+
+
+def test_directory_of_the_metadata_that_is_not_mounted_refuses_the_start_and_is_left_as_it_is(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+
+    async def body() -> None:
+        await stopped(tmp_path, f"{one},{two}")
+        unmount(one)
+        with pytest.raises(StartupError, match=rf"log.dirs={one} .*meta.properties"):
+            await started_broker(tmp_path, log__dirs=f"{one},{two}")
+        assert list(one.iterdir()) == []
+
+    run(body)
