@@ -17,7 +17,7 @@ use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split
 const NOW_MS: i64 = 1_700_000_000_000;
 const RECORDS_PER_BATCH: i64 = 128;
 const VALUE_BYTES: usize = 1000;
-const SPLIT_BYTES: u64 = 32 << 20;
+const SPLIT_BYTES: u64 = 16 << 20;
 /// Tells a child what to scan: its file and its threads.
 const CHILD: &str = "--scan";
 

@@ -24,12 +24,12 @@ impl Pool {
 
     /// A vector of before, with its values, or an empty one with room for `capacity` values.
     pub(super) fn take<T: ArrowNativeType>(&mut self, capacity: usize) -> Vec<T> {
-        for _ in 0..self.given.len() {
-            let Some(buffer) = self.given.pop_front() else { break };
-            match buffer.into_vec() {
-                Ok(values) => return values,
-                Err(buffer) => self.given.push_back(buffer),
-            }
+        // The one given last is the likeliest to be in a cache still.
+        let free = self.given.iter().rposition(|buffer| buffer.strong_count() == 1);
+        if let Some(buffer) = free.and_then(|at| self.given.remove(at))
+            && let Ok(values) = buffer.into_vec()
+        {
+            return values;
         }
         Vec::with_capacity(capacity)
     }
