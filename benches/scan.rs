@@ -23,7 +23,7 @@ const NOW_MS: i64 = 1_700_000_000_000;
 const BATCH_BYTES: usize = 128 * 1024;
 const WINDOW_BYTES: usize = 256 * 1024;
 /// What a split has when several threads share the file.
-const SPLIT_BYTES: u64 = 32 << 20;
+const SPLIT_BYTES: u64 = 16 << 20;
 /// Different batches that a file repeats, each with its own offsets.
 const VARIANTS: usize = 16;
 const SEVEN: [Column; 7] = [
@@ -152,6 +152,20 @@ fn options(columns: &[Column], change: impl FnOnce(&mut ScanOptions)) -> Arc<Sca
     Arc::new(options)
 }
 
+/// Reads bytes `[from, to)` and looks at none.
+fn pread(file: &File, from: u64, to: u64) -> usize {
+    let mut window = vec![0; WINDOW_BYTES];
+    let mut position = from;
+    while position < to {
+        let len = WINDOW_BYTES.min((to - position) as usize);
+        match file.read_at(black_box(&mut window[..len]), position) {
+            Ok(read @ 1..) => position += read as u64,
+            _ => break,
+        }
+    }
+    (position - from) as usize
+}
+
 type Turn<'a> = Box<dyn FnMut() -> usize + 'a>;
 /// A name and what makes its turn.
 type Case = (&'static str, fn(&Log) -> Turn<'_>);
@@ -165,13 +179,19 @@ fn cases(codec: Codec) -> Vec<Case> {
     let mut cases: Vec<Case> = vec![
         ("limit_pread", |log| {
             let file = File::open(log.path()).expect("a file");
-            let mut window = vec![0; WINDOW_BYTES];
+            Box::new(move || pread(&file, 0, log.size()))
+        }),
+        ("limit_pread_2_threads", |log| {
+            let file = File::open(log.path()).expect("a file");
+            let half = log.size() / 2;
             Box::new(move || {
-                let mut position = 0;
-                while let Ok(read @ 1..) = file.read_at(black_box(&mut window), position) {
-                    position += read as u64;
-                }
-                position as usize
+                std::thread::scope(|scope| {
+                    let halves = [(0, half), (half, log.size())].map(|(from, to)| {
+                        let file = &file;
+                        scope.spawn(move || pread(file, from, to))
+                    });
+                    halves.into_iter().map(|it| it.join().expect("a thread")).sum()
+                })
             })
         }),
         ("limit_crc32c", |log| {

@@ -367,7 +367,7 @@ class Scan:
         check_crcs: bool = True,
         threads: int = 1,
         batch_rows: int = 65536,
-        batch_bytes: int = 8388608,
+        batch_bytes: int = 1048576,
         fail_on_data_loss: bool = True,
     ) -> Self:
         """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever ``threads`` is.

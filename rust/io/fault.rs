@@ -23,6 +23,8 @@ pub enum Fault {
     InputOutput,
     /// The call does nothing and fails with ENOSPC.
     NoSpace,
+    /// The call does nothing and fails with EPERM.
+    NotPermitted,
     /// A write writes half of its bytes, then fails with ENOSPC; any other call is as `NoSpace`.
     ShortWrite,
     /// A write writes half of its bytes; then this and every later call fails.
@@ -54,6 +56,7 @@ enum Verdict {
     Fail(io::Error),
 }
 
+const EPERM: i32 = 1;
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
@@ -73,6 +76,7 @@ impl State {
                 self.fired = true;
                 match fault {
                     Fault::InputOutput => Verdict::Fail(io::Error::from_raw_os_error(EIO)),
+                    Fault::NotPermitted => Verdict::Fail(io::Error::from_raw_os_error(EPERM)),
                     Fault::NoSpace => Verdict::Fail(io::Error::from_raw_os_error(ENOSPC)),
                     Fault::ShortWrite => Verdict::Half(io::Error::from_raw_os_error(ENOSPC)),
                     Fault::Crash => {
@@ -267,6 +271,11 @@ impl FileSystem for FaultFileSystem {
             state.durable.insert(to.to_path_buf(), durable);
         }
         Ok(())
+    }
+
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.pass("link", to)?;
+        self.inner.hard_link(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {

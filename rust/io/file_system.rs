@@ -106,6 +106,8 @@ pub trait FileSystem: Send + Sync {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
     /// Moves `from` to `to`, replacing it atomically.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file a second name, `to`, which must not exist.
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Unlinks a file.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Makes one directory; its parent must exist.

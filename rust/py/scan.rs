@@ -155,7 +155,7 @@ pub struct PyScan {
 impl PyScan {
     #[new]
     #[pyo3(signature = (splits, columns, *, min_timestamp_ms=None, end_timestamp_ms=None, keys=None, check_crcs=true, threads=1,
-        batch_rows=65536, batch_bytes=8_388_608, fail_on_data_loss=true))]
+        batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         splits: Vec<PyRef<'_, PySplit>>,

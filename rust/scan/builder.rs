@@ -4,7 +4,6 @@
 //! bytes stay below [`MAX_BATCH_BYTES`] unless one row alone is larger, so 32-bit offsets never overflow. It never
 //! parses a record.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow_array::types::TimestampMicrosecondType;
@@ -12,10 +11,12 @@ use arrow_array::{
     ArrayRef, BinaryArray, Int32Array, Int64Array, ListArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
     StringArray, StructArray,
 };
-use arrow_buffer::{ArrowNativeType, Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{NullBufferBuilder, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, SchemaRef};
 
 use super::Column;
+use super::buffers::Numbers;
+use super::byte_strings::{ByteStrings, Pieces};
 
 /// Most bytes of keys, values and headers in a batch of several rows: half of what 32-bit offsets reach.
 pub(super) const MAX_BATCH_BYTES: usize = 1 << 30;
@@ -26,148 +27,11 @@ const FIRST_ROWS: usize = 64 * 1024;
 /// Bytes that a header counts beside its key and value: its two offsets.
 pub(super) const HEADER_OVERHEAD: usize = 8;
 
-/// Buffers given away, taken back once nobody else holds them.
-#[derive(Debug)]
-struct Pool {
-    given: VecDeque<Buffer>,
-    most: usize,
-}
-
-impl Pool {
-    const fn new(most: usize) -> Self {
-        Self {
-            given: VecDeque::new(),
-            most,
-        }
-    }
-
-    /// An empty vector with memory of before, or with room for `capacity` values.
-    fn take<T: ArrowNativeType>(&mut self, capacity: usize) -> Vec<T> {
-        for _ in 0..self.given.len() {
-            let Some(buffer) = self.given.pop_front() else { break };
-            match buffer.into_vec() {
-                Ok(mut values) => {
-                    values.clear();
-                    return values;
-                }
-                Err(buffer) => self.given.push_back(buffer),
-            }
-        }
-        Vec::with_capacity(capacity)
-    }
-
-    fn give<T: ArrowNativeType>(&mut self, values: Vec<T>) -> Buffer {
-        let buffer = Buffer::from_vec(values);
-        while self.given.len() >= self.most && self.given.pop_front().is_some() {}
-        self.given.push_back(buffer.clone());
-        buffer
-    }
-}
-
-/// Fixed-width values.
-#[derive(Debug)]
-struct Numbers<T> {
-    values: Vec<T>,
-    pool: Pool,
-}
-
-impl<T: ArrowNativeType> Numbers<T> {
-    fn new(pooled: usize) -> Self {
-        Self {
-            values: Vec::new(),
-            pool: Pool::new(pooled),
-        }
-    }
-
-    fn start(&mut self, rows: usize) {
-        if self.values.capacity() == 0 {
-            self.values = self.pool.take(rows);
-        }
-    }
-
-    fn finish(&mut self) -> ScalarBuffer<T> {
-        ScalarBuffer::from(self.pool.give(std::mem::take(&mut self.values)))
-    }
-}
-
-/// Byte strings, with nulls.
-#[derive(Debug)]
-struct Bytes {
-    data: Numbers<u8>,
-    offsets: Numbers<i32>,
-    nulls: NullBufferBuilder,
-}
-
-impl Bytes {
-    fn new(pooled: usize) -> Self {
-        Self {
-            data: Numbers::new(pooled),
-            offsets: Numbers::new(pooled),
-            nulls: NullBufferBuilder::new(0),
-        }
-    }
-
-    fn start(&mut self, rows: usize, bytes: usize) {
-        self.data.start(bytes);
-        self.offsets.start(rows + 1);
-        if self.offsets.values.is_empty() {
-            self.offsets.values.push(0);
-        }
-    }
-
-    #[inline]
-    fn rows(&self) -> usize {
-        self.offsets.values.len() - 1
-    }
-
-    #[inline]
-    fn push(&mut self, bytes: Option<&[u8]>) {
-        match bytes {
-            Some(bytes) => self.data.values.extend_from_slice(bytes),
-            None => self.push_null(),
-        }
-        self.end_row();
-    }
-
-    fn extend(&mut self, payload: &[u8], pieces: &[Piece]) {
-        self.data.values.reserve(pieces.iter().map(|piece| piece.len()).sum());
-        self.offsets.values.reserve(pieces.len());
-        for piece in pieces {
-            if piece.is_null() {
-                self.push_null();
-            } else {
-                self.data
-                    .values
-                    .extend_from_slice(&payload[piece.start()..][..piece.len()]);
-            }
-            self.end_row();
-        }
-    }
-
-    #[inline]
-    fn end_row(&mut self) {
-        self.offsets.values.push(self.data.values.len() as i32);
-    }
-
-    #[inline(never)]
-    fn push_null(&mut self) {
-        self.nulls.append_n_non_nulls(self.rows() - self.nulls.len());
-        self.nulls.append_null();
-    }
-
-    fn finish(&mut self) -> (OffsetBuffer<i32>, Buffer, Option<NullBuffer>) {
-        self.nulls.append_n_non_nulls(self.rows() - self.nulls.len());
-        let nulls = self.nulls.finish();
-        let data = self.data.pool.give(std::mem::take(&mut self.data.values));
-        (OffsetBuffer::new(self.offsets.finish()), data, nulls)
-    }
-}
-
 /// Lists of (key, value); a row without headers is null, as in Spark.
 #[derive(Debug)]
 struct HeaderLists {
-    keys: Bytes,
-    values: Bytes,
+    keys: ByteStrings,
+    values: ByteStrings,
     offsets: Numbers<i32>,
     nulls: NullBufferBuilder,
 }
@@ -175,8 +39,8 @@ struct HeaderLists {
 impl HeaderLists {
     fn new(pooled: usize) -> Self {
         Self {
-            keys: Bytes::new(pooled),
-            values: Bytes::new(pooled),
+            keys: ByteStrings::new(pooled),
+            values: ByteStrings::new(pooled),
             offsets: Numbers::new(pooled),
             nulls: NullBufferBuilder::new(0),
         }
@@ -279,50 +143,6 @@ pub(super) struct Row<'a> {
     pub(super) value: Option<&'a [u8]>,
 }
 
-/// Where bytes stand in a payload, or null. A payload is below 4 GiB, as a batch and what it inflates to are.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Piece {
-    start: u32,
-    len: u32,
-}
-
-impl Piece {
-    const NULL: u32 = u32::MAX;
-
-    /// Bytes that end at `end`.
-    #[inline]
-    pub(super) fn ending(end: usize, bytes: Option<&[u8]>) -> Self {
-        bytes.map_or(
-            Self {
-                start: 0,
-                len: Self::NULL,
-            },
-            |bytes| Self {
-                start: (end - bytes.len()) as u32,
-                len: bytes.len() as u32,
-            },
-        )
-    }
-
-    const fn is_null(self) -> bool {
-        self.len == Self::NULL
-    }
-
-    const fn start(self) -> usize {
-        self.start as usize
-    }
-
-    const fn len(self) -> usize {
-        if self.is_null() { 0 } else { self.len as usize }
-    }
-
-    /// Its bytes, if they are wanted.
-    #[inline]
-    pub(super) const fn len_if(self, is_wanted: bool) -> usize {
-        if is_wanted { self.len() } else { 0 }
-    }
-}
-
 /// Rows as they were parsed, column by column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rows<'a> {
@@ -330,8 +150,8 @@ pub(super) struct Rows<'a> {
     pub(super) offsets: &'a [i64],
     /// Microseconds.
     pub(super) timestamps: &'a [i64],
-    pub(super) keys: &'a [Piece],
-    pub(super) values: &'a [Piece],
+    pub(super) keys: Pieces<'a>,
+    pub(super) values: Pieces<'a>,
 }
 
 /// The columns of the batch in the making.
@@ -344,8 +164,8 @@ pub(super) struct Columns {
     pooled: usize,
     rows: usize,
     bytes: usize,
-    key: Bytes,
-    value: Bytes,
+    key: ByteStrings,
+    value: ByteStrings,
     headers: HeaderLists,
     offset: Numbers<i64>,
     timestamp: Numbers<i64>,
@@ -377,8 +197,8 @@ impl Columns {
             pooled,
             rows: 0,
             bytes: 0,
-            key: Bytes::new(pooled),
-            value: Bytes::new(pooled),
+            key: ByteStrings::new(pooled),
+            value: ByteStrings::new(pooled),
             headers: HeaderLists::new(pooled),
             offset: Numbers::new(pooled),
             timestamp: Numbers::new(pooled),
@@ -447,8 +267,8 @@ impl Columns {
         (self.limits.rows.saturating_sub(self.rows), bytes)
     }
 
-    /// Appends rows without headers, of so many bytes; what is not wanted may say anything.
-    pub(super) fn extend(&mut self, rows: &Rows<'_>, bytes: usize) {
+    /// Appends rows without headers; what is not wanted may say anything.
+    pub(super) fn extend(&mut self, rows: &Rows<'_>) {
         if self.wanted.offset {
             self.offset.values.extend_from_slice(rows.offsets);
         }
@@ -457,12 +277,13 @@ impl Columns {
         }
         if self.wanted.key {
             self.key.extend(rows.payload, rows.keys);
+            self.bytes += rows.keys.bytes;
         }
         if self.wanted.value {
             self.value.extend(rows.payload, rows.values);
+            self.bytes += rows.values.bytes;
         }
         self.rows += rows.offsets.len();
-        self.bytes += bytes;
     }
 
     /// Appends a header of the row that [`Self::end_headers`] ends; bytes that are not UTF-8 become U+FFFD, as in Java.

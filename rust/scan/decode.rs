@@ -285,3 +285,6 @@ fn push_headers(body: &[u8], columns: &mut Columns) -> Result<(), &'static str> 
     columns.end_headers();
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

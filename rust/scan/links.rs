@@ -10,9 +10,11 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::{Result, ScanError};
+use crate::io::FileSystem;
 use crate::storage::format::{LOG_SUFFIX, META_PROPERTIES, file_name};
 use crate::storage::{TopicPartition, Uuid};
 
@@ -21,6 +23,7 @@ const FOLDER_PREFIX: &str = "kafkastore-scan-";
 
 /// The folder of one plan; removed when it is dropped before [`Links::keep`].
 pub(super) struct Links {
+    file_system: Arc<dyn FileSystem>,
     link_dir: PathBuf,
     folder: PathBuf,
     is_kept: bool,
@@ -28,7 +31,7 @@ pub(super) struct Links {
 
 impl Links {
     /// Makes a folder below `link_dir`, which must lie outside of every log directory and is made when missing.
-    pub fn create(link_dir: &Path, log_dirs: &[PathBuf]) -> Result<Self> {
+    pub fn create(file_system: &Arc<dyn FileSystem>, link_dir: &Path, log_dirs: &[PathBuf]) -> Result<Self> {
         let failed = |error: io::Error| {
             ScanError::Invalid(format!(
                 "link_dir: {} cannot be used: {error}; name a directory that can be written",
@@ -41,6 +44,7 @@ impl Links {
         let folder = link_dir.join(format!("{FOLDER_PREFIX}{id:032x}"));
         fs::create_dir(&folder).map_err(failed)?;
         Ok(Self {
+            file_system: Arc::clone(file_system),
             link_dir: link_dir.to_path_buf(),
             folder,
             is_kept: false,
@@ -51,12 +55,12 @@ impl Links {
     pub fn link(&self, partition: &TopicPartition, base_offset: i64, path: &Path) -> Result<PathBuf> {
         let dir = self.folder.join(partition.to_string());
         let link = dir.join(file_name(base_offset, LOG_SUFFIX));
-        let made = match fs::hard_link(path, &link) {
+        let made = match self.file_system.hard_link(path, &link) {
             Err(error) if error.kind() == ErrorKind::NotFound && !dir.exists() => {
-                fs::create_dir(&dir).and_then(|()| fs::hard_link(path, &link))
+                fs::create_dir(&dir).and_then(|()| self.file_system.hard_link(path, &link))
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                fs::remove_file(&link).and_then(|()| fs::hard_link(path, &link))
+                fs::remove_file(&link).and_then(|()| self.file_system.hard_link(path, &link))
             }
             made => made,
         };
@@ -72,15 +76,18 @@ impl Links {
     }
 
     fn refused(&self, path: &Path, error: &io::Error) -> ScanError {
-        let reason = match error.kind() {
-            ErrorKind::CrossesDevices => "it is on another file system".to_owned(),
-            ErrorKind::PermissionDenied => {
-                "the system refuses hard links to files of another owner (fs.protected_hardlinks)".to_owned()
-            }
-            _ => error.to_string(),
+        let other = "name a directory on the same file system, or none";
+        let (reason, advice) = match error.kind() {
+            ErrorKind::CrossesDevices => ("it is on another file system".to_owned(), other),
+            ErrorKind::PermissionDenied => (
+                "its file system has no hard links, or the system refuses them to files of another owner (fs.protected_hardlinks)"
+                    .to_owned(),
+                "run as their owner, or name no directory",
+            ),
+            _ => (error.to_string(), other),
         };
         ScanError::Invalid(format!(
-            "link_dir: {} cannot hold a link to {}: {reason}; name a directory on the same file system, or none",
+            "link_dir: {} cannot hold a link to {}: {reason}; {advice}",
             self.link_dir.display(),
             path.display()
         ))

@@ -6,7 +6,9 @@
 
 mod batch_list;
 mod bounds;
+mod buffers;
 mod builder;
+mod byte_strings;
 pub mod check;
 mod column;
 mod cut;

@@ -1,7 +1,7 @@
 //! Splits read by several threads, rows in the order of the splits.
 //!
-//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, [`QUEUE_BATCHES`] at
-//! most; nobody starts a split further ahead of the consumer than there are threads. So memory is bounded by threads × queue ×
+//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, about [`QUEUE_BYTES`] of it:
+//! a thread whose queue is full stands still until the consumer comes to its split, so a queue should hold a split. Nobody starts a split further ahead of the consumer than there are threads. So memory is bounded by threads × queue ×
 //! batch, and the consumer meets batches and errors in order. With one thread, or one split, the consumer's own thread reads and
 //! there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they are at and waits for them.
 
@@ -17,8 +17,14 @@ use parking_lot::{Condvar, Mutex};
 use super::reader::Workspace;
 use super::{LostRanges, Result, ScanError, ScanOptions, Split, SplitReader};
 
-/// Batches of one split that wait for the consumer, at most.
-const QUEUE_BATCHES: usize = 4;
+/// Bytes of one split that wait for the consumer, about.
+const QUEUE_BYTES: usize = 16 << 20;
+/// Batches that may wait, however large or small they are.
+const QUEUE_BATCHES: std::ops::RangeInclusive<usize> = 4..=16;
+
+fn queue_batches(options: &ScanOptions) -> usize {
+    (QUEUE_BYTES / options.batch_bytes.max(1)).clamp(*QUEUE_BATCHES.start(), *QUEUE_BATCHES.end())
+}
 
 /// The record batches of splits, in the order of the splits; ends after the first error.
 pub struct ScanReader {
@@ -248,7 +254,7 @@ impl Drop for PanicFlag<'_> {
 /// A thread's life: split after split.
 fn run(shared: &Shared) {
     let _flag = PanicFlag(shared);
-    let mut workspace = Workspace::new(&shared.options, QUEUE_BATCHES);
+    let mut workspace = Workspace::new(&shared.options, queue_batches(&shared.options));
     while let Some(index) = take_split(shared) {
         let split = Arc::clone(&shared.splits[index]);
         let mut reader = SplitReader::with(workspace, split, Arc::clone(&shared.options), Arc::clone(&shared.lost));
@@ -287,7 +293,7 @@ fn put(shared: &Shared, index: usize, batch: Result<RecordBatch>) -> bool {
             return false;
         }
         let at = index - state.consumed;
-        if state.queues[at].batches.len() < QUEUE_BATCHES {
+        if state.queues[at].batches.len() < queue_batches(&shared.options) {
             state.queues[at].batches.push_back(batch);
             shared.changed.notify_all();
             return true;

@@ -152,7 +152,7 @@ pub fn plan_scan(fs: &Arc<dyn FileSystem>, request: &ScanRequest) -> Result<Vec<
     let links = request
         .link_dir
         .as_ref()
-        .map(|dir| Links::create(dir, &request.log_dirs));
+        .map(|dir| Links::create(fs, dir, &request.log_dirs));
     let links = links.transpose()?;
     let mut planner = Planner {
         fs,

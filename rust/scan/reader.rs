@@ -29,6 +29,10 @@ use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGI
 const INFLATE_LIMIT_BYTES: usize = 1 << 30;
 /// First byte that the CRC covers.
 const CRC_FROM: usize = 21;
+/// Rows of a record batch, unless told otherwise.
+const BATCH_ROWS: usize = 64 * 1024;
+/// Bytes of a record batch, unless told otherwise: columns of that much stay in the second cache from one batch to the next.
+const BATCH_BYTES: usize = 1 << 20;
 /// Batches given away whose memory a reader still takes back.
 const POOLED_BATCHES: usize = 3;
 
@@ -70,8 +74,8 @@ impl ScanOptions {
             predicate: Predicate::default(),
             check_crcs: true,
             threads: 1,
-            batch_rows: 64 * 1024,
-            batch_bytes: 8 << 20,
+            batch_rows: BATCH_ROWS,
+            batch_bytes: BATCH_BYTES,
             fail_on_data_loss: true,
             file_system: Arc::new(OsFileSystem),
         })

@@ -159,6 +159,9 @@ impl FileSystem for Vanishing {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         OsFileSystem.rename(from, to)
     }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        OsFileSystem.hard_link(from, to)
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         OsFileSystem.remove_file(path)
     }

@@ -12,8 +12,9 @@ use crate::record::{BATCH_HEADER, BatchHeader};
 
 /// Holds what lies between two index entries at the default interval, so that most lookups are one read.
 const WINDOW: usize = 8192;
-/// Read when batches are larger than the window: it would hold no second header anyway.
-const SMALL: usize = 512;
+/// A header so far behind the window follows a batch larger than it, and is read alone: a window would hold no second one, and each line
+/// of the page cache that it copies is waited for.
+const FAR: u64 = 512;
 
 /// See the module.
 pub struct HeaderScan<'a> {
@@ -97,8 +98,8 @@ impl<'a> HeaderScan<'a> {
     fn fill(&mut self) -> Result<usize> {
         let window_end = self.window_at + self.window_len as u64;
         if self.position < self.window_at || self.position + BATCH_HEADER as u64 > window_end {
-            let is_past = self.window_len > 0 && self.position >= window_end + SMALL as u64;
-            let most = if is_past { SMALL } else { WINDOW };
+            let is_past = self.window_len > 0 && self.position >= window_end + FAR;
+            let most = if is_past { BATCH_HEADER } else { WINDOW };
             let len = (self.end - self.position).min(most as u64) as usize;
             self.file
                 .read_exact_at(&mut self.window[..len], self.position)

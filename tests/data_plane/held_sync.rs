@@ -115,6 +115,9 @@ impl FileSystem for HeldSync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         OsFileSystem.rename(from, to)
     }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        OsFileSystem.hard_link(from, to)
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         OsFileSystem.remove_file(path)
     }

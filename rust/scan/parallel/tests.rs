@@ -112,7 +112,12 @@ fn no_thread_runs_far_ahead_of_the_consumer() {
     };
     let state = threads.shared.state.lock();
     assert!(state.next_split <= 3);
-    assert!(state.queues.iter().all(|queue| queue.batches.len() <= QUEUE_BATCHES));
+    assert!(
+        state
+            .queues
+            .iter()
+            .all(|queue| queue.batches.len() <= *QUEUE_BATCHES.end())
+    );
 }
 
 #[test]
