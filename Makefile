@@ -1,6 +1,6 @@
 # One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
 # Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
-# tests/requirements.txt (the Go compiler too), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
+# tests/requirements.txt (the Go compiler too; SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,13 +14,17 @@ export VIRTUAL_ENV := $(CURDIR)/.venv
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONPATH PYTHONHOME
 
+# the newest of each that docs/spark.md promises and tests/requirements.txt has not
+SPARK_VERSIONS ?= 3.5.9 4.0.5 4.1.4 4.3.0
+SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links claims versions)# what needs no data source
+
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
 TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop scan spark)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,6 +76,22 @@ python-test: test-environment ## all of tests/ (PYTEST_ARGS=... passes arguments
 
 client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
 	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)
+
+# PySpark and its py4j, and what it needs to be built; every other package is .venv's (the .pth file)
+.venv/pyspark/%/.installed: $(BIN)/.requirements
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/pip install --quiet setuptools==80.9.0 wheel==0.45.1
+	$(@D)/bin/pip install --quiet --no-build-isolation pyspark==$*
+	$(@D)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$@.folder
+	echo "import site; site.addsitedir('$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')')" >"$$(cat $@.folder)/kafkastore.pth"
+	mv $@.folder $@
+
+spark-versions: test-environment $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) ## tests/spark with every other PySpark that is promised (0.5 GB each; not in make test)
+	@failed=; for version in $(SPARK_VERSIONS); do \
+	  case $$version in 3.5.*) tests="$(SPARK_3_TESTS)";; *) tests=tests/spark;; esac; \
+	  echo "PySpark $$version"; \
+	  KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore .venv/pyspark/$$version/bin/python -m pytest $$tests -q -p no:cacheprovider $(PYTEST_ARGS) || failed="$$failed $$version"; \
+	done; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
 demo: build ## the flights of 2013 through a broker and a changing group, Spark and DuckDB on its files; a plot
 	@[ -n "$${JAVA_HOME:-}" ] || command -v java >/dev/null || { echo "installing openjdk-17-jdk-headless for Spark"; ( $(call apt,openjdk-17-jdk-headless,sudo -n) ) 2>/dev/null; } || true

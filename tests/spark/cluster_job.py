@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from kafkastore.spark import scan_segments, schema, segments
-from spark.session import start_session
+from spark.session import PUSHES_FILTERS, start_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,7 +49,10 @@ def main() -> None:
             "source": digest(source.load()),
             "links": digest(source.option("linkDir", request["link_dir"]).load()),
             "mapped": digest(mapped),
-            "pushed": source.option("pushFilters", "true").load().filter("partition = 1 AND offset < 25").count(),
+            "pushed": source.option("pushFilters", PUSHES_FILTERS)
+            .load()
+            .filter("partition = 1 AND offset < 25")
+            .count(),
             "executors": plan.rdd.map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).distinct().count(),
         }
     finally:

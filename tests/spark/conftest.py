@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyspark
 import pytest
 from confluent_kafka import Message, Producer
 
 from clients.conftest import CODECS, START_TIME_MS, samples
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import create_topic, place_of, read_topic
-from spark.session import start_session
+from spark.session import HAS_SOURCES, start_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,19 @@ FLIGHTS = 2400
 FLIGHT_BYTES = 2000
 """Two segments in each of three partitions."""
 FLUSH_LIMIT_S = 30
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Lets pass what older PySpark itself warns of: before 4.2 it leaves the sockets of `collect` to the garbage collector, and
+    3.5 compares versions with distutils."""
+    allowed = []
+    if not hasattr(getattr(pyspark.util, "_load_from_socket", None), "__wrapped__"):  # it is no context manager
+        allowed.append("ignore:Exception ignored in. <socket.socket .*raddr=:pytest.PytestUnraisableExceptionWarning")
+    if not HAS_SOURCES:
+        allowed.append("ignore:distutils Version classes are deprecated:DeprecationWarning")
+    for item in items:
+        for warning in allowed:
+            item.add_marker(pytest.mark.filterwarnings(warning))
 
 
 class Record(NamedTuple):

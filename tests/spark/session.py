@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,10 @@ from peer.broker_process import free_port, wait_until
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+HAS_SOURCES = find_spec("pyspark.sql.datasource") is not None
+"""PySpark 4.0 and newer."""
+PUSHES_FILTERS = HAS_SOURCES and hasattr(import_module("pyspark.sql.datasource").DataSourceReader, "pushFilters")
+"""PySpark 4.1 and newer."""
 START_LIMIT_S = 120.0
 STOP_LIMIT_S = 20.0
 QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
@@ -45,16 +51,17 @@ def environment() -> dict[str, str]:
 
 
 def start_session(master: str, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """A session with our source registered."""
-    from kafkastore.spark import KafkastoreDataSource
-
+    """A session with our source registered, where PySpark has such sources."""
     os.environ.update(environment())
     builder: Any = SparkSession.builder.master(master).appName("kafkastore-tests")
     for name, value in {**CONF, **(conf or {})}.items():
         builder = builder.config(name, value)
     spark: SparkSession = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(KafkastoreDataSource)
+    if HAS_SOURCES:
+        from kafkastore.spark import KafkastoreDataSource
+
+        spark.dataSource.register(KafkastoreDataSource)
     return spark
 
 

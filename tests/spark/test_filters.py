@@ -6,15 +6,20 @@ spec: R5.3
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import datasource as ds
+from pyspark.sql import datasource
 
 from kafkastore.spark.columns import spark_schema
 from kafkastore.spark.datasource import FilteringReader
 from kafkastore.spark.filters import EPOCH, Range, Wanted
 from kafkastore.spark.options import parse
+
+if TYPE_CHECKING or hasattr(datasource, "Filter"):
+    from pyspark.sql import datasource as ds
+else:
+    from spark import plain_filters as ds
 
 HALF = dt.timedelta(microseconds=500)
 SECOND = EPOCH + dt.timedelta(seconds=1)

