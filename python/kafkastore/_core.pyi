@@ -15,6 +15,7 @@ __all__ = [
     "DataLossError",
     "Engine",
     "EngineError",
+    "IsrChange",
     "LogDirFailed",
     "LogLine",
     "PartitionPlan",
@@ -83,6 +84,18 @@ class LogLine:
     def message(self) -> str: ...
 
 @final
+class IsrChange:
+    """A leader here asks for another in-sync set (KIP-497); at most one is under way for a partition, until a lease with a higher partition
+    epoch or :meth:`Engine.withdraw_isr_change` ends it."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    in_sync_replicas: list[tuple[int, int]]
+    """(node id, its broker epoch as it last fetched, or -1)."""
+
+@final
 class LogDirFailed:
     """A log directory went offline; nothing in it is served any more."""
 
@@ -132,7 +145,15 @@ class Engine:
         leases: Sequence[tuple[int, int, int, int, Sequence[int], Sequence[int]]],
     ) -> None:
         """(partition, leader node id or -1, leader_epoch, partition_epoch, replicas, isr); replaces the leases of these
-        partitions whole."""
+        partitions whole. A partition that another broker leads is fetched from it by itself, from its listener
+        ``inter.broker.listener.name``."""
+    def set_broker_epoch(self, epoch: int) -> None:
+        """This registration's number in the metadata store; followers' fetches carry it (KIP-903)."""
+    def shrink_isrs(self) -> None:
+        """Proposes, by :class:`IsrChange`, to go on without followers that have not caught up for ``replica.lag.time.max.ms``."""
+    def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
+        """The change proposed for this partition epoch was refused; it may be proposed again. Raises EngineError when the
+        partition is not here."""
     def delete_logs(self, topic: str, partitions: Sequence[int]) -> None:
         """Revokes leases, answers what is parked, renames the directories to -delete; files go after
         file.delete.delay.ms."""
@@ -144,7 +165,7 @@ class Engine:
         """The broker's effective configuration, as given to the constructor."""
     # ---- published state
     def publish_api_versions(self, ranges: Sequence[tuple[int, int, int, int, bool]]) -> None:
-        """(api_key, min, max, first flexible version or 32767, served by the data plane?)"""
+        """(api_key, min, max, first flexible version or 32767, told by ApiVersions?)"""
     def publish_cluster(
         self, brokers: Sequence[tuple[int, str | None, Sequence[tuple[str, str, int]]]], controller_id: int
     ) -> None:
@@ -167,7 +188,7 @@ class Engine:
     # ---- requests and events for the control plane
     def fileno(self) -> int:
         """An eventfd, readable when take() has something."""
-    def take(self, limit: int) -> list[Request | AppendDone | LogLine | LogDirFailed | ThreadFailed]:
+    def take(self, limit: int) -> list[Request | AppendDone | IsrChange | LogLine | LogDirFailed | ThreadFailed]:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""
@@ -230,7 +251,8 @@ def build_batch(
     """A v2 record batch (key, value) with base offset 0, as coordinators write them."""
 
 def register_shape(api_key: int, api_version: int, program: bytes) -> None:
-    """Registers the program (``server/shapes.py``) that request bodies of this version are checked against."""
+    """Registers the program (``interbroker/shapes.py``) that request bodies of this version are checked against; answers of
+    other brokers are registered under -1 - api_key."""
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,

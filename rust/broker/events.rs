@@ -1,8 +1,8 @@
 //! What the data plane tells the control plane: requests it does not serve, and things that happened.
 //!
 //! One queue, taken in batches; an eventfd is readable while it is not empty. Producers never wait for the taker. Its
-//! length is bounded by its sources: a connection has at most one request here, an append, a log directory or a thread one
-//! event.
+//! length is bounded by its sources: a connection has at most one request here, an append, a partition's in-sync set, a log
+//! directory or a thread one event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::followers::Proposal;
 use crate::error::ErrorCode;
 
 /// A request for the control plane.
@@ -75,6 +76,15 @@ pub enum Event {
     Log(String),
     /// An append was answered.
     AppendDone(AppendDone),
+    /// A leader asks for another in-sync set.
+    IsrChange {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition.
+        index: i32,
+        /// The change.
+        proposal: Proposal,
+    },
     /// A log directory went offline.
     LogDirFailed {
         /// Which.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::Broker;
 use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
-use super::partition::{Isolation, Partition, ReadRequest, ReadResult};
+use super::partition::{FollowerFetch, Isolation, Partition, ReadRequest, ReadResult};
 use super::produce::Caller;
 use super::registry::{TopicId, Topics};
 use super::waiters::{WaitKind, Waiter};
@@ -64,6 +64,7 @@ struct Plan {
     rows: Vec<Row>,
     isolation: Isolation,
     replica_id: i32,
+    replica_epoch: i64,
     min_bytes: usize,
     max_bytes: usize,
 }
@@ -112,13 +113,14 @@ pub fn handle(
             _ => Isolation::ReadUncommitted,
         },
         replica_id: request.replica_id,
+        replica_epoch: request.replica_epoch,
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
         max_bytes: usize::try_from(request.max_bytes)
             .unwrap_or(0)
             .min(broker.options().fetch_max_bytes),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
-    let outcomes = plan.read_all(broker);
+    let outcomes = plan.read_all(broker, now);
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
         return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
             plan,
@@ -202,12 +204,12 @@ fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
 }
 
 impl Plan {
-    fn read_all(&self, broker: &Broker) -> Vec<Outcome> {
+    fn read_all(&self, broker: &Broker, now: Instant) -> Vec<Outcome> {
         let mut left = self.max_bytes;
         let mut has_read = false;
         let mut outcomes = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
-            let outcome = self.read_row(broker, row, left, !has_read);
+            let outcome = self.read_row(broker, row, left, !has_read, now);
             if let Some(slice) = &outcome.read.slice {
                 left = left.saturating_sub(slice.len);
                 has_read = true;
@@ -217,7 +219,7 @@ impl Plan {
         outcomes
     }
 
-    fn read_row(&self, broker: &Broker, row: &Row, left: usize, at_least_one_batch: bool) -> Outcome {
+    fn read_row(&self, broker: &Broker, row: &Row, left: usize, at_least_one_batch: bool, now: Instant) -> Outcome {
         let Some(partition) = &row.partition else {
             return Outcome::failed(Self::unknown(broker, row));
         };
@@ -232,10 +234,13 @@ impl Plan {
         };
         let read = self.check_replica(partition).and_then(|()| partition.read(&request));
         match read {
-            Ok(read) => Outcome {
-                error: ErrorCode::NONE,
-                read,
-            },
+            Ok(mut read) => {
+                self.note_follower(broker, partition, &row.asked, &mut read, now);
+                Outcome {
+                    error: ErrorCode::NONE,
+                    read,
+                }
+            }
             Err(error) => {
                 if matches!(error, Error::Io { .. }) {
                     broker.storage_failed(partition, &error);
@@ -243,6 +248,29 @@ impl Plan {
                 Outcome::failed(error.code())
             }
         }
+    }
+
+    /// A follower's fetch has told how far it is (spec: R0.11): the log was read before, the answer has the watermark of after.
+    fn note_follower(
+        &self,
+        broker: &Broker,
+        partition: &Partition,
+        asked: &FetchRow,
+        read: &mut ReadResult,
+        now: Instant,
+    ) {
+        if self.replica_id < 0 || read.diverging_epoch.is_some() {
+            return;
+        }
+        let fetch = FollowerFetch {
+            node_id: self.replica_id,
+            broker_epoch: self.replica_epoch,
+            log_end: asked.fetch_offset,
+        };
+        if let Some(proposal) = partition.note_follower(fetch, now) {
+            broker.propose(partition, proposal);
+        }
+        read.high_watermark = partition.offsets().high_watermark;
     }
 
     /// A replica id is only good for an assigned replica (CVE-2018-1288).
@@ -431,7 +459,7 @@ impl ParkedFetch {
         if !is_due && !self.may_complete() {
             return None;
         }
-        let outcomes = self.plan.read_all(broker);
+        let outcomes = self.plan.read_all(broker, now);
         if !is_due && !is_enough(&self.plan, &outcomes) {
             return None;
         }

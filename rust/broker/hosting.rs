@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Broker;
 use super::lease::Lease;
@@ -227,13 +227,16 @@ impl Broker {
         ))
     }
 
-    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over.
-    pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>) {
+    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over. Those that follow
+    /// are fetched from their leader from now on.
+    pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>, now: Instant) {
         let topics = self.registry.snapshot();
         let Some(topic) = topics.by_name(topic) else { return };
+        let most_lag = self.options().replica_lag_time_max;
         for (index, lease) in leases {
             if let Some(partition) = topic.partition(index) {
-                partition.set_lease(Some(lease));
+                partition.set_lease(Some(lease), most_lag, now);
+                self.fetchers.follow(partition);
             }
         }
     }
@@ -251,7 +254,8 @@ impl Broker {
     fn take_away(&self, topic: &str, indexes: &[i32], kind: DirKind) -> Result<()> {
         let mut first_error = None;
         for partition in self.registry.remove(topic, indexes) {
-            partition.set_lease(None);
+            partition.revoke();
+            self.fetchers.follow(&partition);
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
             match log.rename_away(kind) {

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Broker;
+use super::events::Event;
+use super::followers::Proposal;
 use super::partition::Partition;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batches, ControlType};
@@ -53,6 +55,24 @@ impl Broker {
         let topics = self.registry.snapshot();
         let online = |t: &Arc<super::Topic>| t.partitions().filter(|p| !p.is_offline()).cloned().collect::<Vec<_>>();
         topics.iter().flat_map(online).collect()
+    }
+
+    /// Asks the control plane for another in-sync set.
+    pub(super) fn propose(&self, partition: &Partition, proposal: Proposal) {
+        self.events.push(Event::IsrChange {
+            topic: Arc::clone(partition.topic()),
+            index: partition.index(),
+            proposal,
+        });
+    }
+
+    /// Proposes to go on without the followers that lag (spec: R1.8), in every partition that this broker leads.
+    pub fn shrink_isrs(&self, now: Instant) {
+        for partition in self.all_partitions() {
+            if let Some(proposal) = partition.propose_leaving(now) {
+                self.propose(&partition, proposal);
+            }
+        }
     }
 
     /// Takes the partition's log directory offline when the error is the disk's: not when the log was deleted meanwhile, and

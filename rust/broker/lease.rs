@@ -40,9 +40,10 @@ impl Lease {
         ))
     }
 
-    /// Whether `node_id` is the only in-sync replica, so that what it has is committed at once.
-    pub fn is_sole_in_sync(&self, node_id: i32) -> bool {
-        *self.in_sync_replicas == [node_id]
+    /// Whom `node_id` follows, and in which leader epoch; `None` when it leads, is not assigned, or nobody leads.
+    pub fn source_for(&self, node_id: i32) -> Option<(i32, i32)> {
+        let follows = self.leader >= 0 && self.leader != node_id && self.replicas.contains(&node_id);
+        follows.then_some((self.leader, self.leader_epoch))
     }
 }
 

@@ -9,7 +9,9 @@ mod closing;
 mod events;
 mod fetch;
 mod fetch_session;
+mod fetchers;
 mod flusher;
+mod followers;
 mod guard;
 mod hosting;
 mod housekeeping;
@@ -24,6 +26,7 @@ mod partition;
 mod produce;
 mod reaper;
 mod registry;
+mod replica_fetcher;
 mod state;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -32,6 +35,8 @@ mod workers;
 
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
+pub use fetchers::{Change, Fetchers, Source};
+pub use followers::Proposal;
 pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
 pub use housekeeping::{LogDirDescription, ReadRecord};
@@ -41,8 +46,12 @@ pub use list_offsets::{ListOffsetsOutcome, ParkedLookup, handle as list_offsets}
 pub use metadata::{MetadataOutcome, handle as metadata};
 pub use metrics::Metrics;
 pub use options::Options;
-pub use partition::{Awaited, Isolation, OffsetsView, Partition, ProducerDescription, ReadRequest, ReadResult};
+pub use partition::{
+    Awaited, FetchPosition, Fetched, FollowerFetch, Isolation, OffsetsView, Partition, ProducerDescription,
+    ReadRequest, ReadResult,
+};
 pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};
+pub use replica_fetcher::{Ask, Next, ReplicaFetcher};
 pub use state::Broker;
 pub use waiters::{WaitKind, Waiter, Waiters, Wake};

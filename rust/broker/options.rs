@@ -33,6 +33,24 @@ pub struct Options {
     pub connections_max_idle: Duration,
     /// `auto.create.topics.enable`.
     pub auto_create_topics_enable: bool,
+    /// `replica.lag.time.max.ms`.
+    pub replica_lag_time_max: Duration,
+    /// `replica.fetch.wait.max.ms`.
+    pub replica_fetch_wait_max_ms: i32,
+    /// `replica.fetch.min.bytes`.
+    pub replica_fetch_min_bytes: i32,
+    /// `replica.fetch.max.bytes`.
+    pub replica_fetch_max_bytes: i32,
+    /// `replica.fetch.response.max.bytes`.
+    pub replica_fetch_response_max_bytes: i32,
+    /// `replica.fetch.backoff.ms`.
+    pub replica_fetch_backoff: Duration,
+    /// `replica.socket.timeout.ms`.
+    pub replica_socket_timeout: Duration,
+    /// `replica.socket.receive.buffer.bytes`; -1 leaves the system's choice.
+    pub replica_socket_receive_buffer_bytes: i64,
+    /// `inter.broker.listener.name`, or of the listener with `security.inter.broker.protocol`.
+    pub inter_broker_listener: String,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
 }
@@ -52,9 +70,25 @@ impl Default for Options {
             max_connections_per_ip: usize::MAX,
             connections_max_idle: Duration::from_mins(10),
             auto_create_topics_enable: true,
+            replica_lag_time_max: Duration::from_secs(30),
+            replica_fetch_wait_max_ms: 500,
+            replica_fetch_min_bytes: 1,
+            replica_fetch_max_bytes: 1 << 20,
+            replica_fetch_response_max_bytes: 10 << 20,
+            replica_fetch_backoff: Duration::from_secs(1),
+            replica_socket_timeout: Duration::from_secs(30),
+            replica_socket_receive_buffer_bytes: 65_536,
+            inter_broker_listener: "PLAINTEXT".to_owned(),
             producer_id_expiration_ms: 86_400_000,
         }
     }
+}
+
+fn parse_ms(pairs: &HashMap<String, String>, key: &str, into: &mut Duration) -> Result<()> {
+    let mut ms = into.as_millis() as i64;
+    parse(pairs, key, &mut ms)?;
+    *into = Duration::from_millis(u64::try_from(ms).unwrap_or(0));
+    Ok(())
 }
 
 fn parse<T: FromStr>(pairs: &HashMap<String, String>, key: &str, into: &mut T) -> Result<()> {
@@ -72,7 +106,6 @@ impl Options {
     /// Defaults, overridden by what is given; keys that the data plane does not need are ignored.
     pub fn from_pairs(pairs: &HashMap<String, String>) -> Result<Self> {
         let mut options = Self::default();
-        let mut idle_ms: i64 = 600_000;
         parse(pairs, "num.network.threads", &mut options.network_threads)?;
         parse(
             pairs,
@@ -99,7 +132,7 @@ impl Options {
         )?;
         parse(pairs, "max.connections", &mut options.max_connections)?;
         parse(pairs, "max.connections.per.ip", &mut options.max_connections_per_ip)?;
-        parse(pairs, "connections.max.idle.ms", &mut idle_ms)?;
+        parse_ms(pairs, "connections.max.idle.ms", &mut options.connections_max_idle)?;
         parse(
             pairs,
             "auto.create.topics.enable",
@@ -110,7 +143,28 @@ impl Options {
             "producer.id.expiration.ms",
             &mut options.producer_id_expiration_ms,
         )?;
-        options.connections_max_idle = Duration::from_millis(u64::try_from(idle_ms).unwrap_or(0));
+        options.parse_replication(pairs)?;
         Ok(options)
+    }
+
+    fn parse_replication(&mut self, pairs: &HashMap<String, String>) -> Result<()> {
+        parse_ms(pairs, "replica.lag.time.max.ms", &mut self.replica_lag_time_max)?;
+        parse(pairs, "replica.fetch.wait.max.ms", &mut self.replica_fetch_wait_max_ms)?;
+        parse(pairs, "replica.fetch.min.bytes", &mut self.replica_fetch_min_bytes)?;
+        parse(pairs, "replica.fetch.max.bytes", &mut self.replica_fetch_max_bytes)?;
+        parse(
+            pairs,
+            "replica.fetch.response.max.bytes",
+            &mut self.replica_fetch_response_max_bytes,
+        )?;
+        parse_ms(pairs, "replica.fetch.backoff.ms", &mut self.replica_fetch_backoff)?;
+        parse_ms(pairs, "replica.socket.timeout.ms", &mut self.replica_socket_timeout)?;
+        parse(
+            pairs,
+            "replica.socket.receive.buffer.bytes",
+            &mut self.replica_socket_receive_buffer_bytes,
+        )?;
+        parse(pairs, "inter.broker.listener.name", &mut self.inter_broker_listener)?;
+        Ok(())
     }
 }

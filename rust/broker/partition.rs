@@ -5,21 +5,28 @@
 //! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease.
 //! It knows no sockets and no clock, and decides nothing about leadership.
 
+mod read;
+mod replication;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::followers::Followers;
 use super::lease::Lease;
 use super::registry::TopicId;
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::{AbortedTxn, AppendError, Appended, FileSlice, FlushJob, Flushed, Log};
-use crate::wire::list_offsets::timestamp;
+use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log};
+
+pub use read::{Isolation, ReadRequest, ReadResult};
+pub use replication::{FetchPosition, Fetched, FollowerFetch};
 
 /// Offsets that readers see without the log's lock.
 #[derive(Debug, Default)]
@@ -42,51 +49,6 @@ pub struct OffsetsView {
     pub high_watermark: i64,
     /// Offset of the next record.
     pub log_end: i64,
-}
-
-/// Who reads and up to where (spec: R3.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Isolation {
-    /// Up to the log end; only for followers.
-    LogEnd,
-    /// Up to the high watermark.
-    ReadUncommitted,
-    /// Up to the last stable offset, with the aborted transactions.
-    ReadCommitted,
-}
-
-/// What a read of one partition is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct ReadRequest {
-    /// First offset wanted.
-    pub offset: i64,
-    /// The leader epoch that the reader believes in, or -1.
-    pub current_leader_epoch: i32,
-    /// The epoch of the last record that the reader has, or -1.
-    pub last_fetched_epoch: i32,
-    /// Bytes at most.
-    pub max_bytes: usize,
-    /// Return the first batch even when it alone is larger (KIP-74).
-    pub at_least_one_batch: bool,
-    /// The bound.
-    pub isolation: Isolation,
-}
-
-/// What a read of one partition gives.
-#[derive(Default)]
-pub struct ReadResult {
-    /// Offsets at the time of the read, -1 where unknown.
-    pub high_watermark: i64,
-    /// Last stable offset.
-    pub last_stable: i64,
-    /// Log start offset.
-    pub log_start: i64,
-    /// The bytes, where there are any.
-    pub slice: Option<FileSlice>,
-    /// Transactions aborted within the slice (`read_committed` only).
-    pub aborted: Option<Vec<AbortedTxn>>,
-    /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
-    pub diverging_epoch: Option<(i32, i64)>,
 }
 
 /// A producer as `DescribeProducers` tells it.
@@ -124,6 +86,12 @@ impl Awaited {
     }
 }
 
+/// In-sync replicas that `acks=all` needs: `min.insync.replicas`, or all when there are fewer (KIP-966).
+fn least_in_sync(log: &Log, lease: &Lease) -> usize {
+    let wanted = usize::try_from(log.config().min_insync_replicas).unwrap_or(1);
+    wanted.min(lease.replicas.len())
+}
+
 /// See the module.
 pub struct Partition {
     topic: Arc<str>,
@@ -133,6 +101,8 @@ pub struct Partition {
     log_dir: PathBuf,
     log: Mutex<Log>,
     lease: ArcSwapOption<Lease>,
+    /// While this broker leads with others assigned; locked after the log, if both are.
+    followers: Mutex<Option<Followers>>,
     offsets: Offsets,
     waiters: Waiters,
     is_offline: AtomicBool,
@@ -165,6 +135,7 @@ impl Partition {
             log_dir: dir,
             log: Mutex::new(log),
             lease: ArcSwapOption::empty(),
+            followers: Mutex::new(None),
             offsets,
             waiters: Waiters::default(),
             is_offline: AtomicBool::new(false),
@@ -174,6 +145,11 @@ impl Partition {
         };
         partition.publish_offsets(&partition.log.lock());
         partition
+    }
+
+    /// The broker that hosts it.
+    pub fn node_id(&self) -> i32 {
+        self.node_id
     }
 
     /// Topic name.
@@ -232,13 +208,21 @@ impl Partition {
         self.wake_everyone();
     }
 
-    /// Replaces the lease; `None` revokes. Waiters are called, since what they wait for may never come now.
-    pub fn set_lease(&self, lease: Option<Lease>) {
+    /// Takes the lease away.
+    pub fn revoke(&self) {
+        self.set_lease(None, Duration::ZERO, Instant::now());
+    }
+
+    /// Replaces the lease; `None` revokes. Waiters are called, since what they wait for may never come now. A follower has
+    /// `most_lag` to catch up before it is out of sync.
+    pub fn set_lease(&self, lease: Option<Lease>, most_lag: Duration, now: Instant) {
         {
             let mut log = self.log.lock();
-            if let Some(lease) = lease.as_ref().filter(|l| l.leader == self.node_id) {
+            let leading = lease.as_ref().filter(|l| l.leader == self.node_id);
+            if let Some(lease) = leading {
                 log.begin_epoch(lease.leader_epoch);
             }
+            self.take_followers(leading, log.log_end_offset(), most_lag, now);
             self.lease.store(lease.map(Arc::new));
             self.publish_offsets(&log);
         }
@@ -300,7 +284,7 @@ impl Partition {
     ) -> Result<(Appended, Awaited), AppendError> {
         let mut log = self.log.lock();
         let lease = self.leading(-1)?;
-        let min_in_sync = usize::try_from(log.config().min_insync_replicas).unwrap_or(1);
+        let min_in_sync = least_in_sync(&log, &lease);
         if acks == -1 && lease.in_sync_replicas.len() < min_in_sync {
             return Err(Error::rejected(
                 ErrorCode::NOT_ENOUGH_REPLICAS,
@@ -399,23 +383,15 @@ impl Partition {
     /// Whether a produce has all that it waited for; an error when it never will.
     pub fn is_satisfied(&self, awaited: Awaited) -> Result<bool> {
         let lease = self.leading(-1)?;
+        if awaited.high_watermark.is_some() && lease.in_sync_replicas.len() < least_in_sync(&self.log.lock(), &lease) {
+            return Err(Error::rejected(
+                ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),
+            ));
+        }
         let reached = |wanted: Option<i64>, now: &AtomicI64| wanted.is_none_or(|w| now.load(Ordering::Acquire) >= w);
-        if !reached(awaited.flushed, &self.offsets.flushed) {
-            return Ok(false);
-        }
-        if !reached(awaited.high_watermark, &self.offsets.high_watermark) {
-            return Ok(false);
-        }
-        if awaited.high_watermark.is_some() {
-            let min_in_sync = usize::try_from(self.log.lock().config().min_insync_replicas).unwrap_or(1);
-            if lease.in_sync_replicas.len() < min_in_sync {
-                return Err(Error::rejected(
-                    ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-                    format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),
-                ));
-            }
-        }
-        Ok(true)
+        Ok(reached(awaited.flushed, &self.offsets.flushed)
+            && reached(awaited.high_watermark, &self.offsets.high_watermark))
     }
 
     /// Recomputes what readers see from the log and the lease; the log is locked by the caller.
@@ -425,9 +401,11 @@ impl Partition {
         let mut high_watermark = self.offsets.high_watermark.load(Ordering::Relaxed).clamp(start, end);
         if let Some(lease) = self.lease.load().as_ref()
             && lease.leader == self.node_id
-            && lease.is_sole_in_sync(self.node_id)
         {
-            high_watermark = end;
+            high_watermark = match &*self.followers.lock() {
+                Some(followers) => followers.high_watermark(high_watermark, end, least_in_sync(log, lease)),
+                None => end,
+            };
         }
         self.offsets.log_end.store(end, Ordering::Release);
         self.offsets.high_watermark.store(high_watermark, Ordering::Release);
@@ -442,103 +420,6 @@ impl Partition {
     pub fn refresh(&self) {
         self.publish_offsets(&self.log.lock());
         self.wake_everyone();
-    }
-
-    /// Whether a read at `offset` would give anything; no lock, no file access.
-    pub fn has_data_past(&self, offset: i64, isolation: Isolation) -> bool {
-        offset < self.bound(isolation)
-    }
-
-    /// First offset that a reader may not see.
-    pub fn bound(&self, isolation: Isolation) -> i64 {
-        match isolation {
-            Isolation::LogEnd => &self.offsets.log_end,
-            Isolation::ReadUncommitted => &self.offsets.high_watermark,
-            Isolation::ReadCommitted => &self.offsets.last_stable,
-        }
-        .load(Ordering::Acquire)
-    }
-
-    /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.
-    pub fn read(&self, request: &ReadRequest) -> Result<ReadResult> {
-        self.leading(request.current_leader_epoch)?;
-        if request.last_fetched_epoch >= 0
-            && let Some(diverging) = self.diverging_epoch(request)
-        {
-            return Ok(ReadResult {
-                diverging_epoch: Some(diverging),
-                ..self.empty_result()
-            });
-        }
-        let bound = self.bound(request.isolation);
-        let mut result = self.empty_result();
-        if request.offset == bound && request.offset >= result.log_start {
-            return Ok(result);
-        }
-        let plan = {
-            let log = self.log.lock();
-            if request.offset > bound
-                && request.offset <= log.log_end_offset()
-                && request.offset >= log.log_start_offset()
-            {
-                return Ok(result); // past the high watermark but not past the log: wait for it
-            }
-            log.plan_read(request.offset, bound)?
-        };
-        let slice = plan.resolve(request.max_bytes, request.at_least_one_batch)?;
-        if request.isolation == Isolation::ReadCommitted {
-            let plan = self.log.lock().plan_aborted(request.offset, bound, &slice)?;
-            result.aborted = Some(plan.resolve()?);
-        }
-        result.slice = (slice.len > 0).then_some(slice);
-        Ok(result)
-    }
-
-    fn empty_result(&self) -> ReadResult {
-        let offsets = self.offsets();
-        ReadResult {
-            high_watermark: offsets.high_watermark,
-            last_stable: offsets.last_stable,
-            log_start: offsets.log_start,
-            ..ReadResult::default()
-        }
-    }
-
-    fn diverging_epoch(&self, request: &ReadRequest) -> Option<(i32, i64)> {
-        let log = self.log.lock();
-        let (epoch, end_offset) = log
-            .epochs()
-            .end_offset_for(request.last_fetched_epoch, log.log_end_offset())?;
-        (epoch < request.last_fetched_epoch || end_offset < request.offset).then_some((epoch, end_offset))
-    }
-
-    /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
-    /// reader's bound: (timestamp, offset, leader epoch). Reads files.
-    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, i32)>> {
-        let plan = {
-            let log = self.log.lock();
-            if target == timestamp::MAX {
-                log.max_timestamp()?
-            } else {
-                log.lookup_timestamp(target)?
-            }
-        };
-        let found = plan.resolve()?;
-        let found = found.filter(|f| f.offset < self.bound(isolation));
-        Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
-    }
-
-    /// The end of a leader epoch in this log: (epoch, end offset), both -1 when it is not known (KIP-101, KIP-279).
-    pub fn end_offset_for_epoch(&self, current_leader_epoch: i32, leader_epoch: i32) -> Result<(i32, i64)> {
-        let lease = self.leading(current_leader_epoch)?;
-        let log = self.log.lock();
-        if leader_epoch == lease.leader_epoch {
-            return Ok((leader_epoch, log.log_end_offset()));
-        }
-        Ok(log
-            .epochs()
-            .end_offset_for(leader_epoch, log.log_end_offset())
-            .unwrap_or((-1, -1)))
     }
 
     /// Producers with state in this log.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
+use super::fetchers::Fetchers;
 use super::flusher::Flusher;
 use super::guard::guarded;
 use super::image::PublishedImage;
@@ -41,6 +43,8 @@ pub struct Broker {
     /// This broker's node id.
     pub node_id: i32,
     cluster_id: ArcSwap<String>,
+    /// See [`Self::broker_epoch`].
+    epoch: AtomicI64,
     /// Hosted partitions.
     pub registry: Registry,
     /// The cluster as Metadata tells it.
@@ -49,6 +53,8 @@ pub struct Broker {
     pub sessions: SessionCache,
     /// What the control plane takes.
     pub events: Arc<EventQueue>,
+    /// Who is followed.
+    pub fetchers: Fetchers,
     /// Group commit.
     pub flusher: Flusher,
     /// Deletion in the background.
@@ -84,9 +90,11 @@ impl Broker {
         let broker = Arc::new(Self {
             node_id,
             cluster_id: ArcSwap::from_pointee(cluster_id),
+            epoch: AtomicI64::new(-1),
             registry: Registry::default(),
             image: PublishedImage::default(),
             sessions: SessionCache::new(options.fetch_session_slots),
+            fetchers: Fetchers::default(),
             flusher: Flusher::default(),
             reaper: Reaper::default(),
             materialiser: Materialiser::default(),
@@ -154,6 +162,16 @@ impl Broker {
 
     pub(super) fn set_cluster_id(&self, id: &str) {
         self.cluster_id.store(Arc::new(id.to_owned()));
+    }
+
+    /// This life of the broker, as the metadata store numbers it; -1 before it is registered (KIP-903).
+    pub fn broker_epoch(&self) -> i64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The broker is registered.
+    pub fn set_broker_epoch(&self, epoch: i64) {
+        self.epoch.store(epoch, Ordering::Release);
     }
 
     /// The options now.

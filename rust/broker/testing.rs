@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::{BrokerRow, Lease, Options, Partition, PartitionRow, TopicRow, Wake};
 use crate::broker::Broker;
@@ -28,10 +29,20 @@ pub struct Fixture {
 
 impl Fixture {
     pub fn new(dir_count: usize) -> Self {
-        Self::on((0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect())
+        let dirs = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
+        Self::on(NODE, Options::default(), dirs)
     }
 
-    fn on(tempdirs: Vec<tempfile::TempDir>) -> Self {
+    /// A broker of a cluster, with one directory, that does not wait when it fetches.
+    pub fn replica(node_id: i32) -> Self {
+        let options = Options {
+            replica_fetch_wait_max_ms: 0,
+            ..Options::default()
+        };
+        Self::on(node_id, options, vec![tempfile::tempdir().unwrap()])
+    }
+
+    fn on(node_id: i32, options: Options, tempdirs: Vec<tempfile::TempDir>) -> Self {
         let dirs: Vec<PathBuf> = tempdirs.iter().map(|d| d.path().to_path_buf()).collect();
         let faults = FaultFileSystem::new(Arc::new(OsFileSystem));
         let clock = Arc::new(ManualClock::new(START_MS));
@@ -43,7 +54,7 @@ impl Fixture {
                 ..ProducerStateConfig::default()
             },
         };
-        let broker = Broker::start(NODE, "unit".to_owned(), Options::default(), Arc::new(context)).unwrap();
+        let broker = Broker::start(node_id, "unit".to_owned(), options, Arc::new(context)).unwrap();
         let progress = LoadProgress::default();
         broker.open_log_dirs(&dirs, &HashMap::new(), &progress).unwrap();
         Self {
@@ -59,7 +70,8 @@ impl Fixture {
     /// Stops and starts again on the same directories.
     pub fn restart(mut self) -> Self {
         self.broker.stop_threads();
-        Self::on(std::mem::take(&mut self.tempdirs))
+        let options = Options::clone(&self.broker.options());
+        Self::on(self.broker.node_id, options, std::mem::take(&mut self.tempdirs))
     }
 
     /// A topic with id all 7, led by this broker, alone.
@@ -73,7 +85,7 @@ impl Fixture {
         let errors = self.broker.create_logs(topic, id, &config, &placed);
         assert!(errors.iter().all(Option::is_none), "{errors:?}");
         let leases = (0..partitions).map(|i| (i, lease(0, replicas, replicas))).collect();
-        self.broker.publish_leases(topic, leases);
+        self.broker.publish_leases(topic, leases, Instant::now());
         self.broker.image.publish_topics(vec![row(topic, id, partitions)]);
     }
 
@@ -97,6 +109,11 @@ pub fn lease(leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) -> Lease {
         replicas: replicas.into(),
         in_sync_replicas: in_sync.into(),
     }
+}
+
+/// Gives a partition another lease, or none.
+pub fn give(partition: &Partition, lease: Option<Lease>) {
+    partition.set_lease(lease, Duration::from_secs(30), Instant::now());
 }
 
 /// A topic led by this broker.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 
 use super::operations::ParkedAppend;
+use super::replica_fetchers::ReplicaFetchers;
 use super::server::{ListenerConfig, Server};
 use crate::broker::{AppendDone, Awaited, Broker, Event};
 use crate::error::{Error, ErrorCode, Result};
@@ -19,12 +20,14 @@ use crate::storage::AppendError;
 pub struct Engine {
     broker: Arc<Broker>,
     server: RwLock<Option<Server>>,
+    fetchers: ReplicaFetchers,
 }
 
 impl Engine {
     /// An engine that does not listen yet.
     pub fn new(broker: Arc<Broker>) -> Self {
         Self {
+            fetchers: ReplicaFetchers::start(&broker),
             broker,
             server: RwLock::new(None),
         }
@@ -43,8 +46,9 @@ impl Engine {
         Ok(ports)
     }
 
-    /// Answers what is in flight, at most for `timeout`, and ends the network threads.
+    /// Follows nobody any more, answers what is in flight, at most for `timeout`, and ends the network threads.
     pub fn close_network(&self, timeout: Duration) {
+        self.fetchers.stop(&self.broker);
         let server = self.server.write().take();
         if let Some(server) = server {
             server.stop(timeout);

@@ -3,7 +3,7 @@
 //!
 //! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `serve` and `input` (frames) → `dispatch`
 //! (who serves it) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations` and ends in `complete`; other
-//! threads reach a loop through its `mailbox`.
+//! threads reach a loop through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
 
 mod complete;
 mod connection;
@@ -15,6 +15,7 @@ mod mailbox;
 mod operations;
 mod outbox;
 mod reactor;
+mod replica_fetchers;
 mod serve;
 mod server;
 mod spread;

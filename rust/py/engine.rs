@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -182,7 +183,7 @@ impl PyEngine {
     fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>) -> PyResult<()> {
         self::topic_id(topic_id)?;
         let leases = leases.into_iter().map(lease).collect();
-        py.detach(|| self.broker().publish_leases(topic, leases));
+        py.detach(|| self.broker().publish_leases(topic, leases, Instant::now()));
         Ok(())
     }
 
@@ -193,6 +194,24 @@ impl PyEngine {
 
     fn mark_stray(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<()> {
         py.detach(|| self.broker().mark_stray(topic, partition))?;
+        Ok(())
+    }
+
+    fn set_broker_epoch(&self, epoch: i64) {
+        self.broker().set_broker_epoch(epoch);
+    }
+
+    fn shrink_isrs(&self, py: Python<'_>) {
+        py.detach(|| self.broker().shrink_isrs(Instant::now()));
+    }
+
+    fn withdraw_isr_change(&self, py: Python<'_>, topic: &str, partition: i32, partition_epoch: i32) -> PyResult<()> {
+        py.detach(|| -> crate::error::Result<()> {
+            self.broker()
+                .partition(topic, partition)?
+                .withdraw_proposal(partition_epoch);
+            Ok(())
+        })?;
         Ok(())
     }
 
@@ -210,11 +229,12 @@ impl PyEngine {
     // ---- published state
 
     fn publish_api_versions(&self, ranges: Vec<(i16, i16, i16, i16, bool)>) {
-        let range = |(key, min, max, flexible_from, _)| ApiRange {
+        let range = |(key, min, max, flexible_from, is_advertised)| ApiRange {
             key,
             min,
             max,
             flexible_from,
+            is_advertised,
         };
         self.broker()
             .publish_apis(ApiTable::new(ranges.into_iter().map(range).collect()));

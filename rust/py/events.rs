@@ -39,6 +39,17 @@ pub struct LogDirFailed {
     reason: String,
 }
 
+/// A leader asks for another in-sync set.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct IsrChange {
+    topic: String,
+    partition: i32,
+    leader_epoch: i32,
+    partition_epoch: i32,
+    /// (node id, broker epoch or -1).
+    in_sync_replicas: Vec<(i32, i64)>,
+}
+
 /// A thread of the data plane ended before its time.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct ThreadFailed {
@@ -81,6 +92,17 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
                 last_offset: d.last_offset,
                 log_append_time_ms: d.log_append_time_ms,
                 message: d.message,
+            },
+        )?
+        .into_any(),
+        broker::Event::IsrChange { topic, index, proposal } => Py::new(
+            py,
+            IsrChange {
+                topic: topic.to_string(),
+                partition: index,
+                leader_epoch: proposal.leader_epoch,
+                partition_epoch: proposal.partition_epoch,
+                in_sync_replicas: proposal.in_sync_replicas,
             },
         )?
         .into_any(),

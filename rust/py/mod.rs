@@ -24,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::PyEngine>()?;
     module.add_class::<events::Request>()?;
     module.add_class::<events::AppendDone>()?;
+    module.add_class::<events::IsrChange>()?;
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;

@@ -15,6 +15,12 @@ use crate::record::{
     self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, TimestampType, Validated, set_offset_and_epoch,
 };
 
+/// Most bytes that a follower writes at once.
+const RUN_BYTES: usize = 256 << 10;
+
+/// A batch to note once it is written, and what it says if it is a control batch.
+type Noted = (BatchHeader, Option<ControlRecord>);
+
 /// How a batch is appended.
 #[derive(Debug, Clone, Copy)]
 pub struct AppendOptions {
@@ -165,12 +171,17 @@ impl Log {
                 max_timestamp,
             );
         }
-        self.write(batch, &header, control, options.now_ms)?;
+        self.write(batch, &[(header, control)], options.now_ms)?;
         Ok(self.appended(
             (header.base_offset, header.last_offset()),
             append_time(max_timestamp),
             false,
         ))
+    }
+
+    /// Whether as much is unflushed as `flush.messages` allows.
+    pub fn is_flush_due(&self) -> bool {
+        self.log_end_offset - self.recovery_point >= self.config.flush_messages
     }
 
     fn appended(
@@ -179,7 +190,7 @@ impl Log {
         log_append_time_ms: i64,
         is_duplicate: bool,
     ) -> Appended {
-        let needs_flush = self.log_end_offset - self.recovery_point >= self.config.flush_messages;
+        let needs_flush = self.is_flush_due();
         let log_start_offset = self.log_start_offset;
         Appended {
             first_offset,
@@ -215,30 +226,60 @@ impl Log {
         }
         let now_ms = self.context.clock.now_ms();
         let mut last_offset = None;
+        let mut run: Vec<Noted> = Vec::new();
+        let (mut start, mut end) = (0, 0);
         for batch in Batches::new(batches) {
             let batch = batch.map_err(Rejection::from)?;
             let control = control_of(batch.bytes(), batch.header())?;
-            self.write(batch.bytes(), batch.header(), control, now_ms)?;
+            let size = batch.bytes().len();
+            if !run.is_empty() && !self.fits_run(&run, end - start + size, batch.header(), now_ms) {
+                self.write(batches.get(start..end).unwrap_or_default(), &run, now_ms)?;
+                run.clear();
+                start = end;
+            }
+            run.push((*batch.header(), control));
+            end += size;
             last_offset = Some(batch.header().last_offset());
+        }
+        if !run.is_empty() {
+            self.write(batches.get(start..end).unwrap_or_default(), &run, now_ms)?;
         }
         Ok(last_offset)
     }
 
-    /// Writes a batch whose header says what its bytes say, and notes it everywhere.
-    fn write(&mut self, bytes: &[u8], header: &BatchHeader, control: Option<ControlRecord>, now_ms: i64) -> Result<()> {
-        if self.unmade.is_some() {
-            self.materialise()?;
-        }
-        let (last_offset, next_offset) = (header.last_offset(), header.next_offset());
-        let check = RollCheck {
+    /// Whether a batch goes into the same write as those of `run`, all of them `bytes` together: not over the end of the segment.
+    fn fits_run(&self, run: &[Noted], bytes: usize, next: &BatchHeader, now_ms: i64) -> bool {
+        let Some(active) = self.segments.last() else {
+            return false;
+        };
+        bytes <= RUN_BYTES
+            && active.has_index_room(run.len(), self.config.segment_index_bytes)
+            && !active.should_roll(&RollCheck {
+                begun: run.first().map(|(first, _)| first.max_timestamp),
+                ..self.roll_check(bytes, next, now_ms)
+            })
+    }
+
+    fn roll_check(&self, bytes: usize, last: &BatchHeader, now_ms: i64) -> RollCheck<'_> {
+        RollCheck {
             config: &self.config,
             jitter_ms: self.roll_jitter_ms,
             now_ms,
-            bytes: bytes.len() as u64,
-            last_offset,
-            max_timestamp: header.max_timestamp,
-        };
-        if self.active().should_roll(&check) {
+            begun: None,
+            bytes: bytes as u64,
+            last_offset: last.last_offset(),
+            max_timestamp: last.max_timestamp,
+        }
+    }
+
+    /// Writes batches of one segment at once, whose headers say what their bytes say, and notes each everywhere.
+    fn write(&mut self, bytes: &[u8], run: &[Noted], now_ms: i64) -> Result<()> {
+        let Some((last, _)) = run.last() else { return Ok(()) };
+        if self.unmade.is_some() {
+            self.materialise()?;
+        }
+        let last_offset = last.last_offset();
+        if self.active().should_roll(&self.roll_check(bytes.len(), last, now_ms)) {
             // An empty segment is too far below only when offsets jump; it makes way for one that begins there.
             self.roll_to(self.log_end_offset.max(last_offset - i64::from(i32::MAX)), now_ms)?;
         }
@@ -247,23 +288,32 @@ impl Log {
             return Err(Error::Closed { path: self.dir.clone() });
         };
         active.write_index_batch(fs)?;
-        let position = match active.append(bytes) {
+        let mut position = match active.append(bytes) {
             Ok(position) => position,
             Err((error, is_ruined)) => {
                 self.is_poisoned |= is_ruined;
                 return Err(error);
             }
         };
-        active.note(header, position, self.config.index_interval_bytes);
+        for (header, control) in run {
+            self.note(header, position, *control);
+            position += header.size_bytes() as u64;
+        }
+        Ok(())
+    }
+
+    /// Takes over a batch that was written at `position`.
+    fn note(&mut self, header: &BatchHeader, position: u64, control: Option<ControlRecord>) {
+        let interval = self.config.index_interval_bytes;
+        self.active_mut().note(header, position, interval);
         self.recent.push(header, position);
-        self.log_end_offset = next_offset;
+        self.log_end_offset = header.next_offset();
         if Some(header.partition_leader_epoch) != self.epochs.latest_epoch() {
             self.epochs.assign(header.partition_leader_epoch, header.base_offset);
         }
         if let Some(completed) = self.producers.update(header, control) {
             self.note_completed(&completed);
         }
-        Ok(())
     }
 
     pub(super) fn note_completed(&mut self, completed: &CompletedTxn) {

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::config::LogConfig;
-use super::format::{INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
+use super::format::{
+    INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_ENTRY, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path,
+};
 use super::header_scan::{HeaderScan, believed};
 use crate::error::{Error, Result};
 use crate::index::entry_file::EntryFile;
@@ -56,6 +58,8 @@ pub struct RollCheck<'a> {
     pub jitter_ms: i64,
     /// The clock.
     pub now_ms: i64,
+    /// Greatest timestamp of the first batch of the same write, which an empty segment would begin with.
+    pub begun: Option<i64>,
     /// Bytes to append.
     pub bytes: u64,
     /// Their last offset.
@@ -253,15 +257,21 @@ impl Segment {
     pub fn should_roll(&self, check: &RollCheck<'_>) -> bool {
         let config = check.config;
         self.size + check.bytes > u64::from(config.segment_bytes) // (a)
-            || (self.size > 0 && self.waited_ms(check) > config.segment_ms.saturating_sub(check.jitter_ms)) // (b)
+            || ((self.size > 0 || check.begun.is_some()) && self.waited_ms(check) > config.segment_ms.saturating_sub(check.jitter_ms)) // (b)
             || self.offset_index.is_full(config.segment_index_bytes) // (c)
             || self.time_index.is_full(config.segment_index_bytes)
             || check.last_offset - self.base_offset > i64::from(i32::MAX) // (d)
     }
 
+    /// Whether the indexes take more entries than `entries`, at most one of each for a batch.
+    pub fn has_index_room(&self, entries: usize, max_bytes: u32) -> bool {
+        let left = |entry_bytes: usize| max_bytes.saturating_sub((entries * entry_bytes) as u32);
+        !self.offset_index.is_full(left(INDEX_ENTRY)) && !self.time_index.is_full(left(TIME_INDEX_ENTRY))
+    }
+
     /// By record time when records have one, else by the clock.
     fn waited_ms(&self, check: &RollCheck<'_>) -> i64 {
-        match self.rolling_timestamp {
+        match self.rolling_timestamp.or(check.begun) {
             Some(first) if first >= 0 => check.max_timestamp.saturating_sub(first),
             _ => check.now_ms.saturating_sub(self.created_ms),
         }

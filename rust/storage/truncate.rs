@@ -11,10 +11,12 @@ use super::state_file;
 use crate::error::Result;
 
 impl Log {
-    /// Removes every batch that holds `offset` or a later one; says whether there was any.
+    /// Removes every batch that holds `offset` or a later one; says whether there was any. An epoch that begins at the log's end goes in
+    /// any case: its leader wrote nothing, and asking by it would find the same parting of ways for ever.
     pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
         self.check_writable()?;
         if offset >= self.log_end_offset {
+            self.epochs.truncate_from_end(self.log_end_offset);
             return Ok(false);
         }
         if self.segments.first().is_some_and(|first| first.base_offset() > offset) {

@@ -11,6 +11,8 @@ pub struct ApiRange {
     pub max: i16,
     /// The first flexible version (KIP-482); `i16::MAX` when there is none.
     pub flexible_from: i16,
+    /// Whether `ApiVersions` tells of it; what only brokers ask of each other is not told.
+    pub is_advertised: bool,
 }
 
 impl ApiRange {

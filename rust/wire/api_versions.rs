@@ -77,6 +77,7 @@ pub fn encode_api_versions_response(
 ) {
     let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
     let ranges = if error == ErrorCode::NONE { table.ranges() } else { &[] };
+    let ranges: Vec<_> = ranges.iter().filter(|range| range.is_advertised).collect();
     w.reserve(16 + ranges.len() * 7);
     w.i16(error.0);
     w.length(Some(ranges.len()));

@@ -192,5 +192,53 @@ pub fn encode_list_offsets_response(
     w.no_tags();
 }
 
+/// The version that followers ask in.
+pub const FOLLOWER_VERSION: i16 = 7;
+
+/// Appends a follower's request for one partition's start or end.
+pub fn encode_follower_request(
+    out: &mut Vec<u8>,
+    replica_id: i32,
+    (topic, index): (&str, i32),
+    current_leader_epoch: i32,
+    timestamp: i64,
+) {
+    let mut w = Writer::new(out, true);
+    w.i32(replica_id);
+    w.raw(&[0]);
+    w.length(Some(1));
+    w.string(topic);
+    w.length(Some(1));
+    w.i32(index);
+    w.i32(current_leader_epoch);
+    w.i64(timestamp);
+    w.no_tags();
+    w.no_tags();
+    w.no_tags();
+}
+
+/// The one result of a response to [`encode_follower_request`].
+pub fn decode_follower_response(body: &[u8]) -> Result<ListOffsetsResult, WireError> {
+    let mut reader = Reader::new(body, true);
+    let _throttle_time_ms = reader.i32()?;
+    let mut result = ListOffsetsResult::nothing(ErrorCode::UNKNOWN_SERVER_ERROR);
+    for _ in 0..reader.count(MIN_TOPIC_BYTES)? {
+        let _name = reader.string()?;
+        for _ in 0..reader.count(MIN_PARTITION_BYTES)? {
+            let _index = reader.i32()?;
+            result = ListOffsetsResult {
+                error: ErrorCode(reader.i16()?),
+                timestamp: reader.i64()?,
+                offset: reader.i64()?,
+                leader_epoch: reader.i32()?,
+            };
+            reader.skip_tags()?;
+        }
+        reader.skip_tags()?;
+    }
+    reader.skip_tags()?;
+    Ok(result)
+}
+
 #[cfg(test)]
 mod tests;

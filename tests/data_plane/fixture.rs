@@ -32,7 +32,8 @@ pub struct TestBroker {
     pub faults: FaultFileSystem,
     pub dirs: Vec<PathBuf>,
     pub port: u16,
-    _tempdirs: Vec<tempfile::TempDir>,
+    node_id: i32,
+    tempdirs: Vec<tempfile::TempDir>,
 }
 
 fn apis() -> ApiTable {
@@ -41,6 +42,7 @@ fn apis() -> ApiTable {
         min,
         max,
         flexible_from,
+        is_advertised: true,
     };
     ApiTable::new(vec![
         range(ApiTable::PRODUCE, 3, 13, 9),
@@ -62,8 +64,25 @@ impl TestBroker {
         Self::start_on(Arc::new(OsFileSystem), options, dir_count)
     }
 
+    /// Another broker of the cluster.
+    pub fn start_as(node_id: i32) -> Self {
+        let tempdirs = vec![tempfile::tempdir().unwrap()];
+        Self::start_in(Arc::new(OsFileSystem), Options::default(), node_id, tempdirs)
+    }
+
     pub fn start_on(fs: Arc<dyn FileSystem>, options: Options, dir_count: usize) -> Self {
-        let tempdirs: Vec<_> = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
+        let tempdirs = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
+        Self::start_in(fs, options, NODE, tempdirs)
+    }
+
+    /// Stops without a word, and starts on the same directories and another port.
+    pub fn restart(mut self) -> Self {
+        let (node_id, tempdirs) = (self.node_id, std::mem::take(&mut self.tempdirs));
+        drop(self);
+        Self::start_in(Arc::new(OsFileSystem), Options::default(), node_id, tempdirs)
+    }
+
+    fn start_in(fs: Arc<dyn FileSystem>, options: Options, node_id: i32, tempdirs: Vec<tempfile::TempDir>) -> Self {
         let dirs: Vec<PathBuf> = tempdirs.iter().map(|d| d.path().to_path_buf()).collect();
         let faults = FaultFileSystem::new(fs);
         let context = LogContext {
@@ -74,7 +93,7 @@ impl TestBroker {
             },
             ..LogContext::system()
         };
-        let broker = Broker::start(NODE, "data-plane".to_owned(), options, Arc::new(context)).unwrap();
+        let broker = Broker::start(node_id, "data-plane".to_owned(), options, Arc::new(context)).unwrap();
         let outcome = broker
             .open_log_dirs(&dirs, &HashMap::new(), &LoadProgress::default())
             .unwrap();
@@ -87,19 +106,34 @@ impl TestBroker {
             port: 0,
         };
         let port = engine.listen(&[listener]).unwrap()[0];
-        let row = BrokerRow {
-            node_id: NODE,
-            rack: None,
-            endpoints: vec![("PLAINTEXT".to_owned(), "127.0.0.1".to_owned(), port)],
-        };
-        engine.broker().image.publish_cluster(vec![row], NODE);
-        Self {
+        let started = Self {
             engine,
             faults,
             dirs,
             port,
-            _tempdirs: tempdirs,
+            node_id,
+            tempdirs,
+        };
+        started.broker().image.publish_cluster(vec![started.row()], NODE);
+        started
+    }
+
+    /// Where it is.
+    pub fn row(&self) -> BrokerRow {
+        BrokerRow {
+            node_id: self.node_id,
+            rack: None,
+            endpoints: vec![("PLAINTEXT".to_owned(), "127.0.0.1".to_owned(), self.port)],
         }
+    }
+
+    /// What stands in the segments of a partition in the only directory, in order.
+    pub fn log_bytes(&self, index: i32) -> Vec<u8> {
+        let entries = std::fs::read_dir(self.dirs[0].join(format!("{TOPIC}-{index}"))).unwrap();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+        paths.sort();
+        paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
     }
 
     pub fn broker(&self) -> &Arc<Broker> {
@@ -158,7 +192,8 @@ impl TestBroker {
             replicas: replicas.into(),
             in_sync_replicas: in_sync.into(),
         };
-        self.broker().publish_leases(topic, vec![(index, lease)]);
+        self.broker()
+            .publish_leases(topic, vec![(index, lease)], Instant::now());
     }
 
     pub fn partition(&self, index: i32) -> Arc<Partition> {

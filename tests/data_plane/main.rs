@@ -15,6 +15,7 @@ mod held_sync;
 mod lifecycle;
 mod pipelining;
 mod produce;
+mod replication;
 mod requests;
 mod responses;
 mod sessions;

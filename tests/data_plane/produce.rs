@@ -3,7 +3,7 @@
 use kafkastore::error::ErrorCode;
 use kafkastore::record::{BatchBuilder, Codec};
 
-use crate::fixture::{FOLLOWER, NODE, TOPIC, TestBroker};
+use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker};
 use crate::requests::{Fetch, Produce, batch};
 
 fn code(code: ErrorCode) -> (i16, i64) {
@@ -118,7 +118,7 @@ fn an_unknown_topic_id_is_told_apart_from_an_unknown_partition() {
 fn without_a_lease_nothing_is_served() {
     let broker = TestBroker::start();
     broker.create(1, &[]);
-    broker.partition(0).set_lease(None);
+    broker.partition(0).revoke();
     let mut client = broker.connect();
     let refused = ErrorCode::NOT_LEADER_OR_FOLLOWER;
     assert_eq!(client.produce(&Produce::one(1, batch(10))).outcomes(), [code(refused)]);
@@ -141,12 +141,23 @@ fn a_client_at_the_wrong_broker_is_told_the_leader() {
 #[test]
 fn too_few_in_sync_replicas_refuse_acks_minus_one_only() {
     let broker = TestBroker::start();
-    broker.create(1, &[("min.insync.replicas", "2")]);
+    let config = [("min.insync.replicas", "2")];
+    broker.create_topic(TOPIC, TOPIC_ID, 1, &config, &[NODE, FOLLOWER]);
+    broker.lease(TOPIC, 0, 0, &[NODE, FOLLOWER], &[NODE]);
     let mut client = broker.connect();
     let refused = client.produce(&Produce::one(-1, batch(10)));
     assert_eq!(refused.outcomes(), [code(ErrorCode::NOT_ENOUGH_REPLICAS)]);
     assert_eq!(broker.partition(0).offsets().log_end, 0);
     assert_eq!(client.produce(&Produce::one(1, batch(10))).outcomes(), [(0, 0)]);
+}
+
+/// KIP-966: as Kafka 4.3 does, though `min.insync.replicas` cannot be reached.
+#[test]
+fn all_replicas_are_enough_where_there_are_fewer_than_the_minimum() {
+    let broker = TestBroker::start();
+    broker.create(1, &[("min.insync.replicas", "2")]);
+    let answer = broker.connect().produce(&Produce::one(-1, batch(10)));
+    assert_eq!(answer.outcomes(), [(0, 0)]);
 }
 
 // spec: R3.2

@@ -135,7 +135,7 @@ fn a_session_waits_for_the_partitions_it_remembers() {
 fn an_error_of_a_remembered_partition_is_told_every_time() {
     let (broker, mut client) = with_two_partitions();
     let id = client.fetch(&full(12)).session_id;
-    broker.broker().partition(TOPIC, 1).unwrap().set_lease(None);
+    broker.broker().partition(TOPIC, 1).unwrap().revoke();
     for epoch in 1..4 {
         let answer = client.fetch(&incremental(12, id, epoch));
         assert_eq!(answer.only().index, 1);

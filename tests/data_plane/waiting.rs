@@ -113,7 +113,7 @@ fn revoking_a_lease_answers_what_is_parked_at_once() {
     wait_for_parked(&broker, WaitKind::Produce);
     wait_for_parked(&broker, WaitKind::Fetch);
     let start = Instant::now();
-    broker.partition(0).set_lease(None);
+    broker.partition(0).revoke();
     let code = ErrorCode::NOT_LEADER_OR_FOLLOWER.0;
     assert_eq!(producer.produce_answer(12).partitions[0].error, code);
     assert_eq!(consumer.fetch_answer(12).only().error, code);

@@ -36,6 +36,7 @@ fn api_versions_response_encodes_to_the_bytes_of_the_other_codec() {
         min,
         max,
         flexible_from,
+        is_advertised: true,
     };
     let table = ApiTable::new(vec![range(0, 3, 13, 9), range(1, 4, 18, 12), range(18, 0, 4, 3)]);
     for response in bodies("api_versions", "response") {

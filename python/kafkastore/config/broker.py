@@ -136,6 +136,7 @@ class BrokerConfig:
         """Every effective value that is not null, as text: what the data plane is given."""
         options = {name: text for name in broker_keys() if (text := self.text(name)) is not None}
         options["log.dirs"] = ",".join(self.log_dirs)
+        options["inter.broker.listener.name"] = self.inter_broker_listener
         return options
 
     # ---- derived
@@ -147,12 +148,29 @@ class BrokerConfig:
         return path or os.path.join(self.log_dirs[0], "kafkastore-metadata.sqlite")
 
     @property
+    def is_member(self) -> bool:
+        """Whether the metadata store is shared with other brokers: ZooKeeper, or an SQLite file that was named. A broker with
+        neither is alone, and keeps its metadata with its data."""
+        return self.get("zookeeper.connect") is not None or self.get("kafkastore.metadata.path") is not None
+
+    @property
     def metadata_setting(self) -> str:
         """``key=value`` of what :attr:`metadata_path` follows from, for refusals."""
         for name in ("kafkastore.metadata.path", "log.dirs"):
             if self.get(name):
                 return f"{name}={self.text(name)}"
         return f"log.dir={self.text('log.dir')}"
+
+    @property
+    def inter_broker_listener(self) -> str:
+        """The name of the listener on which brokers reach each other: ``inter.broker.listener.name``, else the first whose
+        protocol is ``security.inter.broker.protocol``, else the first."""
+        named: str | None = self.get("inter.broker.listener.name")
+        if named:
+            return named
+        protocol = self.get("security.inter.broker.protocol")
+        matching = [listener.name for listener in self.listeners if listener.protocol == protocol]
+        return (matching or [self.listeners[0].name])[0]
 
     @property
     def rack(self) -> str | None:

@@ -1,4 +1,4 @@
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, lease};
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
 use super::*;
 use crate::record::Origin;
 use crate::wire::Writer;
@@ -131,7 +131,7 @@ fn a_parked_fetch_completes_when_a_partition_is_lost_or_gets_a_new_epoch() {
     for (epoch, next) in [(-1, None), (0, Some(lease(1, &[NODE], &[NODE])))] {
         let fixture = fixture();
         let waiting = parked(serve(&fixture, &body(WAITING, &[(0, -1, 0), (1, epoch, 0)])).0);
-        fixture.partition("t", 1).set_lease(next);
+        give(&fixture.partition("t", 1), next);
         let mut out = Vec::new();
         let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", false, Instant::now(), &mut out);
         assert!(done.is_some(), "epoch {epoch}");

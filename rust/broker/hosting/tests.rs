@@ -9,6 +9,7 @@ use crate::record::Origin;
 use crate::storage::format::RECOVERY_POINT_CHECKPOINT;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::test_fixtures::fixture_path;
+use std::time::Instant;
 
 fn append(fixture: &Fixture, index: i32) {
     let partition = fixture.partition("t", index);
@@ -194,9 +195,11 @@ fn a_log_that_was_never_written_is_forgotten() {
 fn leases_of_what_is_not_hosted_are_passed_over() {
     let fixture = Fixture::new(1);
     let lease = super::super::testing::lease(0, &[1], &[1]);
-    fixture.broker.publish_leases("nowhere", vec![(0, lease.clone())]);
+    fixture
+        .broker
+        .publish_leases("nowhere", vec![(0, lease.clone())], Instant::now());
     fixture.create("t", 1, &[]);
-    fixture.broker.publish_leases("t", vec![(5, lease)]);
+    fixture.broker.publish_leases("t", vec![(5, lease)], Instant::now());
     let error = fixture.broker.partition("t", 5).err().unwrap();
     assert_eq!(error.code(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
 }

@@ -20,9 +20,15 @@ fn a_client_with_another_epoch_is_told_which_side_is_old() {
     assert_eq!(code(6), Some(ErrorCode::UNKNOWN_LEADER_EPOCH));
 }
 
+// spec: R0.15
 #[test]
-fn only_a_lone_in_sync_replica_commits_by_itself() {
-    assert!(lease(0, &[1]).is_sole_in_sync(1));
-    assert!(!lease(0, &[1, 2]).is_sole_in_sync(1));
-    assert!(!lease(0, &[2]).is_sole_in_sync(1));
+fn an_assigned_broker_follows_whoever_else_leads() {
+    assert_eq!(lease(4, &[1]).source_for(2), Some((1, 4)));
+    assert_eq!(lease(4, &[1]).source_for(1), None, "it leads");
+    assert_eq!(lease(4, &[1]).source_for(3), None, "it is not assigned");
+    let offline = Lease {
+        leader: -1,
+        ..lease(4, &[1])
+    };
+    assert_eq!(offline.source_for(2), None, "nobody leads");
 }

@@ -1,4 +1,4 @@
-use super::super::testing::{Fixture, NODE, START_MS, batch, lease};
+use super::super::testing::{Fixture, NODE, START_MS, batch, give, lease};
 use super::*;
 use crate::record::Origin;
 use crate::wire::{Reader, Writer};
@@ -54,7 +54,7 @@ fn fixture() -> Fixture {
     let partition = fixture.partition("t", 0);
     for i in 0..3 {
         if i == 2 {
-            partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+            give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
         }
         let mut bytes = batch(START_MS + i * 10);
         partition.append(&mut bytes, 1, Origin::Client, START_MS).unwrap();
@@ -98,7 +98,7 @@ fn each_partition_has_its_own_error() {
         ErrorCode::NONE,
     ];
     assert_eq!(codes, expected.map(|c| c.0));
-    fixture.partition("t", 0).set_lease(None);
+    fixture.partition("t", 0).revoke();
     let code = ask(&fixture, &body(-1, 0, &[(0, -1, -1)]))[0].0;
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
 }

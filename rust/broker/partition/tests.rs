@@ -1,4 +1,6 @@
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, lease};
+use std::time::Instant;
+
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
 use super::super::waiters::Waiter;
 use super::*;
 use crate::io::Fault;
@@ -33,17 +35,17 @@ fn the_high_watermark_is_the_log_end_only_for_the_sole_in_sync_replica() {
     let partition = fixture.partition(TOPIC, 0);
     assert!(append(&partition, -1).unwrap().1.is_nothing());
     assert_eq!(partition.offsets().high_watermark, 1);
-    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     let awaited = append(&partition, -1).unwrap().1;
     assert_eq!(awaited.high_watermark, Some(2));
     let offsets = partition.offsets();
     assert_eq!((offsets.high_watermark, offsets.log_end), (1, 2));
     assert!(!partition.is_satisfied(awaited).unwrap());
     assert!(append(&partition, 1).unwrap().1.is_nothing(), "acks=1 waits for nobody");
-    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE])));
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE])));
     assert!(partition.is_satisfied(awaited).unwrap());
     assert_eq!(partition.offsets().high_watermark, 3);
-    partition.set_lease(Some(lease(2, &[NODE, 2], &[NODE, 2])));
+    give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
     assert_eq!(partition.offsets().high_watermark, 3, "it never moves back");
 }
 
@@ -55,7 +57,7 @@ fn only_the_leader_in_its_epoch_serves() {
     let partition = fixture.partition(TOPIC, 0);
     for gone in [None, Some(lease(4, &[2, NODE], &[2, NODE]))] {
         let hint = gone.as_ref().map(|l| (l.leader, l.leader_epoch));
-        partition.set_lease(gone);
+        give(&partition, gone);
         assert_eq!(
             append(&partition, 1).unwrap_err().code(),
             ErrorCode::NOT_LEADER_OR_FOLLOWER
@@ -64,7 +66,7 @@ fn only_the_leader_in_its_epoch_serves() {
         assert_eq!(code(read.map(|_| ())), ErrorCode::NOT_LEADER_OR_FOLLOWER);
         assert_eq!(partition.current_leader(), hint);
     }
-    partition.set_lease(Some(lease(5, &[NODE], &[NODE])));
+    give(&partition, Some(lease(5, &[NODE], &[NODE])));
     assert_eq!(code(partition.leading(4)), ErrorCode::FENCED_LEADER_EPOCH);
     assert_eq!(code(partition.leading(6)), ErrorCode::UNKNOWN_LEADER_EPOCH);
     assert_eq!(code(partition.leading(5)), ErrorCode::NONE);
@@ -79,10 +81,23 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
     let partition = fixture.partition(TOPIC, 0);
     let awaited = append(&partition, -1).unwrap().1;
-    partition.set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+    give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
+    let lost = ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND;
+    assert_eq!(code(partition.is_satisfied(awaited)), lost, "nothing more is committed");
+    give(&partition, Some(lease(0, &[NODE, 2], &[NODE, 2])));
+    assert!(!partition.is_satisfied(awaited).unwrap());
+    let fetch = FollowerFetch {
+        node_id: 2,
+        broker_epoch: -1,
+        log_end: 1,
+    };
+    assert_eq!(partition.note_follower(fetch, Instant::now()), None);
+    assert!(partition.is_satisfied(awaited).unwrap());
+    give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
     assert_eq!(
         code(partition.is_satisfied(awaited)),
-        ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        lost,
+        "as in Kafka, though it is committed"
     );
     assert_eq!(
         append(&partition, -1).unwrap_err().code(),
@@ -102,7 +117,7 @@ fn each_isolation_has_its_bound() {
     open.append(START_MS, None, Some(b"v"), &[]);
     let mut open = open.build(0, -1);
     partition.append(&mut open, 1, Origin::Client, START_MS).unwrap();
-    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     append(&partition, 1).unwrap();
     let bounds = [Isolation::ReadCommitted, Isolation::ReadUncommitted, Isolation::LogEnd].map(|i| partition.bound(i));
     assert_eq!(bounds, [1, 2, 3]);
@@ -124,7 +139,7 @@ fn a_reader_whose_log_parts_from_ours_is_told_where() {
     fixture.create(TOPIC, 1, &[]);
     let partition = fixture.partition(TOPIC, 0);
     append(&partition, 1).unwrap();
-    partition.set_lease(Some(lease(3, &[NODE], &[NODE])));
+    give(&partition, Some(lease(3, &[NODE], &[NODE])));
     append(&partition, 1).unwrap();
     let request = ReadRequest {
         last_fetched_epoch: 0,
@@ -201,7 +216,7 @@ fn appends_call_fetches_and_flushes_call_produces_and_leases_call_both() {
     partition.flush().unwrap();
     assert_eq!(called(), [2]);
     watch();
-    partition.set_lease(None);
+    partition.revoke();
     assert_eq!(called(), [1, 2]);
     watch();
     partition.set_offline();
@@ -217,7 +232,7 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     for _ in 0..3 {
         append(&partition, 1).unwrap();
     }
-    partition.set_lease(Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     append(&partition, 1).unwrap();
     for refused in [4, 5, -2] {
         assert_eq!(

@@ -1,4 +1,4 @@
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, lease};
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
 use super::*;
 use crate::io::Fault;
 use crate::wire::Writer;
@@ -81,9 +81,7 @@ fn a_parked_produce_ends_when_its_last_partition_is_satisfied() {
     let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
     for (topic, index) in [("first", 0), ("second", 1), ("first", 1)] {
         assert!(!waiting.poll());
-        fixture
-            .partition(topic, index)
-            .set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+        give(&fixture.partition(topic, index), Some(lease(0, &[NODE, 2], &[NODE])));
     }
     assert!(waiting.poll());
     assert_eq!(errors(&waiting), [ErrorCode::NONE; 3]);
@@ -102,9 +100,7 @@ fn what_is_left_at_the_deadline_times_out_alone() {
     let mut out = Vec::new();
     let topics: &[(&str, &[i32])] = &[("first", &[0, 1])];
     let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
-    fixture
-        .partition("first", 1)
-        .set_lease(Some(lease(0, &[NODE, 2], &[NODE])));
+    give(&fixture.partition("first", 1), Some(lease(0, &[NODE, 2], &[NODE])));
     assert!(!waiting.poll());
     waiting.expire();
     assert_eq!(errors(&waiting), [ErrorCode::REQUEST_TIMED_OUT, ErrorCode::NONE]);
@@ -117,7 +113,7 @@ fn a_partition_that_is_lost_while_it_waits_gets_its_error() {
     let mut out = Vec::new();
     let topics: &[(&str, &[i32])] = &[("first", &[0]), ("second", &[0])];
     let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
-    fixture.partition("first", 0).set_lease(None);
+    fixture.partition("first", 0).revoke();
     assert!(!waiting.poll());
     fixture.partition("second", 0).set_offline();
     assert!(waiting.poll());

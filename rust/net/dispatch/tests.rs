@@ -32,6 +32,7 @@ fn fixture() -> Fixture {
         min,
         max,
         flexible_from,
+        is_advertised: true,
     };
     let fixture = Fixture::new(1);
     fixture.broker.publish_apis(ApiTable::new(vec![

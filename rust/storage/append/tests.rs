@@ -6,6 +6,7 @@ use super::AppendError;
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::record::{Batch, Batches, Origin, TimestampType};
+use crate::storage::Log;
 use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
 
 fn bytes_of(bench: &Bench) -> Vec<u8> {
@@ -202,4 +203,50 @@ fn flush_messages_asks_for_a_flush() {
     assert!(bench.append(&mut log, 1, 10).needs_flush);
     log.flush().unwrap();
     assert!(!bench.append(&mut log, 2, 10).needs_flush);
+}
+
+/// spec: R0.15: whatever the run that is written at once, segments and indexes are those of batches written one by one.
+#[test]
+fn follower_that_writes_many_batches_at_once_keeps_what_one_by_one_gives() {
+    let configs: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("segment.bytes", "1500"), ("index.interval.bytes", "100")],
+        &[("segment.index.bytes", "36"), ("index.interval.bytes", "0")],
+        &[("segment.ms", "20")],
+    ];
+    for config in configs {
+        let (leader_bench, together_bench, single_bench) = (Bench::new(&[]), Bench::new(config), Bench::new(config));
+        let mut leader = leader_bench.create();
+        let mut bytes = Vec::new();
+        for n in 0..200 {
+            let mut batch = batch(START_MS + n, 1 + n as usize % 3, 10 + n as usize % 90);
+            leader
+                .append_as_leader(&mut batch, n as i32 / 50, Origin::Client, START_MS + n)
+                .unwrap();
+            bytes.extend_from_slice(&batch);
+        }
+        let mut together = together_bench.create();
+        let mut single = single_bench.create();
+        let last = together.append_as_follower(&bytes).unwrap();
+        for batch in Batches::new(&bytes) {
+            single.append_as_follower(batch.unwrap().bytes()).unwrap();
+        }
+        assert_eq!(last, Some(leader.log_end_offset() - 1));
+        assert_eq!(together.log_end_offset(), single.log_end_offset());
+        assert_eq!(together.epochs().entries(), single.epochs().entries());
+        let end = single.log_end_offset();
+        assert_eq!(read_all(&together, 0, end, 500), read_all(&single, 0, end, 500));
+        let sizes = |log: &Log| log.segments().map(|(base, _, size)| (base, size)).collect::<Vec<_>>();
+        assert_eq!(sizes(&together), sizes(&single), "{config:?}");
+        for time in [START_MS + 10, START_MS + 77, START_MS + 199] {
+            let find = |log: &Log| {
+                log.lookup_timestamp(time)
+                    .unwrap()
+                    .resolve()
+                    .unwrap()
+                    .map(|found| found.offset)
+            };
+            assert_eq!(find(&together), find(&single));
+        }
+    }
 }

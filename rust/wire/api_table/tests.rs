@@ -6,6 +6,7 @@ fn range(key: i16, min: i16, max: i16, flexible_from: i16) -> ApiRange {
         min,
         max,
         flexible_from,
+        is_advertised: true,
     }
 }
 

@@ -8,12 +8,14 @@ fn table() -> ApiTable {
             min: 3,
             max: 13,
             flexible_from: 9,
+            is_advertised: true,
         },
         ApiRange {
             key: 18,
             min: 0,
             max: 4,
             flexible_from: 3,
+            is_advertised: true,
         },
     ])
 }

@@ -1,6 +1,7 @@
 //! Fetch, versions 4 to 18: by topic name up to 12, by topic id from 13 on. `request` decodes, `response` writes
-//! the head of each partition and leaves the record bytes to the caller.
+//! the head of each partition and leaves the record bytes to the caller. `follower` is the other side, for replication.
 
+pub mod follower;
 mod request;
 mod response;
 

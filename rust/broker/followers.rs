@@ -1,0 +1,209 @@
+//! What a leader knows of its partition's followers, and what follows: the high watermark and who is in sync (spec: R0.10 to
+//! R0.13, R1.8, R4.6).
+//!
+//! One [`Followers`] lives as long as one leader epoch. A follower's log end is what its last fetch told; until its first
+//! fetch in this epoch it is unknown, and an in-sync follower that is unknown holds the high watermark where it is. At most
+//! one change of the in-sync set is under way; until it is answered the high watermark waits for both sets (*maximal ISR*),
+//! since the controller may have written the new one already. Times are passed in. It decides nothing about
+//! leadership, reads no log and sends nothing: a change is proposed to the control plane, which asks the controller.
+
+use std::time::{Duration, Instant};
+
+use super::lease::Lease;
+
+/// One follower.
+#[derive(Debug, Clone, Copy)]
+struct Follower {
+    node_id: i32,
+    /// Where its log ends; `None` before its first fetch in this epoch.
+    log_end: Option<i64>,
+    /// The life of its broker that fetched last, -1 when it does not tell (KIP-903).
+    broker_epoch: i64,
+    /// When it last had everything; `None` while it never had in this epoch.
+    caught_up_at: Option<Instant>,
+    /// Its last fetch, and the leader's log end then.
+    fetched_at: Instant,
+    leader_end_at_fetch: i64,
+}
+
+impl Follower {
+    /// As a leader begins: nobody has fetched; those in sync have one lag time to do so.
+    const fn unknown(node_id: i32, is_in_sync: bool, now: Instant) -> Self {
+        Self {
+            node_id,
+            log_end: None,
+            broker_epoch: -1,
+            caught_up_at: if is_in_sync { Some(now) } else { None },
+            fetched_at: now,
+            leader_end_at_fetch: i64::MAX,
+        }
+    }
+
+    /// A follower that had all there was at its previous fetch was caught up then, though the log has grown since.
+    fn note(&mut self, log_end: i64, broker_epoch: i64, leader_end: i64, now: Instant) {
+        if log_end >= leader_end {
+            self.caught_up_at = Some(now);
+        } else if log_end >= self.leader_end_at_fetch {
+            self.caught_up_at = self.caught_up_at.max(Some(self.fetched_at));
+        }
+        self.log_end = Some(log_end);
+        self.broker_epoch = broker_epoch;
+        self.fetched_at = now;
+        self.leader_end_at_fetch = leader_end;
+    }
+
+    fn is_caught_up(&self, leader_end: i64, now: Instant, most_lag: Duration) -> bool {
+        let is_recent = |at| now.saturating_duration_since(at) <= most_lag;
+        self.log_end == Some(leader_end) || self.caught_up_at.is_some_and(is_recent)
+    }
+}
+
+/// A change of the in-sync set for the controller to decide on (KIP-497).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The leader epoch it was made in.
+    pub leader_epoch: i32,
+    /// The partition epoch it changes.
+    pub partition_epoch: i32,
+    /// The members it asks for, each with its broker epoch as it last fetched (-1 unknown, and for the leader itself).
+    pub in_sync_replicas: Vec<(i32, i64)>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Followers {
+    node_id: i32,
+    leader_epoch: i32,
+    partition_epoch: i32,
+    /// Where this leader's epoch begins.
+    epoch_start: i64,
+    /// `replica.lag.time.max.ms`.
+    most_lag: Duration,
+    /// The latest time that was passed in.
+    now: Instant,
+    in_sync: Vec<i32>,
+    proposed: Option<Vec<i32>>,
+    others: Vec<Follower>,
+}
+
+impl Followers {
+    /// As `node_id` begins to lead with `lease`, its log ending at `epoch_start`.
+    pub fn new(node_id: i32, lease: &Lease, epoch_start: i64, most_lag: Duration, now: Instant) -> Self {
+        let mut followers = Self {
+            node_id,
+            leader_epoch: lease.leader_epoch,
+            partition_epoch: lease.partition_epoch,
+            epoch_start,
+            most_lag,
+            now,
+            in_sync: Vec::new(),
+            proposed: None,
+            others: Vec::new(),
+        };
+        followers.renew(lease, now);
+        followers
+    }
+
+    /// Whether this is still the leader epoch of `lease`.
+    pub const fn is_of(&self, lease: &Lease) -> bool {
+        self.leader_epoch == lease.leader_epoch
+    }
+
+    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is kept.
+    pub fn renew(&mut self, lease: &Lease, now: Instant) {
+        if lease.partition_epoch > self.partition_epoch {
+            self.proposed = None;
+        }
+        self.now = now;
+        self.partition_epoch = lease.partition_epoch;
+        self.in_sync = lease.in_sync_replicas.to_vec();
+        let known = |id: &i32| {
+            let is_in_sync = self.in_sync.contains(id);
+            let unknown = || Follower::unknown(*id, is_in_sync, now);
+            self.follower(*id).copied().unwrap_or_else(unknown)
+        };
+        let others = lease.replicas.iter().filter(|id| **id != self.node_id);
+        self.others = others.map(known).collect();
+    }
+
+    fn follower(&self, node_id: i32) -> Option<&Follower> {
+        self.others.iter().find(|f| f.node_id == node_id)
+    }
+
+    /// A follower fetched from `log_end` on while this log ended at `leader_end` (R0.11). False when it is not assigned.
+    pub fn note_fetch(&mut self, node_id: i32, broker_epoch: i64, log_end: i64, leader_end: i64, now: Instant) -> bool {
+        self.now = now;
+        let found = self.others.iter_mut().find(|f| f.node_id == node_id);
+        found.map(|f| f.note(log_end, broker_epoch, leader_end, now)).is_some()
+    }
+
+    /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync` (or all
+    /// replicas, when they are fewer); else the lowest end of the maximal set and of those who have nearly caught
+    /// up, whom a watermark that runs ahead would keep out for ever.
+    pub fn high_watermark(&self, current: i64, leader_end: i64, min_in_sync: usize) -> i64 {
+        if self.in_sync.len() < min_in_sync.min(self.others.len() + 1) {
+            return current;
+        }
+        let counts = |f: &&Follower| {
+            self.is_maximal(f.node_id) || f.log_end.is_some() && f.is_caught_up(leader_end, self.now, self.most_lag)
+        };
+        let ends = self.others.iter().filter(counts);
+        let lowest = ends.map(|f| f.log_end.unwrap_or(current)).min();
+        lowest.unwrap_or(leader_end).min(leader_end).max(current)
+    }
+
+    fn is_maximal(&self, node_id: i32) -> bool {
+        self.in_sync.contains(&node_id) || self.proposed.as_ref().is_some_and(|set| set.contains(&node_id))
+    }
+
+    /// Proposes to take `node_id` in, if all three conditions of R0.12 hold and nothing is under way.
+    pub fn propose_joining(&mut self, node_id: i32, high_watermark: i64) -> Option<Proposal> {
+        let end = self.follower(node_id)?.log_end?;
+        if self.proposed.is_some() || self.in_sync.contains(&node_id) {
+            return None;
+        }
+        if end < high_watermark || end < self.epoch_start {
+            return None;
+        }
+        let mut wanted = self.in_sync.clone();
+        wanted.push(node_id);
+        Some(self.propose(wanted))
+    }
+
+    /// Proposes to go on without those who have not been caught up for too long (R1.8), if there are any and nothing is under
+    /// way.
+    pub fn propose_leaving(&mut self, leader_end: i64, now: Instant) -> Option<Proposal> {
+        self.now = now;
+        if self.proposed.is_some() {
+            return None;
+        }
+        let stays = |id: &i32| {
+            let follower = self.follower(*id);
+            follower.is_none_or(|f| f.is_caught_up(leader_end, now, self.most_lag))
+        };
+        let wanted: Vec<i32> = self.in_sync.iter().copied().filter(stays).collect();
+        (wanted.len() < self.in_sync.len()).then(|| self.propose(wanted))
+    }
+
+    fn propose(&mut self, wanted: Vec<i32>) -> Proposal {
+        let epoch = |id: i32| self.follower(id).map_or(-1, |f| f.broker_epoch);
+        let proposal = Proposal {
+            leader_epoch: self.leader_epoch,
+            partition_epoch: self.partition_epoch,
+            in_sync_replicas: wanted.iter().map(|id| (*id, epoch(*id))).collect(),
+        };
+        self.proposed = Some(wanted);
+        proposal
+    }
+
+    /// The controller has refused what was proposed for `partition_epoch`, so it may be proposed again. A change whose fate is
+    /// unknown stays under way: ask again for the same one.
+    pub fn withdraw(&mut self, partition_epoch: i32) {
+        if partition_epoch == self.partition_epoch {
+            self.proposed = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::{Followers, Proposal};
+use crate::broker::Lease;
+use crate::broker::testing::{NODE, lease};
+
+const LAG: Duration = Duration::from_secs(30);
+const A: i32 = 2;
+const B: i32 = 3;
+
+fn at(partition_epoch: i32, in_sync: &[i32]) -> Lease {
+    Lease {
+        partition_epoch,
+        ..lease(5, &[NODE, A, B], in_sync)
+    }
+}
+
+struct Leader {
+    followers: Followers,
+    start: Instant,
+    end: i64,
+    high_watermark: i64,
+    min_in_sync: usize,
+}
+
+impl Leader {
+    fn new(in_sync: &[i32], epoch_start: i64) -> Self {
+        let start = Instant::now();
+        Self {
+            followers: Followers::new(NODE, &at(0, in_sync), epoch_start, LAG, start),
+            start,
+            end: epoch_start,
+            high_watermark: epoch_start,
+            min_in_sync: 1,
+        }
+    }
+
+    fn fetch(&mut self, node: i32, offset: i64, after_s: u64) -> i64 {
+        let now = self.start + Duration::from_secs(after_s);
+        assert!(self.followers.note_fetch(node, 7, offset, self.end, now));
+        self.watermark(after_s)
+    }
+
+    fn watermark(&mut self, after_s: u64) -> i64 {
+        let now = self.start + Duration::from_secs(after_s);
+        assert!(!self.followers.note_fetch(99, -1, 0, self.end, now), "time goes on");
+        self.high_watermark = self
+            .followers
+            .high_watermark(self.high_watermark, self.end, self.min_in_sync);
+        self.high_watermark
+    }
+}
+
+fn members(proposal: Option<Proposal>) -> Vec<i32> {
+    proposal
+        .unwrap()
+        .in_sync_replicas
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// spec: R0.13
+#[test]
+fn high_watermark_is_the_lowest_end_of_the_in_sync_set() {
+    let mut leader = Leader::new(&[NODE, A, B], 10);
+    leader.end = 20;
+    assert_eq!(leader.watermark(0), 10, "nobody has fetched");
+    assert_eq!(leader.fetch(A, 20, 1), 10, "one is still unknown");
+    assert_eq!(leader.fetch(B, 15, 1), 15);
+    assert_eq!(leader.fetch(B, 20, 1), 20);
+    assert_eq!(leader.fetch(B, 12, 1), 20, "it never moves back");
+}
+
+/// spec: R0.13
+#[test]
+fn followers_out_of_sync_do_not_hold_the_high_watermark() {
+    let mut leader = Leader::new(&[NODE, A], 0);
+    leader.end = 50;
+    leader.fetch(B, 3, 1);
+    leader.fetch(A, 50, 1);
+    assert_eq!(leader.watermark(60), 50);
+}
+
+/// KIP-966: what is acknowledged is on `min.insync.replicas` brokers, or the watermark waits.
+#[test]
+fn high_watermark_waits_while_the_set_is_below_the_minimum() {
+    let mut leader = Leader::new(&[NODE], 0);
+    leader.min_in_sync = 2;
+    leader.end = 9;
+    assert_eq!(leader.watermark(60), 0);
+    leader.followers.renew(&at(1, &[NODE, A]), leader.start);
+    assert_eq!(leader.fetch(A, 9, 61), 9);
+    let sole = Followers::new(NODE, &lease(0, &[NODE], &[NODE]), 0, LAG, leader.start);
+    assert_eq!(sole.high_watermark(0, 9, 2), 9, "never more than there are replicas");
+}
+
+/// spec: R0.12
+#[test]
+fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
+    let mut leader = Leader::new(&[NODE, A], 10);
+    leader.end = 20;
+    leader.fetch(A, 20, 1);
+    leader.fetch(B, 9, 40);
+    leader.watermark(80);
+    assert_eq!(
+        leader.followers.propose_joining(B, 20),
+        None,
+        "below the high watermark"
+    );
+    assert_eq!(
+        leader.followers.propose_joining(B, 0),
+        None,
+        "below the start of the epoch"
+    );
+    leader.fetch(B, 20, 81);
+    let proposal = leader.followers.propose_joining(B, 20).unwrap();
+    assert_eq!(proposal.in_sync_replicas, [(NODE, -1), (A, 7), (B, 7)]);
+    assert_eq!((proposal.leader_epoch, proposal.partition_epoch), (5, 0));
+}
+
+/// spec: R0.12
+#[test]
+fn brokers_that_are_not_assigned_are_not_counted() {
+    let mut leader = Leader::new(&[NODE, A], 0);
+    assert!(!leader.followers.note_fetch(9, -1, 100, 0, leader.start));
+    assert_eq!(leader.followers.propose_joining(9, 0), None);
+}
+
+/// spec: R1.8, R4.6
+#[test]
+fn follower_that_lags_for_too_long_leaves() {
+    let mut leader = Leader::new(&[NODE, A, B], 0);
+    let after = |s| leader.start + Duration::from_secs(s);
+    let (soon, late) = (after(29), after(31));
+    leader.end = 100;
+    leader.fetch(A, 100, 5);
+    assert_eq!(leader.followers.propose_leaving(100, soon), None);
+    assert_eq!(
+        members(leader.followers.propose_leaving(100, late)),
+        [NODE, A],
+        "B never fetched"
+    );
+}
+
+/// spec: R4.6: a follower that keeps up with a log that grows is never quite at its end.
+#[test]
+fn follower_that_reaches_the_end_of_its_previous_fetch_is_caught_up() {
+    let mut leader = Leader::new(&[NODE, A, B], 0);
+    for second in 1..=100 {
+        leader.end += 10;
+        leader.fetch(A, leader.end - 10, second);
+        leader.fetch(B, leader.end, second);
+    }
+    let now = leader.start + Duration::from_secs(100);
+    assert_eq!(leader.followers.propose_leaving(leader.end, now), None);
+}
+
+/// Maximal ISR: both sets count until the change is decided.
+#[test]
+fn high_watermark_waits_for_a_member_that_is_only_proposed() {
+    let mut leader = Leader::new(&[NODE, A], 0);
+    leader.end = 10;
+    leader.fetch(A, 10, 1);
+    leader.fetch(B, 10, 1);
+    assert_eq!(members(leader.followers.propose_joining(B, 10)), [NODE, A, B]);
+    leader.end = 30;
+    leader.fetch(A, 30, 90);
+    assert_eq!(leader.watermark(90), 10, "B may be in sync by now");
+    leader.followers.withdraw(0);
+    assert_eq!(leader.watermark(90), 30, "refused");
+}
+
+/// A member that is to leave counts until the controller has agreed.
+#[test]
+fn high_watermark_waits_for_a_member_until_it_has_left() {
+    let mut leader = Leader::new(&[NODE, A, B], 0);
+    leader.end = 10;
+    leader.fetch(A, 10, 40);
+    let late = leader.start + Duration::from_secs(40);
+    assert_eq!(members(leader.followers.propose_leaving(10, late)), [NODE, A]);
+    assert_eq!(leader.watermark(40), 0);
+    leader.followers.renew(&at(1, &[NODE, A]), late);
+    assert_eq!(leader.watermark(40), 10);
+}
+
+#[test]
+fn one_change_is_under_way_at_a_time() {
+    let mut leader = Leader::new(&[NODE], 0);
+    leader.fetch(A, 0, 1);
+    leader.fetch(B, 0, 1);
+    assert!(leader.followers.propose_joining(A, 0).is_some());
+    assert_eq!(leader.followers.propose_joining(B, 0), None);
+    leader.followers.withdraw(3);
+    assert_eq!(
+        leader.followers.propose_joining(B, 0),
+        None,
+        "that answer was to another change"
+    );
+    leader.followers.renew(&at(1, &[NODE, A]), leader.start);
+    assert_eq!(members(leader.followers.propose_joining(B, 0)), [NODE, A, B]);
+}
+
+proptest! {
+    /// spec: R0.13: whatever is below the watermark is on every member of the set in force.
+    #[test]
+    fn nothing_below_the_high_watermark_is_missing_in_sync(
+        steps in prop::collection::vec((0..4_u8, 0..2_usize, 0..8_i64), 1..80),
+    ) {
+        let mut leader = Leader::new(&[NODE, A, B], 0);
+        let mut in_sync = vec![NODE, A, B];
+        let mut ends = [0_i64; 2];
+        let mut epoch = 0;
+        let mut proposal: Option<Vec<i32>> = None;
+        for (second, (kind, which, more)) in steps.into_iter().enumerate() {
+            let second = second as u64 * 7;
+            let now = leader.start + Duration::from_secs(second);
+            match kind {
+                0 => leader.end += more,
+                1 => {
+                    ends[which] = (ends[which] + more).min(leader.end);
+                    leader.fetch([A, B][which], ends[which], second);
+                    let joined = leader.followers.propose_joining([A, B][which], leader.high_watermark);
+                    proposal = joined.map(|p| members(Some(p))).or(proposal);
+                }
+                2 => {
+                    let left = leader.followers.propose_leaving(leader.end, now);
+                    proposal = left.map(|p| members(Some(p))).or(proposal);
+                }
+                _ => if let Some(decided) = proposal.take() {
+                    epoch += 1;
+                    in_sync = decided;
+                    leader.followers.renew(&at(epoch, &in_sync), now);
+                }
+            }
+            let before = leader.high_watermark;
+            let watermark = leader.watermark(second);
+            prop_assert!(before <= watermark && watermark <= leader.end);
+            for (node, end) in [A, B].into_iter().zip(ends) {
+                prop_assert!(!in_sync.contains(&node) || watermark <= end.max(before));
+                let is_proposed = proposal.as_ref().is_some_and(|set| set.contains(&node));
+                prop_assert!(!is_proposed || watermark <= end.max(before));
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
+//!
+//! The log's lock is held for the index search only; files are read after it. It never waits for more, and never changes the
+//! log.
+
+use std::sync::atomic::Ordering;
+
+use super::Partition;
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::{AbortedTxn, FileSlice};
+use crate::wire::list_offsets::timestamp;
+
+/// Who reads and up to where (spec: R3.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    /// Up to the log end; only for followers.
+    LogEnd,
+    /// Up to the high watermark.
+    ReadUncommitted,
+    /// Up to the last stable offset, with the aborted transactions.
+    ReadCommitted,
+}
+
+/// What a read of one partition is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadRequest {
+    /// First offset wanted.
+    pub offset: i64,
+    /// The leader epoch that the reader believes in, or -1.
+    pub current_leader_epoch: i32,
+    /// The epoch of the last record that the reader has, or -1.
+    pub last_fetched_epoch: i32,
+    /// Bytes at most.
+    pub max_bytes: usize,
+    /// Return the first batch even when it alone is larger (KIP-74).
+    pub at_least_one_batch: bool,
+    /// The bound.
+    pub isolation: Isolation,
+}
+
+/// What a read of one partition gives.
+#[derive(Default)]
+pub struct ReadResult {
+    /// Offsets at the time of the read, -1 where unknown.
+    pub high_watermark: i64,
+    /// Last stable offset.
+    pub last_stable: i64,
+    /// Log start offset.
+    pub log_start: i64,
+    /// The bytes, where there are any.
+    pub slice: Option<FileSlice>,
+    /// Transactions aborted within the slice (`read_committed` only).
+    pub aborted: Option<Vec<AbortedTxn>>,
+    /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
+    pub diverging_epoch: Option<(i32, i64)>,
+}
+
+impl Partition {
+    /// Whether a read at `offset` would give anything; no lock, no file access.
+    pub fn has_data_past(&self, offset: i64, isolation: Isolation) -> bool {
+        offset < self.bound(isolation)
+    }
+
+    /// First offset that a reader may not see.
+    pub fn bound(&self, isolation: Isolation) -> i64 {
+        match isolation {
+            Isolation::LogEnd => &self.offsets.log_end,
+            Isolation::ReadUncommitted => &self.offsets.high_watermark,
+            Isolation::ReadCommitted => &self.offsets.last_stable,
+        }
+        .load(Ordering::Acquire)
+    }
+
+    /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.
+    pub fn read(&self, request: &ReadRequest) -> Result<ReadResult> {
+        self.leading(request.current_leader_epoch)?;
+        if request.last_fetched_epoch >= 0
+            && let Some(diverging) = self.diverging_epoch(request)?
+        {
+            return Ok(ReadResult {
+                diverging_epoch: Some(diverging),
+                ..self.empty_result()
+            });
+        }
+        let bound = self.bound(request.isolation);
+        let mut result = self.empty_result();
+        if request.offset == bound && request.offset >= result.log_start {
+            return Ok(result);
+        }
+        let plan = {
+            let log = self.log.lock();
+            if request.offset > bound
+                && request.offset <= log.log_end_offset()
+                && request.offset >= log.log_start_offset()
+            {
+                return Ok(result); // past the high watermark but not past the log: wait for it
+            }
+            log.plan_read(request.offset, bound)?
+        };
+        let slice = plan.resolve(request.max_bytes, request.at_least_one_batch)?;
+        if request.isolation == Isolation::ReadCommitted {
+            let plan = self.log.lock().plan_aborted(request.offset, bound, &slice)?;
+            result.aborted = Some(plan.resolve()?);
+        }
+        result.slice = (slice.len > 0).then_some(slice);
+        Ok(result)
+    }
+
+    fn empty_result(&self) -> ReadResult {
+        let offsets = self.offsets();
+        ReadResult {
+            high_watermark: offsets.high_watermark,
+            last_stable: offsets.last_stable,
+            log_start: offsets.log_start,
+            ..ReadResult::default()
+        }
+    }
+
+    /// Where the reader's log parts from this one, by the epoch of its last record (KIP-595).
+    fn diverging_epoch(&self, request: &ReadRequest) -> Result<Option<(i32, i64)>> {
+        let log = self.log.lock();
+        let asked = request.last_fetched_epoch;
+        let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {
+            let message = format!("{}-{} knows nothing of leader epoch {asked}", self.topic, self.index);
+            return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
+        };
+        Ok((epoch < asked || end_offset < request.offset).then_some((epoch, end_offset)))
+    }
+
+    /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
+    /// reader's bound: (timestamp, offset, leader epoch). Reads files.
+    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, i32)>> {
+        let plan = {
+            let log = self.log.lock();
+            if target == timestamp::MAX {
+                log.max_timestamp()?
+            } else {
+                log.lookup_timestamp(target)?
+            }
+        };
+        let found = plan.resolve()?;
+        let found = found.filter(|f| f.offset < self.bound(isolation));
+        Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
+    }
+
+    /// The end of a leader epoch in this log: (epoch, end offset), both -1 when it is not known (KIP-101, KIP-279).
+    pub fn end_offset_for_epoch(&self, current_leader_epoch: i32, leader_epoch: i32) -> Result<(i32, i64)> {
+        let lease = self.leading(current_leader_epoch)?;
+        let log = self.log.lock();
+        if leader_epoch == lease.leader_epoch {
+            return Ok((leader_epoch, log.log_end_offset()));
+        }
+        Ok(log
+            .epochs()
+            .end_offset_for(leader_epoch, log.log_end_offset())
+            .unwrap_or((-1, -1)))
+    }
+}

@@ -1,0 +1,201 @@
+//! A partition among its replicas: what a leader notes of its followers' fetches, what a follower does with what it fetched
+//! (spec: R0.11 to R0.15, R1.8; KIP-101, KIP-279, KIP-595).
+//!
+//! A follower's changes name the leader epoch that they were fetched in and are refused once the lease says otherwise; the check
+//! and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by leader epochs
+//! only, never to the high watermark. It sends nothing, and decides nothing about leadership.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use parking_lot::MutexGuard;
+
+use super::Partition;
+use crate::broker::followers::{Followers, Proposal};
+use crate::broker::lease::Lease;
+use crate::broker::waiters::WaitKind;
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::{AppendError, Log};
+
+/// A follower's fetch, as its leader notes it.
+#[derive(Debug, Clone, Copy)]
+pub struct FollowerFetch {
+    /// Who.
+    pub node_id: i32,
+    /// In which life of its broker, or -1.
+    pub broker_epoch: i64,
+    /// Where its log ends.
+    pub log_end: i64,
+}
+
+/// Where a follower goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FetchPosition {
+    /// The next offset.
+    pub log_end: i64,
+    /// The leader epoch of the last record, -1 in an empty log.
+    pub last_epoch: i32,
+    /// First offset.
+    pub log_start: i64,
+    /// As this replica knows it.
+    pub high_watermark: i64,
+}
+
+/// What a leader sent to a follower of one partition.
+#[derive(Debug, Clone, Copy)]
+pub struct Fetched<'a> {
+    /// The leader epoch of the lease under which it was asked.
+    pub leader_epoch: i32,
+    /// Whole batches, maybe cut short at the end.
+    pub records: &'a [u8],
+    /// The leader's.
+    pub high_watermark: i64,
+    /// The leader's.
+    pub log_start: i64,
+}
+
+// ---- leading
+impl Partition {
+    /// The followers of a lease that has begun: those of before when it is the same leader epoch.
+    pub(super) fn take_followers(&self, leading: Option<&Lease>, log_end: i64, most_lag: Duration, now: Instant) {
+        let mut followers = self.followers.lock();
+        match (leading, followers.as_mut()) {
+            (Some(lease), Some(known)) if known.is_of(lease) && lease.replicas.len() > 1 => known.renew(lease, now),
+            (Some(lease), _) if lease.replicas.len() > 1 => {
+                *followers = Some(Followers::new(self.node_id, lease, log_end, most_lag, now));
+            }
+            _ => *followers = None,
+        }
+    }
+
+    /// Notes how far a follower has come (R0.11): moves the high watermark, and proposes the follower for the in-sync set
+    /// when it has caught up.
+    pub fn note_follower(&self, fetch: FollowerFetch, now: Instant) -> Option<Proposal> {
+        let leader_end = self.offsets.log_end.load(Ordering::Acquire);
+        let before = self.offsets.high_watermark.load(Ordering::Acquire);
+        let may_move = {
+            let mut followers = self.followers.lock();
+            let known = followers.as_mut()?;
+            if !known.note_fetch(fetch.node_id, fetch.broker_epoch, fetch.log_end, leader_end, now) {
+                return None;
+            }
+            known.high_watermark(before, leader_end, 0) > before
+        };
+        if may_move {
+            self.publish_offsets(&self.log.lock());
+            if self.offsets.high_watermark.load(Ordering::Acquire) > before {
+                self.wake_everyone();
+            }
+        }
+        let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
+        let mut followers = self.followers.lock();
+        followers.as_mut()?.propose_joining(fetch.node_id, high_watermark)
+    }
+
+    /// Proposes to go on without followers that lag (R1.8).
+    pub fn propose_leaving(&self, now: Instant) -> Option<Proposal> {
+        let leader_end = self.offsets.log_end.load(Ordering::Acquire);
+        self.followers.lock().as_mut()?.propose_leaving(leader_end, now)
+    }
+
+    /// The proposal for this partition epoch was refused.
+    pub fn withdraw_proposal(&self, partition_epoch: i32) {
+        if let Some(followers) = self.followers.lock().as_mut() {
+            followers.withdraw(partition_epoch);
+        }
+        self.refresh();
+    }
+}
+
+// ---- following
+impl Partition {
+    /// The log, if the lease has this broker follow in that leader epoch.
+    fn following(&self, leader_epoch: i32) -> Result<MutexGuard<'_, Log>> {
+        self.check_online()?;
+        let log = self.log.lock();
+        let lease = self.lease.load();
+        let is_follower = |l: &Lease| l.leader != self.node_id && l.leader_epoch == leader_epoch;
+        if lease.as_deref().is_some_and(is_follower) {
+            return Ok(log);
+        }
+        let message = format!(
+            "{}-{} does not follow in leader epoch {leader_epoch} any more",
+            self.topic, self.index
+        );
+        Err(Error::rejected(ErrorCode::FENCED_LEADER_EPOCH, message))
+    }
+
+    /// Where to fetch from, in that leader epoch.
+    pub fn fetch_position(&self, leader_epoch: i32) -> Result<FetchPosition> {
+        let log = self.following(leader_epoch)?;
+        Ok(FetchPosition {
+            log_end: log.log_end_offset(),
+            last_epoch: log.epochs().latest_epoch().unwrap_or(-1),
+            log_start: log.log_start_offset(),
+            high_watermark: self.offsets.high_watermark.load(Ordering::Acquire),
+        })
+    }
+
+    /// Appends what the leader sent, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start. True when the topic
+    /// wants it on disk before the leader is told that it is here (`flush.messages`).
+    ///
+    /// # Errors
+    /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no batches that
+    /// follow the log; a storage failure, for which the caller takes the log directory offline.
+    pub fn append_fetched(&self, fetched: &Fetched<'_>) -> Result<bool, AppendError> {
+        let mut log = self.following(fetched.leader_epoch)?;
+        if !fetched.records.is_empty() {
+            log.append_as_follower(fetched.records)?;
+        }
+        let high_watermark = fetched.high_watermark.min(log.log_end_offset());
+        self.offsets.high_watermark.fetch_max(high_watermark, Ordering::AcqRel);
+        if fetched.log_start > log.log_start_offset() {
+            let start = fetched.log_start.min(log.log_end_offset());
+            log.advance_log_start_offset(start, start)?;
+        }
+        self.publish_offsets(&log);
+        let wants_flush = !fetched.records.is_empty() && log.is_flush_due();
+        drop(log);
+        self.waiters.wake_all(WaitKind::Fetch);
+        Ok(wants_flush)
+    }
+
+    /// Cuts the log where it parts from the leader's, which has told the end of the greatest epoch that it knows up to the
+    /// one of this log's last record. The cases of KIP-279; where (b) cuts, the next fetch asks again:
+    ///
+    /// - (a) this log knows the epoch: at the lower end of both
+    /// - (b) it does not: at its own end of the greatest epoch below
+    /// - (c) it knows no epoch: at the leader's end
+    ///
+    /// Returns where it was cut.
+    pub fn truncate_to_leader(&self, leader_epoch: i32, (epoch, end_offset): (i32, i64)) -> Result<i64> {
+        let mut log = self.following(leader_epoch)?;
+        let end = log.log_end_offset();
+        let cut = match log.epochs().end_offset_for(epoch, end) {
+            Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)
+            Some((_, own_end)) => own_end,                                       // (b)
+            None => end_offset,                                                  // (c)
+        };
+        let cut = cut.min(end);
+        log.truncate_to(cut)?;
+        self.publish_offsets(&log);
+        Ok(cut)
+    }
+
+    /// Empties the log and starts it at the leader's first offset: this log ends before it.
+    pub fn start_anew_at(&self, leader_epoch: i32, offset: i64) -> Result<()> {
+        let mut log = self.following(leader_epoch)?;
+        log.truncate_fully_and_start_at(offset)?;
+        self.offsets.high_watermark.store(offset, Ordering::Release);
+        self.publish_offsets(&log);
+        Ok(())
+    }
+
+    /// Cuts the log at the leader's end, which is before this log's: the leader was elected without it (unclean).
+    pub fn truncate_to_end_of_leader(&self, leader_epoch: i32, offset: i64) -> Result<()> {
+        let mut log = self.following(leader_epoch)?;
+        log.truncate_to(offset)?;
+        self.publish_offsets(&log);
+        Ok(())
+    }
+}

@@ -1,0 +1,477 @@
+//! The fetches of one follower from one leader: the next request, and what to do with the response (spec: R0.15, R1.5, R1.8;
+//! KIP-227, KIP-279, KIP-595).
+//!
+//! It knows no socket and no clock: whoever runs it sends the bytes of [`ReplicaFetcher::next`], gives the answer to
+//! [`ReplicaFetcher::complete`], or says that the connection was lost. One request is under way at a time. A partition is, by
+//! what its last answer was:
+//!
+//! - fetching: named in the fetch session, asked again with every request
+//! - out of range: its leader is asked for its end, then for its start, and the log is cut or started anew
+//! - waiting: not asked until a time, after an error that may pass
+//! - stopped: not asked until its lease changes, after an error that says so
+//!
+//! It never decides whom to follow, and never cuts a log but where the leader's epochs or bounds say.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::fetchers::Change;
+use super::partition::{Fetched, Partition};
+use super::registry::TopicId;
+use super::{Broker, Options};
+use crate::error::{Error, ErrorCode};
+use crate::storage::AppendError;
+use crate::wire::WireError;
+use crate::wire::fetch::follower::{
+    self, FollowerFetchHead, FollowerFetchRow, FollowerFetched, decode_response, encode_request,
+};
+use crate::wire::list_offsets::{self, decode_follower_response, encode_follower_request, timestamp};
+
+/// API keys.
+const FETCH: i16 = 1;
+const LIST_OFFSETS: i16 = 2;
+
+/// Where a partition stands; see the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Fetching,
+    AskEnd,
+    AskStart,
+    Waiting(Instant),
+    Stopped,
+}
+
+/// What the leader was told last of a partition in the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Told {
+    fetch_offset: i64,
+    last_fetched_epoch: i32,
+    log_start: i64,
+    leader_epoch: i32,
+}
+
+struct Row {
+    partition: Arc<Partition>,
+    leader_epoch: i32,
+    state: State,
+    told: Option<Told>,
+    /// Its position may differ from what was told.
+    is_changed: bool,
+}
+
+type Key = (TopicId, i32);
+
+/// A request to send; the header is the sender's business.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// API key.
+    pub api_key: i16,
+    /// API version; its headers are the flexible ones.
+    pub api_version: i16,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    /// Send this and come back with the answer.
+    Ask(Ask),
+    /// Nothing until then, or until something changes.
+    Idle(Option<Instant>),
+}
+
+/// What the request under way was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnderWay {
+    Nothing,
+    Fetch,
+    Bound(Key),
+}
+
+/// See the module.
+pub struct ReplicaFetcher {
+    source: i32,
+    rows: HashMap<Key, Row>,
+    /// Rows that the leader knows and should not any more.
+    forgotten: Vec<Key>,
+    session_id: i32,
+    session_epoch: i32,
+    under_way: UnderWay,
+}
+
+impl ReplicaFetcher {
+    /// Of broker `source`.
+    pub fn new(source: i32) -> Self {
+        Self {
+            source,
+            rows: HashMap::new(),
+            forgotten: Vec::new(),
+            session_id: 0,
+            session_epoch: 0,
+            under_way: UnderWay::Nothing,
+        }
+    }
+
+    /// Whether it has nothing to fetch.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Takes over what changed.
+    pub fn apply(&mut self, changes: Vec<Change>) {
+        for change in changes {
+            match change {
+                Change::Follow(partition, leader_epoch) => {
+                    let key = (partition.topic_id(), partition.index());
+                    let told = self.rows.get(&key).and_then(|row| row.told);
+                    let row = Row {
+                        partition,
+                        leader_epoch,
+                        state: State::Fetching,
+                        told,
+                        is_changed: true,
+                    };
+                    self.rows.insert(key, row);
+                }
+                Change::Drop(partition) => self.forget((partition.topic_id(), partition.index()), true),
+            }
+        }
+    }
+
+    fn forget(&mut self, key: Key, is_dropped: bool) {
+        let Some(row) = self.rows.get_mut(&key) else { return };
+        if row.told.take().is_some() {
+            self.forgotten.push(key);
+        }
+        if is_dropped {
+            self.rows.remove(&key);
+        }
+    }
+
+    /// The connection is gone, and with it what was under way; the session is opened anew.
+    pub fn lost(&mut self) {
+        self.under_way = UnderWay::Nothing;
+        self.reset_session();
+    }
+
+    fn reset_session(&mut self) {
+        self.session_id = 0;
+        self.session_epoch = 0;
+        self.forgotten.clear();
+        for row in self.rows.values_mut() {
+            row.told = None;
+            row.is_changed = true;
+        }
+    }
+
+    /// What to send now. Nothing else must be under way.
+    pub fn next(&mut self, broker: &Broker, now: Instant) -> Next {
+        self.wake(now);
+        if let Some(ask) = self.ask_bound(broker.node_id) {
+            return Next::Ask(ask);
+        }
+        let (rows, fetching) = self.changed_rows(&broker.options());
+        if fetching == 0 {
+            return Next::Idle(self.next_wake());
+        }
+        let options = broker.options();
+        let head = FollowerFetchHead {
+            replica_id: broker.node_id,
+            replica_epoch: broker.broker_epoch(),
+            max_wait_ms: options.replica_fetch_wait_max_ms,
+            min_bytes: options.replica_fetch_min_bytes,
+            max_bytes: options.replica_fetch_response_max_bytes,
+            session_id: self.session_id,
+            session_epoch: self.session_epoch,
+        };
+        let mut forgotten = std::mem::take(&mut self.forgotten);
+        forgotten.retain(|key| self.rows.get(key).is_none_or(|row| row.told.is_none()));
+        forgotten.sort_unstable();
+        let mut body = Vec::new();
+        encode_request(&mut body, &head, &rows, &forgotten);
+        self.under_way = UnderWay::Fetch;
+        Next::Ask(Ask {
+            api_key: FETCH,
+            api_version: follower::VERSION,
+            body,
+        })
+    }
+
+    /// Those whose wait is over fetch again.
+    fn wake(&mut self, now: Instant) {
+        for row in self.rows.values_mut() {
+            if matches!(row.state, State::Waiting(until) if until <= now) {
+                row.state = State::Fetching;
+                row.is_changed = true;
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        let waits = self.rows.values().filter_map(|row| match row.state {
+            State::Waiting(until) => Some(until),
+            _ => None,
+        });
+        waits.min()
+    }
+
+    /// The rows that the leader must be told, sorted, and how many are fetched in all.
+    fn changed_rows(&mut self, options: &Options) -> (Vec<FollowerFetchRow>, usize) {
+        let mut changed = Vec::new();
+        let mut fetching = 0;
+        for ((topic_id, index), row) in &mut self.rows {
+            if row.state != State::Fetching {
+                continue;
+            }
+            if !row.is_changed {
+                fetching += 1;
+                continue;
+            }
+            let Ok(position) = row.partition.fetch_position(row.leader_epoch) else {
+                row.state = State::Stopped; // its lease has changed: the change is on its way here
+                continue;
+            };
+            fetching += 1;
+            row.is_changed = false;
+            let now = Told {
+                fetch_offset: position.log_end,
+                last_fetched_epoch: position.last_epoch,
+                log_start: position.log_start,
+                leader_epoch: row.leader_epoch,
+            };
+            if row.told == Some(now) {
+                continue;
+            }
+            row.told = Some(now);
+            changed.push(FollowerFetchRow {
+                topic_id: *topic_id,
+                index: *index,
+                current_leader_epoch: row.leader_epoch,
+                fetch_offset: now.fetch_offset,
+                last_fetched_epoch: now.last_fetched_epoch,
+                log_start_offset: now.log_start,
+                max_bytes: options.replica_fetch_max_bytes,
+            });
+        }
+        changed.sort_unstable_by_key(|row| (row.topic_id, row.index));
+        (changed, fetching)
+    }
+
+    /// A question for a bound of a log that is out of range.
+    fn ask_bound(&mut self, node_id: i32) -> Option<Ask> {
+        let is_asking = |row: &Row| matches!(row.state, State::AskEnd | State::AskStart);
+        let (key, row) = self.rows.iter().find(|(_, row)| is_asking(row))?;
+        let timestamp = match row.state {
+            State::AskStart => timestamp::EARLIEST,
+            _ => timestamp::LATEST,
+        };
+        let mut body = Vec::new();
+        let place = (row.partition.topic().as_ref(), row.partition.index());
+        encode_follower_request(&mut body, node_id, place, row.leader_epoch, timestamp);
+        self.under_way = UnderWay::Bound(*key);
+        Some(Ask {
+            api_key: LIST_OFFSETS,
+            api_version: list_offsets::FOLLOWER_VERSION,
+            body,
+        })
+    }
+
+    /// Takes the answer to what was under way, without its header.
+    ///
+    /// # Errors
+    /// The bytes are not the protocol: the connection must be closed, and [`Self::lost`] be called.
+    pub fn complete(&mut self, broker: &Broker, body: &[u8], now: Instant) -> Result<(), WireError> {
+        match std::mem::replace(&mut self.under_way, UnderWay::Nothing) {
+            UnderWay::Nothing => Ok(()),
+            UnderWay::Bound(key) => {
+                let result = decode_follower_response(body)?;
+                self.take_bound(broker, key, result.error, result.offset, now);
+                Ok(())
+            }
+            UnderWay::Fetch => self.take_fetched(broker, body, now),
+        }
+    }
+
+    fn take_fetched(&mut self, broker: &Broker, body: &[u8], now: Instant) -> Result<(), WireError> {
+        let response = decode_response(body)?;
+        if response.error != ErrorCode::NONE {
+            // The session is not known any more, or went wrong: a full request opens another.
+            self.reset_session();
+            return Ok(());
+        }
+        self.session_id = response.session_id;
+        self.session_epoch = match (response.session_id, self.session_epoch) {
+            (0, _) => 0,
+            (_, i32::MAX) => 1,
+            (_, epoch) => epoch + 1,
+        };
+        if response.session_id == 0 {
+            self.reset_session();
+        }
+        for fetched in &response.partitions {
+            self.take_row(broker, body, fetched, now);
+        }
+        Ok(())
+    }
+
+    fn take_row(&mut self, broker: &Broker, body: &[u8], fetched: &FollowerFetched, now: Instant) {
+        let key = (fetched.topic_id, fetched.index);
+        let Some(row) = self.rows.get_mut(&key) else { return };
+        if row.state != State::Fetching {
+            return;
+        }
+        row.is_changed = true;
+        let outcome = match fetched.error {
+            ErrorCode::NONE => take_records(broker, row, body, fetched),
+            error => Err(error),
+        };
+        let Err(error) = outcome else { return };
+        self.refused(broker, key, error, now);
+    }
+
+    /// What an error code makes of a row.
+    fn refused(&mut self, broker: &Broker, key: Key, error: ErrorCode, now: Instant) {
+        let Some(row) = self.rows.get_mut(&key) else { return };
+        row.state = match error {
+            ErrorCode::OFFSET_OUT_OF_RANGE => State::AskEnd,
+            ErrorCode::FENCED_LEADER_EPOCH => State::Stopped,
+            _ => State::Waiting(now + broker.options().replica_fetch_backoff),
+        };
+        if !is_usual(error) {
+            broker.log(&format!(
+                "{}-{} cannot be fetched from broker {}: error {}",
+                row.partition.topic(),
+                row.partition.index(),
+                self.source,
+                error.0
+            ));
+        }
+        self.forget(key, false);
+    }
+
+    /// The leader's end, or its start: the log is cut, started anew, or was in range after all.
+    fn take_bound(&mut self, broker: &Broker, key: Key, error: ErrorCode, bound: i64, now: Instant) {
+        if error != ErrorCode::NONE {
+            return self.refused(broker, key, error, now);
+        }
+        let Some(row) = self.rows.get_mut(&key) else { return };
+        let (partition, leader_epoch) = (Arc::clone(&row.partition), row.leader_epoch);
+        let adjusted = partition.fetch_position(leader_epoch).and_then(|position| {
+            if row.state == State::AskEnd && bound >= position.log_end {
+                row.state = State::AskStart;
+                return Ok(());
+            }
+            let is_end = row.state == State::AskEnd;
+            row.state = State::Fetching;
+            row.is_changed = true;
+            if is_end {
+                tell_cut(
+                    broker,
+                    &partition,
+                    position.log_end,
+                    bound,
+                    "the leader's log ends there",
+                );
+                partition.truncate_to_end_of_leader(leader_epoch, bound)
+            } else if bound > position.log_end {
+                tell_cut(
+                    broker,
+                    &partition,
+                    position.log_end,
+                    bound,
+                    "the leader's log starts there",
+                );
+                partition.start_anew_at(leader_epoch, bound)
+            } else {
+                // In range, so the epochs were at odds: that passes when the leader's own are flushed out.
+                row.state = State::Waiting(now + broker.options().replica_fetch_backoff);
+                Ok(())
+            }
+        });
+        if let Err(error) = adjusted {
+            let code = fail(broker, &partition, &error);
+            self.refused(broker, key, code, now);
+        }
+    }
+}
+
+/// Cuts the log where it parts from the leader's, or appends. An error code says how the row goes on.
+fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetched) -> Result<(), ErrorCode> {
+    let partition = &row.partition;
+    if let Some(diverging) = fetched.diverging_epoch {
+        let before = partition.offsets();
+        let cut = partition
+            .truncate_to_leader(row.leader_epoch, diverging)
+            .map_err(|error| fail(broker, partition, &error))?;
+        tell_cut(
+            broker,
+            partition,
+            before.log_end,
+            cut,
+            "it parts from the leader's log there",
+        );
+        if cut < before.high_watermark {
+            broker.log(&format!(
+                "{}-{} was cut at {cut}, below its high watermark {}: its leader was elected without having it all",
+                partition.topic(),
+                partition.index(),
+                before.high_watermark
+            ));
+        }
+        return Ok(());
+    }
+    let appended = partition.append_fetched(&Fetched {
+        leader_epoch: row.leader_epoch,
+        records: body.get(fetched.records.clone()).unwrap_or_default(),
+        high_watermark: fetched.high_watermark,
+        log_start: fetched.log_start_offset,
+    });
+    match appended {
+        // The next fetch tells the leader that the records are here, so they must be where the topic wants them.
+        Ok(true) => partition.flush().map_err(|error| fail(broker, partition, &error)),
+        Ok(false) => Ok(()),
+        Err(AppendError::Rejected(rejection)) => {
+            broker.log(&format!(
+                "{}-{}: what the leader sent is refused: {}",
+                partition.topic(),
+                partition.index(),
+                rejection.message
+            ));
+            Err(rejection.code)
+        }
+        Err(AppendError::Storage(error)) => Err(fail(broker, partition, &error)),
+    }
+}
+
+/// A storage failure takes the log directory offline; a refusal is only told.
+fn fail(broker: &Broker, partition: &Partition, error: &Error) -> ErrorCode {
+    if matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
+        return error.code();
+    }
+    broker.storage_failed(partition, error);
+    ErrorCode::KAFKA_STORAGE_ERROR
+}
+
+/// Errors that come with every change of leaders.
+const fn is_usual(error: ErrorCode) -> bool {
+    matches!(
+        error,
+        ErrorCode::OFFSET_OUT_OF_RANGE
+            | ErrorCode::FENCED_LEADER_EPOCH
+            | ErrorCode::UNKNOWN_LEADER_EPOCH
+            | ErrorCode::NOT_LEADER_OR_FOLLOWER
+            | ErrorCode::UNKNOWN_TOPIC_ID
+            | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+            | ErrorCode::CORRUPT_MESSAGE
+    )
+}
+
+fn tell_cut(broker: &Broker, partition: &Partition, end: i64, at: i64, why: &str) {
+    let (topic, index) = (partition.topic(), partition.index());
+    broker.log(&format!("{topic}-{index} ended at {end} and goes on at {at}: {why}"));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,454 @@
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::{Next, ReplicaFetcher};
+use crate::broker::testing::{Fixture, batch, lease, row};
+use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Proposal, Splice, fetch, list_offsets};
+use crate::error::ErrorCode;
+use crate::io::Fault;
+use crate::record::Origin;
+use crate::storage::LogConfig;
+
+const TOPIC: &str = "t";
+const ID: [u8; 16] = [7; 16];
+
+/// Brokers 1 and 2 with one partition, one of them following the other.
+struct Pair {
+    brokers: [Fixture; 2],
+    fetchers: [ReplicaFetcher; 2],
+    now: Instant,
+    leader_epoch: i32,
+}
+
+impl Pair {
+    fn new(config: &[(&str, &str)]) -> Self {
+        let brokers = [Fixture::replica(1), Fixture::replica(2)];
+        let config = std::sync::Arc::new(LogConfig::from_pairs(config.iter().copied()).unwrap());
+        for fixture in &brokers {
+            let placed = [(0, fixture.dirs[0].clone())];
+            assert_eq!(fixture.broker.create_logs(TOPIC, ID, &config, &placed), [None]);
+            fixture.broker.image.publish_topics(vec![row(TOPIC, ID, 1)]);
+        }
+        let mut pair = Self {
+            brokers,
+            fetchers: [ReplicaFetcher::new(2), ReplicaFetcher::new(1)],
+            now: Instant::now(),
+            leader_epoch: -1,
+        };
+        pair.elect(1, &[1, 2]);
+        pair
+    }
+
+    fn at(&self, node: i32) -> &Fixture {
+        &self.brokers[node as usize - 1]
+    }
+
+    fn lease(&self, leader: i32, in_sync: &[i32]) -> Lease {
+        Lease {
+            leader,
+            ..lease(self.leader_epoch, &[1, 2], in_sync)
+        }
+    }
+
+    /// A new leader epoch, which both learn.
+    fn elect(&mut self, leader: i32, in_sync: &[i32]) {
+        self.leader_epoch += 1;
+        for node in [1, 2] {
+            self.tell(node, leader, in_sync);
+        }
+    }
+
+    fn tell(&mut self, node: i32, leader: i32, in_sync: &[i32]) {
+        let lease = self.lease(leader, in_sync);
+        let broker = &self.brokers[node as usize - 1].broker;
+        broker.publish_leases(TOPIC, vec![(0, lease)], self.now);
+        let sources = broker.fetchers.sources();
+        let changes = sources.iter().flat_map(|source| source.take().unwrap()).collect();
+        self.fetchers[node as usize - 1].apply(changes);
+    }
+
+    fn append(&self, node: i32) {
+        let partition = self.at(node).partition(TOPIC, 0);
+        partition.append(&mut batch(1_000), 1, Origin::Client, 0).unwrap();
+    }
+
+    /// One request of `node` to the other broker, answered; false when it has nothing to ask.
+    fn fetch(&mut self, node: i32) -> bool {
+        let at = node as usize - 1;
+        match self.fetchers[at].next(&self.brokers[at].broker, self.now) {
+            Next::Idle(_) => false,
+            Next::Ask(ask) => {
+                let answer = serve(&self.brokers[1 - at], ask.api_key, ask.api_version, &ask.body, self.now);
+                self.fetchers[at]
+                    .complete(&self.brokers[at].broker, &answer, self.now)
+                    .unwrap();
+                true
+            }
+        }
+    }
+
+    fn fetch_until_equal(&mut self, node: i32) {
+        for _ in 0..50 {
+            let before = self.ends();
+            self.fetch(node);
+            self.now += Duration::from_secs(2);
+            if before == self.ends() && before[0] == before[1] {
+                return;
+            }
+        }
+        panic!("{:?}", self.ends());
+    }
+
+    fn ends(&self) -> [i64; 2] {
+        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().log_end)
+    }
+
+    fn high_watermarks(&self) -> [i64; 2] {
+        [1, 2].map(|node| self.at(node).partition(TOPIC, 0).offsets().high_watermark)
+    }
+
+    /// What stands in the segments, in order.
+    fn bytes(&self, node: i32) -> Vec<u8> {
+        let dir = self.at(node).dirs[0].join("t-0");
+        let Ok(entries) = std::fs::read_dir(dir) else {
+            return Vec::new();
+        };
+        let mut segments: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+        segments.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+        segments.sort();
+        segments.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+    }
+
+    fn proposals(&self, node: i32) -> Vec<Proposal> {
+        let events = self.at(node).broker.events.take(100);
+        let proposal = |event| match event {
+            Event::IsrChange { proposal, .. } => Some(proposal),
+            _ => None,
+        };
+        events.into_iter().filter_map(proposal).collect()
+    }
+}
+
+fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instant) -> Vec<u8> {
+    let mut out = Vec::new();
+    if api_key == 2 {
+        list_offsets(&fixture.broker, version, body, &mut out).unwrap();
+        return out;
+    }
+    let caller = Caller {
+        listener: "PLAINTEXT",
+        may_write_internal: false,
+    };
+    let scratch = &mut FetchScratch::default();
+    let outcome = fetch(&fixture.broker, version, caller, body, scratch, now, &mut out).unwrap();
+    let FetchOutcome::Answered(splices) = outcome else {
+        panic!("it was told not to wait")
+    };
+    for Splice { at, slice } in splices.into_iter().rev() {
+        let mut bytes = vec![0; slice.len];
+        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        out.splice(at..at, bytes);
+    }
+    out
+}
+
+// spec: R0.15, R0.13
+#[test]
+fn follower_copies_byte_for_byte_and_learns_the_high_watermark_one_fetch_later() {
+    let mut pair = Pair::new(&[("segment.bytes", "1048576")]);
+    for _ in 0..600 {
+        pair.append(1);
+    }
+    assert!(pair.fetch(2));
+    assert_eq!((pair.ends(), pair.high_watermarks()), ([600, 600], [0, 0]));
+    assert!(pair.fetch(2));
+    assert_eq!(pair.high_watermarks(), [600, 600]);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+    let epochs = |node| pair.at(node).partition(TOPIC, 0).log().epochs().entries().to_vec();
+    assert_eq!(epochs(1), epochs(2));
+}
+
+// spec: R0.5, R0.6
+#[test]
+fn acks_all_waits_for_the_follower() {
+    let mut pair = Pair::new(&[]);
+    let partition = pair.at(1).partition(TOPIC, 0);
+    let (_, awaited) = partition.append(&mut batch(1_000), -1, Origin::Client, 0).unwrap();
+    pair.fetch(2);
+    assert!(
+        !partition.is_satisfied(awaited).unwrap(),
+        "the leader does not know yet that it arrived"
+    );
+    pair.fetch(2);
+    assert!(partition.is_satisfied(awaited).unwrap());
+}
+
+// spec: R0.12, R1.8
+#[test]
+fn follower_out_of_sync_is_proposed_once_when_it_has_caught_up() {
+    let mut pair = Pair::new(&[]);
+    pair.elect(1, &[1]);
+    for _ in 0..20 {
+        pair.append(1);
+    }
+    pair.fetch(2);
+    assert!(pair.proposals(1).is_empty(), "its log was empty when it asked");
+    pair.fetch(2);
+    pair.fetch(2);
+    let proposals = pair.proposals(1);
+    assert_eq!(proposals.len(), 1);
+    assert_eq!(proposals[0].in_sync_replicas, [(1, -1), (2, -1)]);
+}
+
+// spec: R1.8
+#[test]
+fn follower_that_stops_fetching_is_proposed_to_leave() {
+    let pair = Pair::new(&[]);
+    pair.append(1);
+    let broker = &pair.at(1).broker;
+    broker.shrink_isrs(pair.now + Duration::from_secs(30));
+    assert!(pair.proposals(1).is_empty());
+    broker.shrink_isrs(pair.now + Duration::from_secs(31));
+    broker.shrink_isrs(pair.now + Duration::from_secs(32));
+    let proposals = pair.proposals(1);
+    assert_eq!(proposals.len(), 1, "one change at a time");
+    assert_eq!(proposals[0].in_sync_replicas, [(1, -1)]);
+}
+
+/// KIP-101, scenario 1: a follower that had a record before it knew that it was committed keeps it.
+#[test]
+fn restarted_follower_does_not_cut_to_its_high_watermark() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch(2);
+    assert_eq!(pair.high_watermarks(), [0, 0]);
+    pair.elect(2, &[1, 2]);
+    assert_eq!(pair.ends(), [1, 1]);
+    pair.fetch_until_equal(1);
+    assert_eq!(pair.ends(), [1, 1]);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+/// KIP-101, scenario 2: logs with different records at one offset.
+#[test]
+fn diverging_tail_is_cut_where_the_epochs_part() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    for _ in 0..3 {
+        pair.append(1);
+    }
+    pair.elect(2, &[2]);
+    pair.append(2);
+    pair.fetch_until_equal(1);
+    assert_eq!(pair.ends(), [2, 2]);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+/// KIP-279: epochs of which the other knows nothing, on both sides.
+#[test]
+fn fast_changes_of_leaders_leave_no_divergence() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    for round in 0..6 {
+        let (leader, other) = if round % 2 == 0 { (2, 1) } else { (1, 2) };
+        pair.leader_epoch += 1;
+        pair.tell(leader, leader, &[leader]); // the other has not heard of it
+        pair.append(leader);
+        pair.append(leader);
+        assert_ne!(leader, other);
+    }
+    pair.elect(1, &[1]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+// spec: R1.11
+#[test]
+fn bytes_of_a_deposed_leader_are_refused() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    let Next::Ask(ask) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+        panic!("nothing asked")
+    };
+    let answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
+    pair.leader_epoch += 1;
+    pair.tell(2, 2, &[2]);
+    pair.append(2);
+    let after = pair.bytes(2);
+    let broker = pair.brokers[1].broker.clone();
+    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
+    assert_eq!(pair.bytes(2), after);
+    assert!(!pair.fetch(2), "it leads now");
+}
+
+#[test]
+fn fetch_in_an_old_epoch_stops_until_the_lease_changes() {
+    let mut pair = Pair::new(&[]);
+    pair.leader_epoch += 1;
+    pair.tell(1, 1, &[1, 2]);
+    pair.append(1);
+    assert!(pair.fetch(2), "the leader refuses the old epoch");
+    pair.now += Duration::from_mins(1);
+    assert!(!pair.fetch(2));
+    pair.tell(2, 1, &[1, 2]);
+    pair.fetch_until_equal(2);
+}
+
+#[test]
+fn fetch_in_an_epoch_ahead_of_the_leaders_waits_and_goes_on() {
+    let mut pair = Pair::new(&[]);
+    pair.leader_epoch += 1;
+    pair.tell(2, 1, &[1, 2]);
+    assert!(pair.fetch(2));
+    let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+        panic!("it does not wait")
+    };
+    assert_eq!(until, pair.now + Duration::from_secs(1), "replica.fetch.backoff.ms");
+    pair.now = until;
+    pair.tell(1, 1, &[1, 2]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+#[test]
+fn log_that_ends_before_the_leaders_start_begins_anew_there() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    pair.elect(1, &[1]);
+    for _ in 0..9 {
+        pair.append(1);
+    }
+    assert_eq!(pair.at(1).partition(TOPIC, 0).delete_records(-1).unwrap(), 10);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    let follower = pair.at(2).partition(TOPIC, 0).offsets();
+    assert_eq!((follower.log_start, follower.log_end), (10, 11));
+}
+
+// spec: R4.5: what is deleted on the leader is deleted on its followers.
+#[test]
+fn followers_take_over_the_log_start() {
+    let mut pair = Pair::new(&[]);
+    for _ in 0..5 {
+        pair.append(1);
+    }
+    pair.fetch_until_equal(2);
+    pair.fetch(2);
+    assert_eq!(pair.at(1).partition(TOPIC, 0).delete_records(3).unwrap(), 3);
+    pair.fetch(2);
+    assert_eq!(pair.at(2).partition(TOPIC, 0).offsets().log_start, 3);
+}
+
+#[test]
+fn lost_connection_opens_another_session_and_misses_nothing() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch(2);
+    let Next::Ask(_lost) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+        panic!("nothing asked")
+    };
+    pair.fetchers[1].lost();
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+// KIP-227
+#[test]
+fn session_that_the_leader_forgot_is_opened_anew() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch(2);
+    pair.fetch(2);
+    pair.fetchers[1].session_id += 1;
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+// spec: R1.6
+#[test]
+fn topic_that_acknowledges_from_disk_is_flushed_before_the_leader_is_told() {
+    let mut pair = Pair::new(&[("flush.messages", "1")]);
+    pair.append(1);
+    pair.fetch(2);
+    assert_eq!(pair.at(2).partition(TOPIC, 0).log().recovery_point(), 1);
+    let mut lazy = Pair::new(&[]);
+    lazy.append(1);
+    lazy.fetch(2);
+    assert_eq!(lazy.at(2).partition(TOPIC, 0).log().recovery_point(), 0);
+}
+
+#[test]
+fn bytes_that_are_no_batches_are_refused_and_asked_again() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    let Next::Ask(ask) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+        panic!("nothing asked")
+    };
+    let mut answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
+    let middle = answer.len() - 8;
+    answer[middle] ^= 1;
+    let broker = pair.brokers[1].broker.clone();
+    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
+    assert_eq!(pair.ends(), [1, 0], "its checksum was wrong");
+    pair.fetch_until_equal(2);
+    assert!(
+        pair.fetchers[1].complete(&broker, &[0; 3], pair.now).is_ok(),
+        "nothing was under way"
+    );
+}
+
+#[test]
+fn failing_disk_of_a_follower_takes_its_directory_offline() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    pair.append(1);
+    pair.at(2).faults.arm("write:.log", 1, Fault::InputOutput);
+    pair.fetch(2);
+    let code = pair.at(2).partition(TOPIC, 0).fetch_position(0).unwrap_err().code();
+    assert_eq!(code, ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!(pair.at(2).broker.failed_log_dirs().len(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// spec: R1.8, R1.11: whatever was elected and appended, with messages late or lost, logs agree in the end.
+    #[test]
+    fn logs_are_equal_after_any_history(steps in prop::collection::vec((0..6_u8, 1..=2_i32), 1..60)) {
+        let mut pair = Pair::new(&[]);
+        let mut leader = 1;
+        for (kind, node) in steps {
+            match kind {
+                0 => {
+                    leader = node;
+                    pair.elect(node, &[node]);
+                }
+                1 => {
+                    leader = node;
+                    pair.leader_epoch += 1;
+                    pair.tell(node, node, &[node]);
+                }
+                2 => pair.fetchers[node as usize - 1].lost(),
+                3 => pair.append(leader),
+                _ => {
+                    pair.fetch(3 - leader);
+                    pair.now += Duration::from_millis(700);
+                }
+            }
+        }
+        pair.elect(leader, &[leader]);
+        pair.append(leader);
+        pair.fetch_until_equal(3 - leader);
+        prop_assert_eq!(pair.bytes(1), pair.bytes(2));
+    }
+}

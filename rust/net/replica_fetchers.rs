@@ -1,0 +1,231 @@
+//! Runs the replica fetchers: a thread and one connection for each broker that this one follows (spec: R0.15, R1.5).
+//!
+//! Blocking sockets: a follower waits for one leader's answer at a time. What is asked, and what is done with the answer, is
+//! [`ReplicaFetcher`]'s; here are the frames, the address (looked up for each connection, so a broker that comes back elsewhere is
+//! found), and the pause after a failure. A response is taken in as it arrives, never by the size it declares.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::broker::{Ask, Broker, Next, ReplicaFetcher, Source, guarded};
+use crate::wire::Reader;
+
+/// How long a thread without anything to fetch sleeps at most; a change wakes it.
+const IDLE: Duration = Duration::from_mins(1);
+/// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
+const MOST_RESPONSE_BYTES: usize = 1 << 30;
+/// Memory that is kept for the next response.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// The threads, and their sockets to cut short what they wait for.
+#[derive(Default)]
+struct Running {
+    threads: Vec<JoinHandle<()>>,
+    sockets: HashMap<i32, TcpStream>,
+    is_stopped: bool,
+}
+
+/// See the module.
+pub(super) struct ReplicaFetchers {
+    running: Arc<Mutex<Running>>,
+}
+
+impl ReplicaFetchers {
+    /// From now on each broker that is followed is fetched from.
+    pub(super) fn start(broker: &Arc<Broker>) -> Self {
+        let running: Arc<Mutex<Running>> = Arc::default();
+        let (weak, shared) = (Arc::downgrade(broker), Arc::clone(&running));
+        broker
+            .fetchers
+            .run_with(Box::new(move |source| spawn(&weak, source, &shared)));
+        Self { running }
+    }
+
+    /// Ends them all, whatever they wait for.
+    pub(super) fn stop(&self, broker: &Broker) {
+        broker.fetchers.stop();
+        let threads = {
+            let mut running = self.running.lock();
+            running.is_stopped = true;
+            for socket in running.sockets.values() {
+                // A connection that is gone already needs no more.
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+            std::mem::take(&mut running.threads)
+        };
+        for thread in threads {
+            // Its guard has told of a panic.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Mutex<Running>>) {
+    let Some(broker) = broker.upgrade() else { return };
+    let shared = Arc::clone(running);
+    let name = format!("fetcher-{}", source.node_id);
+    let told = Arc::clone(&broker);
+    let work = move || {
+        let events = Arc::clone(&broker.events);
+        guarded(&events, || {
+            fetch_from(&broker, &source, &shared);
+            Ok(())
+        });
+    };
+    match thread::Builder::new().name(name.clone()).spawn(work) {
+        Ok(thread) => running.lock().threads.push(thread),
+        Err(error) => told.log(&format!(
+            "thread {name} cannot be started, nothing is replicated: {error}"
+        )),
+    }
+}
+
+fn fetch_from(broker: &Broker, source: &Source, running: &Mutex<Running>) {
+    let mut fetcher = ReplicaFetcher::new(source.node_id);
+    let mut connection = Connection::new(source.node_id, running);
+    let mut has_failed = false;
+    while let Some(changes) = source.take() {
+        fetcher.apply(changes);
+        let ask = match fetcher.next(broker, Instant::now()) {
+            Next::Ask(ask) => ask,
+            Next::Idle(until) => {
+                source.wait(until.map_or(IDLE, |at| at.saturating_duration_since(Instant::now())));
+                continue;
+            }
+        };
+        let outcome = connection.exchange(broker, &ask).and_then(|body_at| {
+            let body = connection.buffer.get(body_at..).unwrap_or_default();
+            let completed = fetcher.complete(broker, body, Instant::now());
+            completed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+        });
+        let Err(error) = outcome else {
+            has_failed = false;
+            continue;
+        };
+        connection.close();
+        fetcher.lost();
+        if !std::mem::replace(&mut has_failed, true) && !running.lock().is_stopped {
+            broker.log(&format!("broker {} cannot be fetched from: {error}", source.node_id));
+        }
+        source.wait(broker.options().replica_fetch_backoff);
+    }
+}
+
+/// The connection to one broker, opened when it is needed.
+struct Connection<'a> {
+    node_id: i32,
+    running: &'a Mutex<Running>,
+    stream: Option<TcpStream>,
+    correlation_id: i32,
+    /// The response without its length prefix.
+    buffer: Vec<u8>,
+    frame: Vec<u8>,
+}
+
+impl<'a> Connection<'a> {
+    const fn new(node_id: i32, running: &'a Mutex<Running>) -> Self {
+        Self {
+            node_id,
+            running,
+            stream: None,
+            correlation_id: 0,
+            buffer: Vec::new(),
+            frame: Vec::new(),
+        }
+    }
+
+    fn close(&mut self) {
+        self.stream = None;
+        self.running.lock().sockets.remove(&self.node_id);
+    }
+
+    fn open(&mut self, broker: &Broker) -> io::Result<TcpStream> {
+        let options = broker.options();
+        let listener = &options.inter_broker_listener;
+        let (host, port) = {
+            let image = broker.image.load();
+            let endpoint = image.node_endpoint(self.node_id, listener);
+            let unknown = || io::Error::new(ErrorKind::NotFound, format!("it has no address on listener {listener}"));
+            endpoint
+                .map(|e| (e.host.to_owned(), e.port as u16))
+                .ok_or_else(unknown)?
+        };
+        let stream = connect(&host, port, options.replica_socket_timeout)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(options.replica_socket_timeout))?;
+        stream.set_write_timeout(Some(options.replica_socket_timeout))?;
+        let mut running = self.running.lock();
+        if running.is_stopped {
+            return Err(ErrorKind::Interrupted.into());
+        }
+        running.sockets.insert(self.node_id, stream.try_clone()?);
+        Ok(stream)
+    }
+
+    /// Sends a request and waits for its answer, which is in `buffer` from the returned position on.
+    fn exchange(&mut self, broker: &Broker, ask: &Ask) -> io::Result<usize> {
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => self.open(broker)?,
+        };
+        self.correlation_id = self.correlation_id.wrapping_add(1);
+        self.write_frame(broker.node_id, ask);
+        stream.write_all(&self.frame)?;
+        self.read_frame(&mut stream)?;
+        self.stream = Some(stream);
+        let mut reader = Reader::new(&self.buffer, true);
+        let header = reader.i32().and_then(|id| reader.skip_tags().map(|()| id));
+        match header {
+            Ok(id) if id == self.correlation_id => Ok(reader.position()),
+            _ => Err(io::Error::new(ErrorKind::InvalidData, "it answered something else")),
+        }
+    }
+
+    /// Length, header (version 2) and body.
+    fn write_frame(&mut self, node_id: i32, ask: &Ask) {
+        let client_id = format!("broker-{node_id}-fetcher-0");
+        let length = 2 + 2 + 4 + 2 + client_id.len() + 1 + ask.body.len();
+        let frame = &mut self.frame;
+        frame.clear();
+        frame.extend_from_slice(&(length as i32).to_be_bytes());
+        frame.extend_from_slice(&ask.api_key.to_be_bytes());
+        frame.extend_from_slice(&ask.api_version.to_be_bytes());
+        frame.extend_from_slice(&self.correlation_id.to_be_bytes());
+        frame.extend_from_slice(&(client_id.len() as i16).to_be_bytes());
+        frame.extend_from_slice(client_id.as_bytes());
+        frame.push(0); // no tagged fields
+        frame.extend_from_slice(&ask.body);
+    }
+
+    fn read_frame(&mut self, stream: &mut TcpStream) -> io::Result<()> {
+        let mut size = [0; 4];
+        stream.read_exact(&mut size)?;
+        let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
+        if size > MOST_RESPONSE_BYTES {
+            return Err(io::Error::new(ErrorKind::InvalidData, "its answer is too large"));
+        }
+        self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
+        if stream.take(size as u64).read_to_end(&mut self.buffer)? < size {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        Ok(())
+    }
+}
+
+fn connect(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(ErrorKind::NotFound, format!("{host} has no address"));
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,104 @@
+//! Two brokers over TCP: the leader serves clients, the follower fetches by itself (spec: R0.11 to R0.15, R1.5).
+
+use kafkastore::error::ErrorCode;
+
+use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
+use crate::requests::{Produce, batch};
+
+/// Both know each other and a topic that broker 1 leads and both keep.
+fn pair(partitions: i32, config: &[(&str, &str)]) -> (TestBroker, TestBroker) {
+    let (leader, follower) = (TestBroker::start(), TestBroker::start_as(FOLLOWER));
+    introduce(&leader, &follower);
+    for broker in [&leader, &follower] {
+        broker.create_topic(TOPIC, TOPIC_ID, partitions, config, &[NODE, FOLLOWER]);
+    }
+    (leader, follower)
+}
+
+fn introduce(leader: &TestBroker, follower: &TestBroker) {
+    for broker in [leader, follower] {
+        let rows = vec![leader.row(), follower.row()];
+        broker.broker().image.publish_cluster(rows, NODE);
+    }
+}
+
+fn end_of(broker: &TestBroker, index: i32) -> i64 {
+    broker.partition(index).offsets().log_end
+}
+
+// spec: R0.5, R0.13
+#[test]
+fn acks_all_is_answered_when_the_follower_has_it() {
+    let (leader, follower) = pair(1, &[("min.insync.replicas", "2")]);
+    let mut client = leader.connect();
+    for offset in 0..200 {
+        let answer = client.produce(&Produce::one(-1, batch(100)));
+        assert_eq!(answer.outcomes(), [(ErrorCode::NONE.0, offset)]);
+        assert!(end_of(&follower, 0) > offset, "it was acknowledged before it was there");
+    }
+    assert_eq!(leader.partition(0).offsets().high_watermark, 200);
+    wait_until("the follower knows", || {
+        follower.partition(0).offsets().high_watermark == 200
+    });
+}
+
+// spec: R0.15
+#[test]
+fn many_partitions_and_large_batches_are_copied_byte_for_byte() {
+    let (leader, follower) = pair(8, &[("segment.bytes", "4194304"), ("max.message.bytes", "3145728")]);
+    let mut client = leader.connect();
+    for round in 0..30 {
+        let size = [10, 5_000, 900_000, 40_000, 2_500_000][round % 5];
+        let index = (round % 8) as i32;
+        let request = Produce::of(1, vec![(index, Some(batch(size)))]);
+        assert_eq!(client.produce(&request).partitions[0].error, ErrorCode::NONE.0);
+    }
+    for index in 0..8 {
+        wait_until("everything is copied", || {
+            end_of(&leader, index) == end_of(&follower, index)
+        });
+        assert!(
+            leader.log_bytes(index) == follower.log_bytes(index),
+            "partition {index}"
+        );
+    }
+}
+
+// spec: R1.8
+#[test]
+fn leader_that_comes_back_elsewhere_is_found() {
+    let (leader, follower) = pair(1, &[]);
+    let mut client = leader.connect();
+    client.produce(&Produce::one(1, batch(10)));
+    wait_until("it is copied", || end_of(&follower, 0) == 1);
+    let leader = leader.restart();
+    introduce(&leader, &follower);
+    leader.lease(TOPIC, 0, 1, &[NODE, FOLLOWER], &[NODE, FOLLOWER]);
+    follower.lease(TOPIC, 0, 1, &[NODE, FOLLOWER], &[NODE, FOLLOWER]);
+    leader.connect().produce(&Produce::one(1, batch(10)));
+    wait_until("it goes on", || end_of(&follower, 0) == 2);
+}
+
+#[test]
+fn stop_does_not_wait_for_a_leader_that_never_answers() {
+    let deaf = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let follower = TestBroker::start_as(FOLLOWER);
+    let mut row = follower.row();
+    row.node_id = NODE;
+    row.endpoints[0].2 = deaf.local_addr().unwrap().port();
+    let rows = vec![row, follower.row()];
+    follower.broker().image.publish_cluster(rows, NODE);
+    follower.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
+    let (_held, _) = deaf.accept().unwrap();
+    let start = std::time::Instant::now();
+    drop(follower);
+    assert!(start.elapsed() < std::time::Duration::from_secs(5));
+}
+
+#[test]
+fn leader_that_cannot_be_reached_is_told_once() {
+    let follower = TestBroker::start_as(FOLLOWER);
+    follower.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
+    let told = follower.event(|event| format!("{event:?}").contains("cannot be fetched from"));
+    assert!(format!("{told:?}").contains("broker 1 cannot be fetched from: it has no address on listener PLAINTEXT"));
+}
