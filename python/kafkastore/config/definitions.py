@@ -1,8 +1,9 @@
 """Kafka's configuration keys: names, types, defaults, valid values, update modes.
 
-The tables ``broker-configs.tsv`` and ``topic-configs.tsv`` were printed from Apache Kafka 4.3's own ConfigDef; nothing
-about a key is written down anywhere else. Values cross the code as text (as in a file, a request or the engine's options)
-and are parsed where a number is wanted; the messages of wrong values are Kafka's.
+The tables ``broker-configs.tsv`` and ``topic-configs.tsv`` were printed from Apache Kafka 4.3's own ConfigDef,
+``zookeeper-configs.tsv`` from that of Kafka 3.9, the last with ZooKeeper; nothing about a key is written down anywhere else. Values
+cross the code as text (as in a file, a request or the engine's options) and are parsed where a number is wanted; the
+messages of wrong values are Kafka's.
 """
 
 from __future__ import annotations
@@ -136,21 +137,24 @@ def topic_keys() -> dict[str, ConfigKey]:
 
 
 def _load(table: str) -> dict[str, ConfigKey]:
-    path = os.path.join(os.path.dirname(__file__), f"{table}-configs.tsv")
     keys: dict[str, ConfigKey] = {}
-    with open(path, encoding="utf-8") as file:
-        next(file)
-        for line in file:
-            columns = line.rstrip("\n").split("\t")
-            name, kind, default_text, valid = columns[:4]
-            default = None if default_text == "-" else "" if default_text == '""' else default_text
-            if table == "broker":
-                keys[name] = ConfigKey(name, kind, default, valid, columns[4], columns[5] == "internal")
-            else:
-                key = keys[name] = ConfigKey(name, kind, default, valid, "cluster-wide", columns[4] == "internal")
-                key.synonyms = tuple(_synonym(one) for one in columns[5].split())
+    for columns in _rows("topic") if table == "topic" else sorted(_rows("broker") + _rows("zookeeper")):
+        name, kind, default_text, valid = columns[:4]
+        default = None if default_text == "-" else "" if default_text == '""' else default_text
+        if table == "broker":
+            keys[name] = ConfigKey(name, kind, default, valid, columns[4], columns[5] == "internal")
+        else:
+            key = keys[name] = ConfigKey(name, kind, default, valid, "cluster-wide", columns[4] == "internal")
+            key.synonyms = tuple(_synonym(one) for one in columns[5].split())
     _tables[table] = keys
     return keys
+
+
+def _rows(table: str) -> list[list[str]]:
+    path = os.path.join(os.path.dirname(__file__), f"{table}-configs.tsv")
+    with open(path, encoding="utf-8") as file:
+        next(file)
+        return [line.rstrip("\n").split("\t") for line in file]
 
 
 def _synonym(text: str) -> tuple[str, int]:

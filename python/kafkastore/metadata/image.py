@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 """Topics that Kafka calls internal: clients may read them but not write them (spec R3.2)."""
@@ -26,6 +26,9 @@ class PartitionState(NamedTuple):
     partition_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+
+
+_UNKNOWN = PartitionState(NO_LEADER, -1, -1, (), ())
 
 
 class TopicImage:
@@ -84,6 +87,24 @@ class MetadataImage:
         if topic is not None:
             self.topics_by_id.pop(topic.topic_id, None)
         return topic
+
+    def merge(self, name: str, topic_id: bytes, states: Mapping[int, PartitionState]) -> list[int]:
+        """Takes over what the controller tells of some partitions; returns those that are as told now. What is older than what is
+        known stays out, by leader epoch, then by partition epoch. Partitions of which nothing was told yet have no leader."""
+        topic = self.topics.get(name)
+        if topic is None or topic.topic_id != topic_id:
+            if topic is not None:
+                self.remove_topic(name)
+            topic = TopicImage(name, topic_id, [], {})
+            self.put_topic(topic)
+        partitions = topic.partitions
+        partitions.extend([_UNKNOWN] * (max(states, default=-1) + 1 - len(partitions)))
+        taken = []
+        for number, state in states.items():
+            if state[1:3] >= partitions[number][1:3]:
+                partitions[number] = state
+                taken.append(number)
+        return taken
 
     def set_partitions(self, topic: str, states: Iterable[tuple[int, PartitionState]]) -> None:
         """Replaces the states of some partitions of one topic."""

@@ -92,8 +92,8 @@ def decode_config(data: bytes) -> dict[str, str]:
 
 
 # ---- brokers, controller, cluster
-def encode_broker(broker: BrokerImage, protocols: Mapping[str, str], now_ms: int) -> bytes:
-    """``/brokers/ids/N``."""
+def encode_broker(broker: BrokerImage, protocols: Mapping[str, str], now_ms: int, *, is_clean: bool = True) -> bytes:
+    """``/brokers/ids/N``; ``is_clean`` says that the broker's last life ended with a clean shutdown."""
     name, host, port = broker.listeners[0]
     content: dict[str, object] = {
         "version": 5,
@@ -107,6 +107,8 @@ def encode_broker(broker: BrokerImage, protocols: Mapping[str, str], now_ms: int
     }
     if broker.rack is not None:
         content["rack"] = broker.rack
+    if not is_clean:
+        content["clean_shutdown"] = False
     return _dump(content)
 
 

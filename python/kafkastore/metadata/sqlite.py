@@ -1,154 +1,187 @@
 """The metadata store in one SQLite file: one host, any number of processes.
 
-``nodes(parent, name, data, version, sequence, owner)`` holds the tree (the root is ``'', ''``),
-``sessions(id, process, heartbeat_ms, timeout_ms)`` the processes that own ephemeral nodes. The file is in WAL mode with
-``synchronous=FULL``: a commit is one fsync and durable when it returns. Writes run one at a time in a writer thread, so
-that an fsync never stalls the loop; reads run on the loop on a connection of their own and see every commit that was
-awaited.
+Writes run one at a time in a writer thread, so that an fsync or another process's lock never stalls the loop; reads run on
+the loop on a connection of their own and see every commit that was awaited. What is in the file: ``sqlite_file.py``.
 
-A session is over when its process is gone (same process id and start time no longer there) or has not renewed its
-heartbeat within the session's timeout. Watches of this process fire from the changes that its own writes made; what
-other processes changed is noticed by :meth:`SqliteStore.poll` through ``PRAGMA data_version``.
+A session is over when its process is gone (no process with its id and start time) or has not renewed its heartbeat within
+the session's timeout. Every process with a session looks for such sessions twice a second and ends them. One that was itself
+late with its heartbeat lets a session timeout pass before it takes others for hung: after a lock or a full disk that kept
+everybody from writing, all get the time to renew.
+
+Watches fire from the changes that this process's own writes made, and from a comparison with the file whenever
+``PRAGMA data_version`` says that somebody wrote: ten times a second, and before any read returns.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from kafkastore.errors import StartupError
+from kafkastore.metadata.processes import is_alive, process_identity
+from kafkastore.metadata.sqlite_file import SqliteFile, is_busy, unavailable
+from kafkastore.metadata.sqlite_transaction import Transaction, last_change, session_lives, version_of
 from kafkastore.metadata.store import (
     ANY_VERSION,
-    CHILDREN_CHANGED,
-    CREATED,
-    DATA_CHANGED,
-    DELETED,
-    BadVersionError,
-    Check,
+    CONNECTED,
+    EXPIRED,
+    SUSPENDED,
     Create,
     Delete,
-    NoChildrenForEphemeralsError,
     Node,
     NodeExistsError,
     NoNodeError,
-    NotEmptyError,
     SessionExpiredError,
     SetData,
+    StoreUnavailableError,
     WatchEvent,
     ancestors,
     join_path,
-    parent_of,
     split_path,
     validate_path,
 )
+from kafkastore.metadata.watches import Found, Watch, Watches
 
 if TYPE_CHECKING:
-    import asyncio
+    import sqlite3
     from collections.abc import Callable, Sequence
-    from concurrent.futures import ThreadPoolExecutor
 
-    from kafkastore.metadata.store import Operation, Watcher
+    from kafkastore.metadata.store import Operation, StateListener, Watcher
 
+    P = ParamSpec("P")
     T = TypeVar("T")
 
 SESSION_TIMEOUT_MS = 18_000
 """Kafka's zookeeper.session.timeout.ms: how long a hung process keeps its ephemeral nodes."""
 
-BUSY_TIMEOUT_MS = 10_000
-"""How long a write waits for another process's; commits take milliseconds, so this is a process that hangs."""
+CALL_TIMEOUT_MS = 10_000
+"""How long a call waits for another process's lock; commits take milliseconds, so this is a process that hangs."""
 
-FILE_MODE = 0o600
-DIRECTORY_MODE = 0o700
-"""The metadata says who may do what: nobody but the broker's user reads it."""
+STUCK_GRACE_S = 1.0
+"""What a write may take beyond its time limit before the disk counts as stuck."""
 
-_MAGIC = b"SQLite format 3\0"
+POLL_S = 0.1
+"""How often, while there are watches, it is asked whether somebody wrote."""
 
-_AT = "WHERE parent = ? AND name = ?"
+LOOK_S = 0.5
+"""How often other processes' sessions, and whether ours is still there, are looked at."""
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS nodes (
-    parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 0,
-    sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ephemerals ON nodes (owner) WHERE owner <> 0;
-CREATE TABLE IF NOT EXISTS sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT NULL, heartbeat_ms INTEGER NOT NULL, timeout_ms INTEGER NOT NULL);
-INSERT OR IGNORE INTO nodes (parent, name, data) VALUES ('', '', x'');
-PRAGMA user_version = 1;
-"""
+BUSY_RETRY_S = 0.02
 
 
 class SqliteStore:
     """See the module. Methods run on one loop."""
 
-    def __init__(self, path: str, setting: str | None = None) -> None:
-        """``setting`` is the ``key=value`` that a refusal names."""
+    def __init__(
+        self,
+        path: str,
+        setting: str | None = None,
+        *,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        call_timeout_ms: int = CALL_TIMEOUT_MS,
+    ) -> None:
+        """``setting`` is the ``key=value`` that a refusal names. Raises StartupError."""
         self.path = path
-        self.setting = setting or f"kafkastore.metadata.path={path}"
         self.session_id = 0
-        self._reader = _open(path, self.setting)
-        self._writer: sqlite3.Connection | None = None
+        self._setting = setting or f"kafkastore.metadata.path={path}"
+        self._session_timeout_ms = session_timeout_ms
+        self._call_timeout_s = call_timeout_ms / 1000
+        self._reader = SqliteFile(path, self._setting)
+        self._writer: SqliteFile | None = None
         self._thread: ThreadPoolExecutor | None = None
-        self._watches = _Watches()
-        self._heartbeat: asyncio.TimerHandle | None = None
-        self._data_version = self._read_data_version()
+        self._watches = Watches()
+        self._seen_file: tuple[int, int] = (0, 0)
+        self._state: str | None = None
+        self._listeners: list[StateListener] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._beat_now = asyncio.Event()
+        self._has_watches = asyncio.Event()
+        self._judges_from_ms = 0
 
     # ---- session
     async def connect(self) -> None:
+        assert not self.session_id, "connected already"
+        await self._stop_tasks()
         self.session_id = await self._in_writer(self._open_session)
-        self._schedule_heartbeat()
+        self._tell(CONNECTED)
+        self._tasks = [asyncio.create_task(self._keep_polling()), asyncio.create_task(self._keep_beating())]
 
     async def close(self) -> None:
-        if self._heartbeat is not None:
-            self._heartbeat.cancel()
-            self._heartbeat = None
+        self._listeners.clear()
+        await self._stop_tasks()
+        is_away = False
         if self.session_id:
-            self._watches.fire(await self._in_writer(self._end_sessions, [self.session_id]))
-            self.session_id = 0
+            try:
+                await self._in_writer(self._end_sessions, lambda _: [self.session_id])
+            except StoreUnavailableError:  # the others end it when this process is gone
+                is_away = True
+        self.session_id = 0
         if self._thread is not None:
-            self._thread.shutdown(wait=True)
+            self._thread.shutdown(wait=not is_away)
             self._thread = None
-        if self._writer is not None:
+        if self._writer is not None and not is_away:
             self._writer.close()
             self._writer = None
         self._reader.close()
 
+    def listen(self, callback: StateListener) -> None:
+        self._listeners.append(callback)
+
     # ---- reads
     async def get(self, path: str, watch: Watcher | None = None) -> Node:
         validate_path(path)
-        row = self._reader.execute(f"SELECT data, version, owner FROM nodes {_AT}", split_path(path)).fetchone()
-        if row is None:
-            raise NoNodeError(path)
-        if watch is not None:
-            self._watches.on_data(path, row[1], watch)
-        return Node(*row)
+
+        def read(connection: sqlite3.Connection, seen: int) -> Node:
+            row = connection.execute(
+                "SELECT data, version, owner, created FROM nodes WHERE parent = ? AND name = ?", split_path(path)
+            ).fetchone()
+            if row is None:
+                raise NoNodeError(path)
+            if watch is not None:
+                self._watches.on_data(path, Watch(watch, seen, existed=True))
+            return Node(*row)
+
+        return await self._read(read, has_watch=watch is not None)
 
     async def exists(self, path: str, watch: Watcher | None = None) -> int | None:
         validate_path(path)
-        version = _version(self._reader, path)
-        if watch is not None:
-            self._watches.on_data(path, version, watch)
-        return version
+
+        def read(connection: sqlite3.Connection, seen: int) -> int | None:
+            version = version_of(connection, path)
+            if watch is not None:
+                self._watches.on_data(path, Watch(watch, seen, version is not None))
+            return version
+
+        return await self._read(read, has_watch=watch is not None)
 
     async def get_children(self, path: str, watch: Watcher | None = None) -> list[str]:
         validate_path(path)
-        names = self._children(path)
-        if not names and await self.exists(path) is None:
-            raise NoNodeError(path)
-        if watch is not None:
-            self._watches.on_children(path, names, watch)
-        return names
+
+        def read(connection: sqlite3.Connection, seen: int) -> list[str]:
+            rows = connection.execute("SELECT name FROM nodes WHERE parent = ? ORDER BY name", (path,)).fetchall()
+            if not rows and version_of(connection, path) is None:
+                raise NoNodeError(path)
+            if watch is not None:
+                self._watches.on_children(path, Watch(watch, seen, existed=True))
+            return [row[0] for row in rows]
+
+        return await self._read(read, has_watch=watch is not None)
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
         validate_path(path)
         prefix = path if path == "/" else path + "/"
-        rows = self._reader.execute(
-            "SELECT parent, name, data, version FROM nodes WHERE parent = ? OR (parent > ? AND parent < ?)",
-            (path, prefix, prefix[:-1] + "0"),  # "0" comes after "/"
-        )
-        return [(join_path(parent, name), data, version) for parent, name, data, version in rows]
+
+        def read(connection: sqlite3.Connection, _: int) -> list[tuple[str, bytes, int]]:
+            rows = connection.execute(
+                "SELECT parent, name, data, version FROM nodes WHERE parent = ? OR (parent > ? AND parent < ?)",
+                (path, prefix, prefix[:-1] + "0"),  # "0" comes after "/"
+            )
+            return [(join_path(parent, name), data, version) for parent, name, data, version in rows]
+
+        return await self._read(read)
 
     async def delete_tree(self, path: str) -> list[Operation]:
         if await self.exists(path) is None:
@@ -175,8 +208,22 @@ class SqliteStore:
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:
         if not operations:
             return []
-        results, events = await self._in_writer(self._apply_all, operations)
-        self._watches.fire(events)
+        self._check_session()
+        session = self.session_id
+
+        def apply(transaction: Transaction) -> list[str | int | None]:
+            return transaction.apply(operations)
+
+        try:
+            results, events, change = await self._in_writer(self._transact, session, apply)
+        except SessionExpiredError:
+            if session and session == self.session_id:
+                self._expire()
+            raise
+        except StoreUnavailableError:
+            self._beat_now.set()
+            raise
+        self._watches.fire(events, change)
         return results
 
     async def ensure_path(self, path: str) -> None:
@@ -187,334 +234,244 @@ class SqliteStore:
             await self.ensure_path(path)
 
     async def poll(self) -> None:
-        if self._watches.is_empty():
+        await self._read(lambda *_: None)
+
+    # ---- in the writer thread; ``wait_s`` is what is left of the call's time
+    def _transact(
+        self, wait_s: float, session: int, apply: Callable[[Transaction], T]
+    ) -> tuple[T, list[WatchEvent], int]:
+        """One transaction: its result, its events, its number."""
+        if self._writer is None:
+            self._writer = SqliteFile(self.path, self._setting)
+        connection = self._writer.connection(wait_s)
+        with unavailable(self.path):
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                transaction = Transaction(connection, session)
+                result = apply(transaction)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # a full disk ends it by itself
+                    connection.execute("ROLLBACK")
+                raise
+        self._writer.check_unmoved()
+        return result, transaction.events, transaction.number
+
+    def _open_session(self, wait_s: float) -> int:
+        session = int.from_bytes(os.urandom(8)) >> 1  # not one that a copy of the file has for somebody else
+
+        def apply(transaction: Transaction) -> int:
+            now = _now_ms()
+            for over in _over(transaction.connection, 0, now, may_judge=True):
+                transaction.end_session(over)
+            transaction.connection.execute(
+                "INSERT INTO sessions (id, process, heartbeat_ms, timeout_ms) VALUES (?, ?, ?, ?)",
+                (session, process_identity(os.getpid()), now, self._session_timeout_ms),
+            )
+            return session
+
+        return self._transact(wait_s, 0, apply)[0]
+
+    def _end_sessions(
+        self, wait_s: float, select: Callable[[sqlite3.Connection], list[int]]
+    ) -> tuple[list[WatchEvent], int]:
+        def apply(transaction: Transaction) -> None:
+            for session in select(transaction.connection):
+                transaction.end_session(session)
+
+        _, events, change = self._transact(wait_s, 0, apply)
+        return events, change
+
+    def _renew(self, wait_s: float, session: int) -> None:
+        def apply(transaction: Transaction) -> None:
+            connection, now = transaction.connection, _now_ms()
+            if _is_late(connection, session, now):
+                self._judges_from_ms = now + self._session_timeout_ms
+            connection.execute("UPDATE sessions SET heartbeat_ms = ? WHERE id = ?", (now, session))
+
+        self._transact(wait_s, session, apply)
+
+    def _over(self, connection: sqlite3.Connection) -> list[int]:
+        """The other sessions that are over; those of the dead only, while this process cannot judge."""
+        now = _now_ms()
+        may_judge = now >= self._judges_from_ms and not _is_late(connection, self.session_id, now)
+        return _over(connection, self.session_id, now, may_judge=may_judge)
+
+    # ---- tasks of a session
+    async def _keep_polling(self) -> None:
+        """Notices what others changed, and which sessions are over."""
+        looked = 0.0
+        while self.session_id:
+            if self._watches.is_empty():
+                self._has_watches.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._has_watches.wait(), LOOK_S)
+            else:
+                await asyncio.sleep(POLL_S)
+            try:
+                await self.poll()
+                if time.monotonic() - looked >= LOOK_S:
+                    looked = time.monotonic()
+                    await self._look_around()
+            except StoreUnavailableError:
+                self._beat_now.set()
+            except SessionExpiredError:
+                return
+
+    async def _look_around(self) -> None:
+        session = self.session_id
+
+        def read(connection: sqlite3.Connection, _: int) -> list[int] | None:
+            return self._over(connection) if session_lives(connection, session) else None
+
+        over = await self._read(read)
+        if session != self.session_id:
             return
-        data_version = self._read_data_version()
-        if data_version != self._data_version:
-            self._data_version = data_version
-            self._watches.compare(lambda path: _version(self._reader, path), self._children)
+        if over is None:
+            self._expire()
+        elif over:
+            events, change = await self._in_writer(self._end_sessions, self._over)
+            self._watches.fire(events, change)
 
-    # ---- in the writer thread
-    def _apply_all(self, operations: Sequence[Operation]) -> tuple[list[str | int | None], list[WatchEvent]]:
-        """One transaction. Runs of plain creates go in with one executemany, which is what makes 10,000 nodes cheap."""
-        connection = self._writable()
-        events: list[WatchEvent] = []
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            results = _Transaction(connection, self.session_id, events).apply(operations)
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        return results, events
+    async def _keep_beating(self) -> None:
+        """Renews the heartbeat; finds out with it whether the store can be written to."""
+        session = self.session_id
+        while True:
+            delay_s = self._session_timeout_ms / 3000
+            try:
+                await self._in_writer(self._renew, session)
+                await self.poll()
+                self._tell(CONNECTED)
+            except StoreUnavailableError:
+                self._tell(SUSPENDED)
+                delay_s = min(delay_s, LOOK_S)
+                await asyncio.sleep(delay_s)
+            except SessionExpiredError:
+                if session == self.session_id:
+                    self._expire()
+                return
+            else:
+                self._beat_now.clear()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._beat_now.wait(), delay_s)
 
-    def _open_session(self) -> int:
-        connection = self._writable()
-        rows = connection.execute("SELECT id, process, heartbeat_ms, timeout_ms FROM sessions").fetchall()
-        now = _now_ms()
-        over = [row[0] for row in rows if not _is_alive(row[1]) or now - row[2] > row[3]]
-        self._end_sessions(over)
-        connection.execute("BEGIN IMMEDIATE")
-        cursor = connection.execute(
-            "INSERT INTO sessions (process, heartbeat_ms, timeout_ms) VALUES (?, ?, ?)",
-            (_process_identity(os.getpid()), now, SESSION_TIMEOUT_MS),
-        )
-        connection.execute("COMMIT")
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
+    async def _stop_tasks(self) -> None:
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _end_sessions(self, sessions: Sequence[int]) -> list[WatchEvent]:
-        connection = self._writable()
-        events: list[WatchEvent] = []
-        if not sessions:
-            return events
-        connection.execute("BEGIN IMMEDIATE")
-        for session in sessions:
-            for parent, name in connection.execute("SELECT parent, name FROM nodes WHERE owner = ?", (session,)):
-                events += [WatchEvent(DELETED, join_path(parent, name)), WatchEvent(CHILDREN_CHANGED, parent)]
-            connection.execute("DELETE FROM nodes WHERE owner = ?", (session,))
-            connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-        connection.execute("COMMIT")
-        return events
+    def _expire(self) -> None:
+        self.session_id = 0
+        self._watches.clear()
+        self._tell(EXPIRED)
 
-    def _renew(self) -> list[WatchEvent]:
-        """Renews this session's heartbeat and ends the sessions of others that are over."""
-        connection = self._writable()
-        now = _now_ms()
-        connection.execute("UPDATE sessions SET heartbeat_ms = ? WHERE id = ?", (now, self.session_id))
-        rows = connection.execute(
-            "SELECT id, process, heartbeat_ms, timeout_ms FROM sessions WHERE id <> ?", (self.session_id,)
-        ).fetchall()
-        return self._end_sessions([row[0] for row in rows if not _is_alive(row[1]) or now - row[2] > row[3]])
+    def _tell(self, state: str) -> None:
+        if state != self._state and not (state == SUSPENDED and self._state == EXPIRED):
+            self._state = state
+            for listener in list(self._listeners):
+                listener(state)
+
+    def _check_session(self) -> None:
+        if self._state == EXPIRED:
+            raise SessionExpiredError("/")
 
     # ---- inside
-    async def _in_writer(self, function: Callable[..., T], *arguments: Any) -> T:
-        import asyncio
+    async def _read(self, read: Callable[[sqlite3.Connection, int], T], *, has_watch: bool = False) -> T:
+        """``read(connection, number of the last change)``; when it sets a watch the number is of the same moment. Waits
+        for locks. Before it returns, the watches for all that it may have seen have fired."""
+        if has_watch:
+            self._has_watches.set()
+        deadline = time.monotonic() + self._call_timeout_s
+        while True:
+            self._check_session()
+            try:
+                connection = self._reader.connection()
+                with unavailable(self.path):
+                    try:
+                        return _read_at_once(connection, read) if has_watch else read(connection, 0)
+                    finally:
+                        self._notice(connection)
+            except StoreUnavailableError as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(BUSY_RETRY_S)
 
-        if self._thread is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-writer")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
-
-    def _writable(self) -> sqlite3.Connection:
-        if self._writer is None:
-            self._writer = _open(self.path, self.setting)
-        return self._writer
-
-    def _schedule_heartbeat(self) -> None:
-        import asyncio
-
-        loop = asyncio.get_running_loop()
-        self._heartbeat = loop.call_later(SESSION_TIMEOUT_MS / 3000, self._beat)
-
-    def _beat(self) -> None:
-        import asyncio
-
-        async def beat() -> None:
-            self._watches.fire(await self._in_writer(self._renew))
-            if self.session_id:
-                self._schedule_heartbeat()
-
-        self._beating = asyncio.get_running_loop().create_task(beat())
-
-    def _children(self, path: str) -> list[str]:
-        rows = self._reader.execute("SELECT name FROM nodes WHERE parent = ? ORDER BY name", (path,))
-        return [row[0] for row in rows]
-
-    def _read_data_version(self) -> int:
-        version: int = self._reader.execute("PRAGMA data_version").fetchone()[0]
-        return version
-
-
-class _Transaction:
-    """Applies operations inside an open transaction and collects the events they cause."""
-
-    def __init__(self, connection: sqlite3.Connection, session_id: int, events: list[WatchEvent]) -> None:
-        self.connection = connection
-        self.session_id = session_id
-        self.events = events
-
-    def apply(self, operations: Sequence[Operation]) -> list[str | int | None]:
-        results: list[str | int | None] = []
-        position = 0
-        while position < len(operations):
-            end = position
-            while end < len(operations) and _is_plain_create(operations[end]):
-                end += 1
-            if end - position > 1:
-                results += self._create_many(operations[position:end])
-                position = end
-            else:
-                results.append(self._apply(operations[position]))
-                position += 1
-        return results
-
-    def _apply(self, operation: Operation) -> str | int | None:
-        validate_path(operation.path)
-        if isinstance(operation, Create):
-            return self._create(operation)
-        version = _version(self.connection, operation.path)
-        if version is None:
-            raise NoNodeError(operation.path)
-        if operation.version not in (ANY_VERSION, version):
-            raise BadVersionError(operation.path)
-        if isinstance(operation, Check):
-            return None
-        if isinstance(operation, SetData):
-            self.connection.execute(
-                f"UPDATE nodes SET data = ?, version = version + 1 {_AT}", (operation.data, *split_path(operation.path))
-            )
-            self.events.append(WatchEvent(DATA_CHANGED, operation.path))
-            return version + 1
-        self._delete(operation.path)
-        return None
-
-    def _create(self, operation: Create) -> str:
-        parent, name = split_path(operation.path)
-        sequence = self._check_parent(parent)
-        if operation.is_sequential:
-            name = f"{name}{sequence:010d}"
-            self.connection.execute(f"UPDATE nodes SET sequence = sequence + 1 {_AT}", split_path(parent))
-        path = join_path(parent, name)
-        if operation.is_ephemeral and not self._session_lives():
-            raise SessionExpiredError(path)
-        owner = self.session_id if operation.is_ephemeral else 0
-        try:
-            self.connection.execute(
-                "INSERT INTO nodes (parent, name, data, owner) VALUES (?, ?, ?, ?)",
-                (parent, name, operation.data, owner),
-            )
-        except sqlite3.IntegrityError:
-            raise NodeExistsError(path) from None
-        self.events += [WatchEvent(CREATED, path), WatchEvent(CHILDREN_CHANGED, parent)]
-        return path
-
-    def _create_many(self, operations: Sequence[Operation]) -> list[str | int | None]:
-        """Plain creates in one statement: parents must exist before the run or stand earlier in it."""
-        rows = []
-        known: set[str] = set()
-        for operation in operations:
-            assert isinstance(operation, Create)
-            path = operation.path
-            validate_path(path)
-            parent, name = split_path(path)
-            if parent not in known:
-                self._check_parent(parent)
-                known.add(parent)
-                self.events.append(WatchEvent(CHILDREN_CHANGED, parent))
-            if path in known:
-                raise NodeExistsError(path)
-            known.add(path)
-            rows.append((parent, name, operation.data))
-        try:
-            self.connection.executemany("INSERT INTO nodes (parent, name, data) VALUES (?, ?, ?)", rows)
-        except sqlite3.IntegrityError as error:
-            raise NodeExistsError(operations[0].path, f"One of the nodes to create exists already: {error}") from None
-        paths = [operation.path for operation in operations]
-        self.events += [WatchEvent(CREATED, path) for path in paths]
-        return list(paths)
-
-    def _delete(self, path: str) -> None:
-        if self.connection.execute("SELECT 1 FROM nodes WHERE parent = ? LIMIT 1", (path,)).fetchone():
-            raise NotEmptyError(path)
-        self.connection.execute(f"DELETE FROM nodes {_AT}", split_path(path))
-        self.events += [WatchEvent(DELETED, path), WatchEvent(CHILDREN_CHANGED, parent_of(path))]
-
-    def _check_parent(self, parent: str) -> int:
-        """The parent's next sequence number. Raises when it cannot have children."""
-        row = self.connection.execute(f"SELECT owner, sequence FROM nodes {_AT}", split_path(parent)).fetchone()
-        if row is None:
-            raise NoNodeError(parent)
-        if row[0]:
-            raise NoChildrenForEphemeralsError(parent)
-        sequence: int = row[1]
-        return sequence
-
-    def _session_lives(self) -> bool:
-        row = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (self.session_id,)).fetchone()
-        return row is not None
-
-
-class _Watches:
-    """One-shot watches of this process, each with what it saw when it was set."""
-
-    def __init__(self) -> None:
-        self._data: dict[str, list[tuple[int | None, Watcher]]] = {}
-        self._children: dict[str, list[tuple[list[str], Watcher]]] = {}
-
-    def is_empty(self) -> bool:
-        return not self._data and not self._children
-
-    def on_data(self, path: str, version: int | None, watch: Watcher) -> None:
-        self._data.setdefault(path, []).append((version, watch))
-
-    def on_children(self, path: str, names: list[str], watch: Watcher) -> None:
-        self._children.setdefault(path, []).append((names, watch))
-
-    def fire(self, events: Sequence[WatchEvent]) -> None:
-        """Calls and forgets whoever watches what changed."""
-        if self.is_empty():
+    def _notice(self, connection: sqlite3.Connection) -> None:
+        """Fires the watches of what changed since the last call."""
+        if self._watches.is_empty():
             return
-        for event in events:
-            if event.kind in (CREATED, DATA_CHANGED, DELETED):
-                for _, watch in self._data.pop(event.path, ()):
-                    watch(event)
-            if event.kind in (CHILDREN_CHANGED, DELETED):
-                for _, watch in self._children.pop(event.path, ()):
-                    watch(event)
+        version = connection.execute("PRAGMA data_version").fetchone()[0]
+        if (id(connection), version) == self._seen_file:
+            return
+        self._seen_file = id(connection), version
+        for path in self._watches.data_paths():
+            self._watches.compare_data(path, _found(connection, path))
+        for path in self._watches.children_paths():
+            self._watches.compare_children(path, _found(connection, path))
 
-    def compare(self, version_of: Callable[[str], int | None], children_of: Callable[[str], list[str]]) -> None:
-        """Fires the watches whose node is no longer what it was when they were set."""
-        events = []
-        for path, entries in self._data.items():
-            seen, now = entries[0][0], version_of(path)
-            if seen != now:
-                kind = DELETED if now is None else CREATED if seen is None else DATA_CHANGED
-                events.append(WatchEvent(kind, path))
-        for path, watchers in self._children.items():
-            if watchers[0][0] != children_of(path):
-                gone = version_of(path) is None
-                events.append(WatchEvent(DELETED if gone else CHILDREN_CHANGED, path))
-        self.fire(events)
+    async def _in_writer(
+        self, function: Callable[Concatenate[float, P], T], *arguments: P.args, **named: P.kwargs
+    ) -> T:
+        """``function(seconds left, *arguments)`` in the writer thread. One that is not begun in time is not begun."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metadata-writer")
+        deadline = time.monotonic() + self._call_timeout_s
+
+        def run() -> T:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise StoreUnavailableError("/", f"{self.path}: earlier writes took longer than the time limit")
+            return function(left_s, *arguments, **named)
+
+        future = asyncio.get_running_loop().run_in_executor(self._thread, run)
+        done, _ = await asyncio.wait([future], timeout=self._call_timeout_s + STUCK_GRACE_S)
+        if done:
+            return future.result()
+        future.add_done_callback(_forget)
+        raise StoreUnavailableError("/", f"{self.path}: the disk has not answered within the time limit")
 
 
-def _version(connection: sqlite3.Connection, path: str) -> int | None:
-    row = connection.execute(f"SELECT version FROM nodes {_AT}", split_path(path)).fetchone()
-    return None if row is None else row[0]
-
-
-def _is_plain_create(operation: Operation) -> bool:
-    return isinstance(operation, Create) and not operation.is_ephemeral and not operation.is_sequential
-
-
-def _make_private(path: str) -> None:
-    """Makes the file and the directories above it where they are missing, for their owner only whatever the umask is.
-    SQLite gives ``-wal`` and ``-shm`` the file's permissions."""
-    missing = []
-    directory = os.path.dirname(path)
-    while not os.path.isdir(directory):
-        missing.append(directory)
-        directory = os.path.dirname(directory)
-    for one in reversed(missing):
-        with suppress(FileExistsError):  # made meanwhile; a file of that name fails below
-            os.mkdir(one, DIRECTORY_MODE)
-    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connection, int], T]) -> T:
+    """In one snapshot of the file."""
+    connection.execute("BEGIN")
     try:
-        if os.read(file, len(_MAGIC)) not in (b"", _MAGIC):  # SQLite would overwrite a short one
-            raise sqlite3.DatabaseError("file is not a database")
+        return read(connection, last_change(connection))
     finally:
-        os.close(file)
+        connection.execute("COMMIT")
 
 
-def _open(path: str, setting: str) -> sqlite3.Connection:
-    """A connection to the file, which is made when it is not there. Raises StartupError naming the path and ``setting``."""
-    try:
-        _make_private(path)
-        connection = sqlite3.connect(
-            path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
-        )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise StartupError(
-            f"{setting}: {path} cannot be opened: {reason}; make its directory writable or set"
-            f" {setting.partition('=')[0]} to one that is"
-        ) from None
-    except sqlite3.Error as error:
-        raise StartupError(
-            f"{setting}: {path} cannot be opened: {error}; make it writable, restore it, or set"
-            " kafkastore.metadata.path to another file"
-        ) from None
-    return connection
+def _found(connection: sqlite3.Connection, path: str) -> Found | None:
+    row = connection.execute(
+        "SELECT changed, children_changed FROM nodes WHERE parent = ? AND name = ?", split_path(path)
+    ).fetchone()
+    return None if row is None else Found(*row)
 
 
-def _process_identity(pid: int) -> str | None:
-    """``pid:start time`` of a process of this host, which no later process shares; None when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return f"{pid}:" if _exists(pid) else None
-    return f"{pid}:{fields[19].decode()}"
+def _is_late(connection: sqlite3.Connection, session: int, now: int) -> bool:
+    """Whether half of the session's timeout went by without a heartbeat, which is due every third."""
+    row = connection.execute("SELECT heartbeat_ms, timeout_ms FROM sessions WHERE id = ?", (session,)).fetchone()
+    return row is not None and now - row[0] > row[1] / 2
 
 
-def _is_alive(process: str) -> bool:
-    return _process_identity(int(process.partition(":")[0])) == process
+def _over(connection: sqlite3.Connection, mine: int, now: int, *, may_judge: bool) -> list[int]:
+    """The sessions but ``mine`` that are over: their process is gone, or hangs (which one that ``may_judge`` can say). A
+    heartbeat in the future is from before the last boot."""
+    rows = connection.execute(
+        "SELECT id, process, heartbeat_ms, timeout_ms FROM sessions WHERE id <> ?", (mine,)
+    ).fetchall()
+    return [
+        session
+        for session, process, beat, timeout in rows
+        if not is_alive(process) or beat - now > timeout or (may_judge and now - beat > timeout)
+    ]
 
 
-def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _forget(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()  # the caller has been told that the outcome is unknown
 
 
 def _now_ms() -> int:
-    return int(time.time() * 1000)
+    """Of the clock that all processes of this host share since its boot; it does not jump."""
+    return time.monotonic_ns() // 1_000_000

@@ -1,21 +1,35 @@
 """The metadata store's contract: a tree of versioned nodes with ephemerals, sequences, watches and atomic changes.
 
 Paths and semantics are ZooKeeper's (spec R2.3), so that an embedded file and a ZooKeeper ensemble are interchangeable:
-``sqlite.py`` implements it in one file on one host. Every implementation passes ``tests/unit/metadata/store_contract.py``.
+``sqlite.py`` implements it in one file on one host, ``zookeeper.py`` in an ensemble. Every implementation passes
+``tests/unit/metadata/store_contract.py``.
 
 - A node has data (bytes), a version that each ``set`` raises by one, and children; its parent must exist.
 - An ephemeral node goes with the session that made it and has no children.
 - A sequential node gets a 10-digit number that its parent never gives twice.
-- A watch fires once, after the change is durable and in the order of changes, on the loop that set it.
-- ``multi`` applies all of its operations or none; every single write is a ``multi`` of one.
-- A write is durable when its coroutine returns.
+- A watch fires once, by itself, after the change is durable and in the order of changes, on the loop that set it. It fires
+  before any read that was called after it was set returns what changed. It outlives ``suspended``, not ``expired``.
+- ``multi`` applies all of its operations or none; every single write is a ``multi`` of one. One of more than
+  :data:`MULTI_LIMIT_BYTES` is taken by some stores only; ``batches.py`` writes thousands of nodes in several.
+- A write is durable when its coroutine returns. One that raised StoreUnavailableError may have been applied: the caller
+  must read again before it writes again, and write with the version it read.
+- Every call ends within a time limit, with StoreUnavailableError at the latest. No call waits on the loop.
+
+The states of a session, as :meth:`MetadataStore.listen` tells them::
+
+    connect() -> connected <-> suspended -> expired -> connect() ...
+                     `---------------------^
+
+``suspended``: the store is away, calls wait for it up to their limit; the session, its ephemeral nodes and its watches may
+live. ``expired``: the session is over, its ephemeral nodes are gone and its watches will not fire; every call raises
+SessionExpiredError until :meth:`MetadataStore.connect` has opened a new one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kafkastore.errors import KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +40,13 @@ CREATED = "created"
 DELETED = "deleted"
 DATA_CHANGED = "data_changed"
 CHILDREN_CHANGED = "children_changed"
+
+CONNECTED = "connected"
+SUSPENDED = "suspended"
+EXPIRED = "expired"
+
+MULTI_LIMIT_BYTES = 1 << 20
+"""ZooKeeper's jute.maxbuffer: no request, nor the answer to a read, is larger."""
 
 
 class StoreError(KafkastoreError):
@@ -57,7 +78,22 @@ class NoChildrenForEphemeralsError(StoreError):
 
 
 class SessionExpiredError(StoreError):
-    """The session is over; its ephemeral nodes are gone."""
+    """The session is over; its ephemeral nodes are gone. What was asked was not done."""
+
+
+class MultiTooLargeError(StoreError):
+    """More than the store takes in one ``multi``; nothing was written."""
+
+
+class StoreAccessDeniedError(StoreError):
+    """The store's access control does not let this process do that."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store could not be reached, locked or written to within the call's time limit. Whether a write was applied is not
+    known: read again before writing again."""
+
+    code = ErrorCode.REQUEST_TIMED_OUT  # what a client may repeat, and what it takes as "perhaps done"
 
 
 class Node(NamedTuple):
@@ -66,6 +102,8 @@ class Node(NamedTuple):
     data: bytes
     version: int
     ephemeral_owner: int  # session id, 0 for a persistent node
+    created: int
+    """Rises with every node created in the whole store (ZooKeeper's czxid); nodes of one ``multi`` share it."""
 
 
 class Create(NamedTuple):
@@ -105,20 +143,26 @@ class WatchEvent(NamedTuple):
 
 if TYPE_CHECKING:
     Watcher = Callable[[WatchEvent], None]
+    StateListener = Callable[[str], None]
 
 
 class MetadataStore(Protocol):
-    """See the module."""
+    """See the module. Any call may raise StoreUnavailableError or SessionExpiredError besides what its docstring names."""
 
     @property
     def session_id(self) -> int:
-        """The session that owns this process's ephemeral nodes; 0 before ``connect``."""
+        """The session that owns this process's ephemeral nodes; 0 before ``connect`` and after ``expired``."""
 
     async def connect(self) -> None:
-        """Opens a session; nodes of sessions that are over go first."""
+        """Opens a session, the first one or, after ``expired``, another; nodes of sessions that are over go first. Comes
+        before any other call (a store in a file also takes reads, and writes of persistent nodes, before it)."""
 
     async def close(self) -> None:
-        """Ends the session: its ephemeral nodes are deleted."""
+        """Ends the session: its ephemeral nodes are deleted, or expire if the store is away. Nothing is told any more."""
+
+    def listen(self, callback: StateListener) -> None:
+        """``callback(state)`` is called on the loop at every change of state: CONNECTED, SUSPENDED, EXPIRED. When it hears
+        CONNECTED after SUSPENDED, the watches of what changed meanwhile have fired."""
 
     async def get(self, path: str, watch: Watcher | None = None) -> Node:
         """Raises NoNodeError. ``watch`` hears of the next change of data or the deletion."""
@@ -141,7 +185,8 @@ class MetadataStore(Protocol):
         """Raises NoNodeError, BadVersionError, NotEmptyError."""
 
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:
-        """All or nothing; one result each: the path created, the new version, None. Raises what failed first."""
+        """All or nothing; one result each: the path created, the new version, None. Raises what failed first, or
+        MultiTooLargeError."""
 
     async def ensure_path(self, path: str) -> None:
         """Creates a persistent node and its ancestors where they do not exist."""
@@ -153,7 +198,7 @@ class MetadataStore(Protocol):
         """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist."""
 
     async def poll(self) -> None:
-        """Notices what other processes changed and fires the watches concerned."""
+        """Notices at once what other processes changed and fires the watches concerned, which happens without it too."""
 
 
 def parent_of(path: str) -> str:

@@ -86,6 +86,12 @@ def test_kafkas_own_kraft_file_is_understood() -> None:
     assert [listener.name for listener in kraft.advertised_listeners] == ["PLAINTEXT"]
 
 
+def test_broker_is_a_member_when_its_metadata_is_shared() -> None:
+    assert not BrokerConfig({"log.dirs": "/data"}).is_member
+    assert BrokerConfig({"log.dirs": "/data", "zookeeper.connect": "zk:2181"}).is_member
+    assert BrokerConfig({"log.dirs": "/data", "kafkastore.metadata.path": "/shared/metadata.sqlite"}).is_member
+
+
 # ---- refusals
 @pytest.mark.parametrize(
     ("name", "value", "message"),

@@ -6,15 +6,20 @@ spec: R2.3
 from __future__ import annotations
 
 import asyncio
+import signal
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkastore.metadata.batches import write_many
 from kafkastore.metadata.store import (
     CHILDREN_CHANGED,
+    CONNECTED,
     CREATED,
     DATA_CHANGED,
     DELETED,
+    EXPIRED,
     BadVersionError,
     Check,
     Create,
@@ -24,20 +29,44 @@ from kafkastore.metadata.store import (
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
+    SessionExpiredError,
     SetData,
     WatchEvent,
 )
+from unit.metadata.store_client import open_store, store_client
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
 
-class StoreContract:
-    """Inherit, and say how a store is opened; stores opened with one ``folder`` share their nodes."""
+SESSION_TIMEOUT_MS = 1500
+"""Short, so that expiries are tested in seconds; longer than a busy machine keeps a thread waiting."""
 
-    def open_store(self, folder: Path) -> MetadataStore:
+LIMIT_S = 10.0
+
+
+async def eventually(condition: Callable[[], bool], limit_s: float = LIMIT_S) -> float:
+    """Gives the loop time until ``condition()``; how long that took."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < limit_s, f"waited {limit_s:g} s in vain"
+        await asyncio.sleep(0.01)
+    return time.monotonic() - start
+
+
+class StoreContract:
+    """Inherit, and say where a store is; stores of one ``folder`` share their nodes."""
+
+    def address(self, folder: Path) -> tuple[str, str]:
+        """The kind and the address, as ``store_client`` takes them."""
         raise NotImplementedError
+
+    def open_store(self, folder: Path, session_timeout_ms: int = SESSION_TIMEOUT_MS) -> MetadataStore:
+        return open_store(*self.address(folder), session_timeout_ms)
+
+    def client_arguments(self, folder: Path, session_timeout_ms: int = SESSION_TIMEOUT_MS) -> list[str]:
+        return [*self.address(folder), str(session_timeout_ms)]
 
     def check(self, folder: Path, test: Callable[[MetadataStore], Awaitable[None]]) -> None:
         async def body() -> None:
@@ -258,3 +287,227 @@ class StoreContract:
 
         self.check(tmp_path, write)
         self.check(tmp_path, read)
+
+    # ---- numbers
+    def test_created_rises_with_every_node_of_the_store(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            other = self.open_store(tmp_path)
+            await other.connect()
+            await store.create("/a")
+            await other.create("/b", is_ephemeral=True)
+            first, second = await store.get("/a"), await store.get("/b")
+            assert 0 < first.created < second.created
+            await store.set("/a", b"1")
+            assert (await store.get("/a")).created == first.created
+            await store.delete("/a")
+            await store.create("/a")
+            assert (await other.get("/a")).created > second.created
+            await store.multi([Create("/c"), Create("/d")])
+            assert (await store.get("/c")).created == (await store.get("/d")).created
+            await other.close()
+
+        self.check(tmp_path, test)
+
+    # ---- many nodes
+    def test_write_many_writes_in_batches_in_order_with_the_check_in_front_of_each(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            await store.multi([Create("/epoch"), Create("/t")])
+            data = b"x" * 1000
+            operations = [Create(f"/t/{number:04}", data) for number in range(2000)]  # 2 MB: 4 or 5 batches
+            results = await write_many(store, operations, [Check("/epoch", 0)])
+            assert results == [operation.path for operation in operations]
+            created = [(await store.get(f"/t/{number:04}")).created for number in (0, 400, 800, 1200, 1600, 1999)]
+            assert created == sorted(created)
+            assert len(set(created)) > 3
+
+        self.check(tmp_path, test)
+
+    def test_write_many_ends_where_its_check_is_no_longer_true(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            await store.multi([Create("/epoch"), Create("/t")])
+            operations: list[Any] = [Create(f"/t/{number:04}", b"x" * 1000) for number in range(1000)]
+            operations[600] = SetData("/epoch", b"another")
+            with pytest.raises(BadVersionError):
+                await write_many(store, operations, [Check("/epoch", 0)])
+            names = await store.get_children("/t")
+            assert 600 <= len(names) < 999
+            assert (
+                names == [operation.path[3:] for operation in operations if isinstance(operation, Create)][: len(names)]
+            )
+
+        self.check(tmp_path, test)
+
+    # ---- watches
+    def test_watches_fire_by_themselves_for_other_processes_changes(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            other = self.open_store(tmp_path)
+            await other.connect()
+            seen: list[WatchEvent] = []
+            await store.create("/a")
+            await store.get("/a", seen.append)
+            await store.get_children("/a", seen.append)
+            await store.exists("/b", seen.append)
+            await other.set("/a", b"1")
+            await other.create("/a/c")
+            await other.create("/b")
+            assert await eventually(lambda: len(seen) == 3) < 1
+            assert set(seen) == {
+                WatchEvent(DATA_CHANGED, "/a"),
+                WatchEvent(CHILDREN_CHANGED, "/a"),
+                WatchEvent(CREATED, "/b"),
+            }
+            await other.close()
+
+        self.check(tmp_path, test)
+
+    def test_watch_fires_before_a_later_read_shows_the_change(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            other = self.open_store(tmp_path)
+            await other.connect()
+            await store.create("/a", b"0")
+            for number in range(1, 30):
+                seen: list[WatchEvent] = []
+                before = await store.get("/a", seen.append)
+                writing = asyncio.create_task(other.set("/a", b"%d" % number))
+                while (await store.get("/a")).version == before.version:  # noqa: ASYNC110 - the reads are what is tested
+                    await asyncio.sleep(0)
+                assert seen == [WatchEvent(DATA_CHANGED, "/a")]
+                await writing
+            await other.close()
+
+        self.check(tmp_path, test)
+
+    def test_watch_set_by_a_read_hears_of_every_change_after_that_read(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            other = self.open_store(tmp_path)
+            await other.connect()
+            await store.create("/a", b"0")
+            versions: list[int] = []
+
+            async def follow() -> None:
+                changed = asyncio.Event()
+                while not versions or versions[-1] < 60:
+                    changed.clear()
+                    versions.append((await store.get("/a", lambda _: changed.set())).version)
+                    if versions[-1] < 60:
+                        await asyncio.wait_for(changed.wait(), LIMIT_S)
+
+            following = asyncio.create_task(follow())
+            for _ in range(30):
+                await asyncio.gather(other.set("/a", b"other"), store.set("/a", b"mine"))
+            await following
+            assert versions == sorted(set(versions))
+
+        self.check(tmp_path, test)
+
+    def test_watch_that_was_set_after_a_change_does_not_fire_for_it(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            await store.create("/a")
+            for _ in range(20):
+                seen: list[WatchEvent] = []
+                writing = asyncio.create_task(store.set("/a", b""))
+                before = await store.exists("/a")
+                while await store.exists("/a") == before:  # noqa: ASYNC110 - no watch, to set one after the change
+                    await asyncio.sleep(0)
+                await store.exists("/a", seen.append)
+                await writing
+                await store.poll()
+                assert seen == []
+
+        self.check(tmp_path, test)
+
+    # ---- concurrency
+    def test_versions_keep_concurrent_writers_apart(self, tmp_path: Path) -> None:
+        async def add(store: MetadataStore) -> None:
+            for _ in range(15):
+                while True:
+                    node = await store.get("/n")
+                    try:
+                        await store.set("/n", b"%d" % (int(node.data) + 1), node.version)
+                    except BadVersionError:
+                        continue
+                    break
+
+        async def test(store: MetadataStore) -> None:
+            other = self.open_store(tmp_path)
+            await other.connect()
+            await store.create("/n", b"0")
+            await asyncio.gather(add(store), add(other), add(store))
+            assert (await store.get("/n")).data == b"45"
+            await other.close()
+
+        self.check(tmp_path, test)
+
+    # ---- sessions
+    def test_ephemeral_nodes_go_when_their_process_is_killed(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            seen: list[WatchEvent] = []
+            async with store_client(self.client_arguments(tmp_path)) as other:
+                await other.tell("create /mine")
+                assert await store.exists("/mine", seen.append) == 0
+                other.send_signal(signal.SIGKILL)
+                took_s = await eventually(lambda: bool(seen))
+                assert seen == [WatchEvent(DELETED, "/mine")]
+                assert took_s < SESSION_TIMEOUT_MS / 1000 + 1.5
+                assert await store.exists("/mine") is None
+
+        self.check(tmp_path, test)
+
+    def test_hung_process_loses_its_session_learns_it_and_connects_anew(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            seen: list[WatchEvent] = []
+            await store.create("/data")
+            async with store_client(self.client_arguments(tmp_path)) as other:
+                await other.tell("create /mine")
+                assert await store.exists("/mine", seen.append) == 0
+                other.send_signal(signal.SIGSTOP)
+                assert await eventually(lambda: bool(seen)) < SESSION_TIMEOUT_MS / 1000 + 1.5
+                other.send_signal(signal.SIGCONT)
+                await other.tell("set /data", "failed SessionExpiredError", "failed StoreUnavailableError")
+                await other.tell("create /mine", "failed SessionExpiredError")
+                assert (await store.get("/data")).version == 0
+                await other.tell("connect")
+                await other.tell("create /mine")
+                assert await store.exists("/mine") == 0
+
+        self.check(tmp_path, test)
+
+    def test_hung_process_is_told_that_its_session_expired(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            seen: list[WatchEvent] = []
+            async with store_client(self.client_arguments(tmp_path)) as other:
+                await other.tell("create /mine")
+                await store.exists("/mine", seen.append)
+                other.send_signal(signal.SIGSTOP)
+                await eventually(lambda: bool(seen))
+                other.send_signal(signal.SIGCONT)
+                await other.expect("state expired")
+
+        self.check(tmp_path, test)
+
+    def test_listener_hears_connected_and_nothing_after_close(self, tmp_path: Path) -> None:
+        async def body() -> None:
+            states: list[str] = []
+            store = self.open_store(tmp_path)
+            store.listen(states.append)
+            await store.connect()
+            assert states == [CONNECTED]
+            assert store.session_id
+            await store.close()
+            assert states == [CONNECTED]
+
+        asyncio.run(body())
+
+    async def check_expired(self, store: MetadataStore, states: list[str]) -> None:
+        """After an expiry: told, refused, and alive again after ``connect``."""
+        await eventually(lambda: EXPIRED in states)
+        assert store.session_id == 0
+        with pytest.raises(SessionExpiredError):
+            await store.exists("/")
+        with pytest.raises(SessionExpiredError):
+            await store.create("/refused")
+        await store.connect()
+        assert states[-1] == CONNECTED
+        assert await store.exists("/refused") is None
+        await store.create("/again", is_ephemeral=True)
+        assert (await store.get("/again")).ephemeral_owner == store.session_id

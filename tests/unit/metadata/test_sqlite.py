@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class TestSqliteStore(StoreContract):
-    def open_store(self, folder: Path) -> SqliteStore:
-        return SqliteStore(str(folder / "metadata.sqlite"))
+    def address(self, folder: Path) -> tuple[str, str]:
+        return "sqlite", str(folder / "metadata.sqlite")
 
 
 def test_ephemeral_nodes_of_a_killed_process_are_gone_at_the_next_connect(tmp_path: Path) -> None:
@@ -50,9 +50,10 @@ def test_session_of_a_process_that_hangs_expires(tmp_path: Path) -> None:
     async def body() -> None:
         first = SqliteStore(path)
         await first.connect()
-        await first.create("/left", is_ephemeral=True)
+        await first._stop_tasks()  # it hangs
+        await first.create("/left", is_ephemeral=True)  # behind what the writer still had to do
         with sqlite3.connect(path) as direct:
-            direct.execute("UPDATE sessions SET heartbeat_ms = heartbeat_ms - 60000")
+            direct.execute("UPDATE sessions SET heartbeat_ms = heartbeat_ms - 19000")
         direct.close()
         second = SqliteStore(path)
         await second.connect()
@@ -67,7 +68,8 @@ def test_commits_are_synced_and_in_wal_mode(tmp_path: Path) -> None:
     async def body() -> None:
         store = SqliteStore(str(tmp_path / "metadata.sqlite"))
         await store.connect()
-        connection = store._writable()
+        assert store._writer is not None
+        connection = store._writer.connection()
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         await store.close()

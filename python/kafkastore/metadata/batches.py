@@ -1,0 +1,71 @@
+"""Writes more nodes than one ``multi`` takes, in several.
+
+It knows the store's contract only. It never makes the whole atomic: what a crash or an error leaves is a prefix of the
+operations, in order, cut between two batches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.metadata.store import MULTI_LIMIT_BYTES, Create, MultiTooLargeError, SetData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from kafkastore.metadata.store import Check, MetadataStore, Operation
+
+BATCH_BYTES = MULTI_LIMIT_BYTES // 2
+"""Half of what is taken: sizes are estimates, and an answer repeats the paths."""
+
+OPERATION_BYTES = 192
+"""What an operation takes beside its path and data, at most: headers, ACLs, a chroot of 64 bytes."""
+
+
+async def write_many(
+    store: MetadataStore, operations: Iterable[Operation], check: Sequence[Check] = ()
+) -> list[str | int | None]:
+    """Writes ``operations`` in order, in as many multis as their size asks for, each with ``check`` in front: one that is
+    no longer true ends the writing (BadVersionError, NoNodeError). One result for each operation, as ``multi`` gives.
+
+    It is not atomic as a whole. When it raises, an unknown number of leading batches has been written; the caller reads
+    what there is before it goes on, so order the operations so that every prefix makes sense."""
+    results: list[str | int | None] = []
+    for batch in batches(operations, sum(map(size_of, check))):
+        done = await store.multi([*check, *batch])
+        results += done[len(check) :]
+    return results
+
+
+def batches(operations: Iterable[Operation], reserved_bytes: int = 0) -> Iterator[list[Operation]]:
+    """``operations`` in runs that fit a ``multi`` beside ``reserved_bytes``; a larger operation goes alone."""
+    batch: list[Operation] = []
+    size = reserved_bytes
+    for operation in operations:
+        more = size_of(operation)
+        if batch and size + more > BATCH_BYTES:
+            yield batch
+            batch, size = [], reserved_bytes
+        batch.append(operation)
+        size += more
+    if batch:
+        yield batch
+
+
+def size_of(operation: Operation) -> int:
+    """The bytes of an operation in a request, rounded up."""
+    data = operation.data if isinstance(operation, Create | SetData) else b""
+    return OPERATION_BYTES + len(operation.path.encode()) + len(data)
+
+
+def check_size(operations: Sequence[Operation]) -> None:
+    """Raises MultiTooLargeError for what an ensemble would drop the connection over."""
+    size = sum(
+        len(one.path.encode()) + (len(one.data) if isinstance(one, Create | SetData) else 0) for one in operations
+    )
+    if size + 64 * len(operations) > MULTI_LIMIT_BYTES:
+        raise MultiTooLargeError(
+            operations[0].path,
+            f"{len(operations)} operations of {size} bytes are more than the {MULTI_LIMIT_BYTES} bytes of one request; write"
+            " them in batches",
+        )

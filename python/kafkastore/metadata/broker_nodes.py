@@ -1,0 +1,54 @@
+"""A broker's registration as another broker reads it: the content of ``/brokers/ids/N`` (spec R2.3).
+
+``clean_shutdown`` is ours: false when the broker's last life ended without a clean shutdown, so that what it had not synced may
+be gone. Absent means clean. The controller sets it to true when it has drawn the consequences, so that they are drawn once.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+
+class Endpoint(NamedTuple):
+    listener: str
+    host: str
+    port: int
+    security_protocol: str  # PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
+
+
+class Registration(NamedTuple):
+    """A live broker in one of its lives."""
+
+    node_id: int
+    epoch: int  # ``created`` of the node: each life has a higher one
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+    is_clean: bool = True
+
+    def endpoint(self, listener: str | None) -> Endpoint | None:
+        """The one of this name; of no name the first."""
+        for endpoint in self.endpoints:
+            if listener is None or endpoint.listener == listener:
+                return endpoint
+        return None
+
+
+def decode_registration(node_id: int, data: bytes, created: int) -> Registration:
+    content = json.loads(data)
+    protocols = content.get("listener_security_protocol_map", {})
+    endpoints = []
+    for text in content["endpoints"]:
+        listener, _, address = text.partition("://")
+        host, _, port = address.rpartition(":")
+        endpoints.append(Endpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener)))
+    return Registration(
+        node_id, created, tuple(endpoints), content.get("rack"), content.get("clean_shutdown", True) is not False
+    )
+
+
+def settle_registration(data: bytes) -> bytes:
+    """The same registration after the consequences of an unclean shutdown were drawn."""
+    content = json.loads(data)
+    content["clean_shutdown"] = True
+    return json.dumps(content, separators=(",", ":")).encode()

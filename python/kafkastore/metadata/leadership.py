@@ -1,0 +1,54 @@
+"""Who leads a partition and who may: the content of ``/brokers/topics/T/partitions/P/state``.
+
+Kafka's JSON with one key more, ``elr`` (KIP-966), which is there only when somebody is eligible. The partition epoch is the
+version of the node and so not in it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from kafkastore.metadata.image import NO_LEADER
+
+
+class Leadership(NamedTuple):
+    """Immutable; replaced whole."""
+
+    leader: int  # NO_LEADER when the partition is offline
+    leader_epoch: int
+    isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()  # not in sync, but with everything that was committed
+    is_recovering: bool = False  # after an unclean election, until the leader says that it has recovered (KIP-704)
+    partition_epoch: int = 0
+    controller_epoch: int = 0  # of the controller that wrote it
+
+    @property
+    def has_leader(self) -> bool:
+        return self.leader != NO_LEADER
+
+
+def encode_leadership(state: Leadership, controller_epoch: int) -> bytes:
+    isr = ",".join(map(str, state.isr))
+    text = (
+        f'{{"controller_epoch":{controller_epoch},"leader":{state.leader},"version":1,'
+        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]'
+    )
+    if state.is_recovering:
+        text += ',"leader_recovery_state":1'
+    if state.elr:
+        text += f',"elr":[{",".join(map(str, state.elr))}]'
+    return (text + "}").encode()
+
+
+def decode_leadership(data: bytes, version: int) -> Leadership:
+    content = json.loads(data)
+    return Leadership(
+        content["leader"],
+        content["leader_epoch"],
+        tuple(content["isr"]),
+        tuple(content.get("elr", ())),
+        content.get("leader_recovery_state", 0) == 1,
+        version,
+        content["controller_epoch"],
+    )

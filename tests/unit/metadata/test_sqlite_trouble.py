@@ -1,0 +1,417 @@
+"""The SQLite store when its file cannot be used: locked, full, gone, replaced, of another version (H28)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.errors import ErrorCode, StartupError
+from kafkastore.metadata.processes import process_identity
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.store import (
+    CONNECTED,
+    DATA_CHANGED,
+    EXPIRED,
+    SUSPENDED,
+    SessionExpiredError,
+    StoreUnavailableError,
+    WatchEvent,
+)
+from unit.metadata.store_client import store_client
+from unit.metadata.store_contract import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+SMALL_BYTES = 1 << 20
+
+LOCK = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+"""
+
+SCHEMA_1 = """
+CREATE TABLE IF NOT EXISTS nodes (
+    parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 0,
+    sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS ephemerals ON nodes (owner) WHERE owner <> 0;
+CREATE TABLE IF NOT EXISTS sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT NULL, heartbeat_ms INTEGER NOT NULL, timeout_ms INTEGER NOT NULL);
+INSERT OR IGNORE INTO nodes (parent, name, data) VALUES ('', '', x'');
+PRAGMA user_version = 1;
+"""
+"""As kafkastore 0.1 made it."""
+
+
+def run(folder: Path, test: Callable[[SqliteStore, list[str]], Awaitable[None]], *, call_timeout_ms: int = 300) -> None:
+    """``test(store, its states)`` on a connected store whose calls and session are short."""
+
+    async def body() -> None:
+        store = SqliteStore(str(folder / "metadata.sqlite"), session_timeout_ms=1500, call_timeout_ms=call_timeout_ms)
+        states: list[str] = []
+        store.listen(states.append)
+        await store.connect()
+        try:
+            await test(store, states)
+        finally:
+            await store.close()
+
+    asyncio.run(body())
+
+
+def lock(path: str) -> subprocess.Popen[bytes]:
+    """A process that holds the file's write lock until it is killed."""
+    process = subprocess.Popen([sys.executable, "-c", LOCK, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"locked\n"
+    return process
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of SMALL_BYTES (needs root, which CI is)."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", str(folder)], check=True)
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+# ---- locked
+def test_file_locked_by_another_process_beyond_the_limit_is_unavailable_and_then_recovers(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        await store.create("/a", b"0")
+        await store.create("/mine", is_ephemeral=True)
+        with lock(store.path) as holder:
+            start = time.monotonic()
+            with pytest.raises(StoreUnavailableError, match="locked") as raised:
+                await store.set("/a", b"1")
+            assert raised.value.code == ErrorCode.REQUEST_TIMED_OUT
+            assert 0.3 <= time.monotonic() - start < 1.5
+            assert (await store.get("/a")).data == b"0"  # reads go on
+            await eventually(lambda: states == [CONNECTED, SUSPENDED])
+            holder.kill()
+        await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
+        assert await store.set("/a", b"1") == 1
+        assert await store.exists("/mine") == 0
+
+    run(tmp_path, test)
+
+
+def test_calls_behind_one_that_waits_for_a_lock_keep_their_own_limit(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        with lock(store.path) as holder:
+            start = time.monotonic()
+            results = await asyncio.gather(*(store.create(f"/{one}") for one in "abcdef"), return_exceptions=True)
+            assert [type(result) for result in results] == [StoreUnavailableError] * 6
+            assert time.monotonic() - start < 1.5
+            holder.kill()
+
+    run(tmp_path, test)
+
+
+def test_lock_longer_than_the_session_timeout_ends_no_session_of_the_living(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        async with store_client(["sqlite", store.path, "1500"]) as other:
+            await other.tell("create /theirs")
+            await store.create("/mine", is_ephemeral=True)
+            with lock(store.path) as holder:
+                start = time.monotonic()
+                await eventually(lambda: time.monotonic() - start > 2.5)
+                holder.kill()
+            await eventually(lambda: states[-1] == CONNECTED)
+            assert EXPIRED not in states
+            await other.tell("set /theirs")
+            assert await store.exists("/mine") == 0
+
+    run(tmp_path, test)
+
+
+def test_process_that_was_late_itself_takes_nobody_for_hung_until_a_timeout_later(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        await store._stop_tasks()
+        await store.create("/a")  # behind what the writer still had to do
+        with sqlite3.connect(store.path) as direct:  # after a lock of two seconds, with another process that lives
+            direct.execute(
+                "INSERT INTO sessions SELECT 7, ?, heartbeat_ms, timeout_ms FROM sessions",
+                (process_identity(os.getppid()),),
+            )
+            direct.execute("UPDATE sessions SET heartbeat_ms = ?", (time.monotonic_ns() // 1_000_000 - 2000,))
+        await store._in_writer(store._renew, store.session_id)
+        await store._look_around()
+        assert direct.execute("SELECT count(*) FROM sessions").fetchone() == (2,)
+        store._judges_from_ms -= 1500
+        await store._look_around()
+        assert direct.execute("SELECT id FROM sessions").fetchall() == [(store.session_id,)]
+        direct.close()
+
+    run(tmp_path, test)
+
+
+def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        disk = asyncio.create_task(store._in_writer(lambda _: time.sleep(0.5)))  # an fsync that takes long
+        await asyncio.sleep(0)
+        with pytest.raises(StoreUnavailableError, match="earlier writes"):
+            await store.create("/late")
+        await disk
+        assert await store.exists("/late") is None
+
+    run(tmp_path, test)
+
+
+def test_reads_of_a_file_that_is_locked_altogether_wait_without_the_loop(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        await store.create("/a", b"0")
+        aside = store.path + ".copy"
+        with sqlite3.connect(store.path) as direct:
+            direct.execute("VACUUM INTO ?", (aside,))
+        direct.close()
+        with sqlite3.connect(aside, isolation_level=None) as direct:  # not in WAL mode, so readers are locked out too
+            direct.execute("BEGIN EXCLUSIVE")
+            for suffix in ("-wal", "-shm"):
+                os.unlink(store.path + suffix)
+            os.rename(aside, store.path)
+            longest = 0.0
+
+            async def turn() -> None:
+                nonlocal longest
+                while True:
+                    start = time.monotonic()
+                    await asyncio.sleep(0.01)
+                    longest = max(longest, time.monotonic() - start)
+
+            turning = asyncio.create_task(turn())
+            start = time.monotonic()
+            with pytest.raises(StoreUnavailableError, match="locked"):
+                await store.get("/a")
+            assert 0.3 <= time.monotonic() - start < 1.5
+            turning.cancel()
+            assert longest < 0.2
+            direct.execute("ROLLBACK")
+        direct.close()
+        assert (await store.get("/a")).data == b"0"
+
+    run(tmp_path, test)
+
+
+# ---- full
+def test_full_disk_is_unavailable_and_recovers_when_there_is_room(small_disk: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        await store.create("/a", b"0")
+        await store.create("/mine", is_ephemeral=True)
+        ballast = small_disk / "ballast"
+        with ballast.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
+        with pytest.raises(StoreUnavailableError, match="full"):
+            await store.set("/a", b"x" * 500_000)
+        await eventually(lambda: states == [CONNECTED, SUSPENDED])
+        written = await store.get("/a")
+        ballast.unlink()
+        await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
+        assert await store.set("/a", b"1", written.version) == written.version + 1
+        assert await store.exists("/mine") == 0
+
+    run(small_disk, test)
+
+
+# ---- gone, replaced
+def test_file_moved_away_is_unavailable_and_back_again_goes_on(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        await store.create("/a", b"0")
+        await store.create("/mine", is_ephemeral=True)
+        os.rename(store.path, store.path + ".away")
+        with pytest.raises(StoreUnavailableError, match="not there any more"):
+            await store.get("/a")
+        with pytest.raises(StoreUnavailableError, match="not there any more"):
+            await store.set("/a", b"1")
+        await eventually(lambda: states == [CONNECTED, SUSPENDED])
+        assert "metadata.sqlite" not in os.listdir(tmp_path)  # never made anew
+        os.rename(store.path + ".away", store.path)
+        await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
+        assert await store.set("/a", b"1", 0) == 1
+        assert await store.exists("/mine") == 0
+
+    run(tmp_path, test)
+
+
+def test_file_replaced_by_another_ends_the_session_and_leaves_the_other_whole(tmp_path: Path) -> None:
+    async def make_other() -> None:
+        other = SqliteStore(str(tmp_path / "other" / "metadata.sqlite"))
+        await other.connect()
+        await other.create("/only-there", b"kept")
+        await other.close()
+
+    asyncio.run(make_other())
+
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        await store.create("/a", b"0")
+        shutil.copy(tmp_path / "other" / "metadata.sqlite", tmp_path / "new")
+        for suffix in ("-wal", "-shm"):
+            os.unlink(store.path + suffix)
+        os.rename(tmp_path / "new", store.path)
+        await eventually(lambda: states[-1] == EXPIRED)
+        with pytest.raises(SessionExpiredError):
+            await store.create("/b")
+        await store.connect()
+        assert (await store.get("/only-there")).data == b"kept"
+        assert await store.exists("/a") is None
+        await store.create("/b")
+        with sqlite3.connect(store.path) as direct:
+            assert direct.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            assert direct.execute("SELECT count(*) FROM nodes WHERE name = 'b'").fetchone() == (1,)
+        direct.close()
+
+    run(tmp_path, test)
+
+
+def test_file_overwritten_with_something_else_is_unavailable(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        os.rename(store.path, store.path + ".away")
+        (tmp_path / "metadata.sqlite").write_bytes(b"not a database " * 100)
+        with pytest.raises(StoreUnavailableError, match="not a database"):
+            await store.exists("/")
+        await eventually(lambda: states == [CONNECTED, SUSPENDED])
+        os.replace(store.path + ".away", store.path)
+        await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
+
+    run(tmp_path, test)
+
+
+def test_watch_outlives_a_suspension_and_fires_for_what_happened_meanwhile(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        heard: list[object] = []
+        store.listen(heard.append)
+        await store.create("/a")
+        await store.get("/a", heard.append)
+        os.rename(store.path, store.path + ".away")
+        await eventually(lambda: states[-1] == SUSPENDED)
+        os.rename(store.path + ".away", store.path)
+        with sqlite3.connect(store.path) as direct:
+            direct.execute("UPDATE changes SET last = last + 1")
+            direct.execute("UPDATE nodes SET version = 1, changed = (SELECT last FROM changes) WHERE name = 'a'")
+        direct.close()
+        await eventually(lambda: states[-1] == CONNECTED)
+        assert heard == [SUSPENDED, WatchEvent(DATA_CHANGED, "/a"), CONNECTED]
+
+    run(tmp_path, test)
+
+
+# ---- sessions
+def test_session_that_another_process_ended_expires_and_writes_no_more(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, states: list[str]) -> None:
+        seen: list[WatchEvent] = []
+        await store.create("/a")
+        await store.create("/mine", is_ephemeral=True)
+        await store.get("/a", seen.append)
+        with sqlite3.connect(store.path) as direct:
+            direct.execute("DELETE FROM sessions")
+        direct.close()
+        with pytest.raises(SessionExpiredError):
+            await store.set("/a", b"1")
+        assert states == [CONNECTED, EXPIRED]
+        assert store.session_id == 0
+        await store.connect()
+        assert states == [CONNECTED, EXPIRED, CONNECTED]
+        assert (await store.get("/a")).version == 0
+        await store.set("/a", b"1")
+        assert seen == []  # lost with the session
+
+    run(tmp_path, test)
+
+
+def test_session_is_ended_within_a_second_of_its_process_death_without_any_call(tmp_path: Path) -> None:
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        async with store_client(["sqlite", store.path, "60000"]) as other:
+            await other.tell("create /theirs")
+            seen: list[WatchEvent] = []
+            await store.exists("/theirs", seen.append)
+            other.send_signal(signal.SIGKILL)
+            assert await eventually(lambda: bool(seen)) < 1.5
+
+    run(tmp_path, test)
+
+
+# ---- versions
+def old_file(path: Path, process: str) -> None:
+    with sqlite3.connect(path) as direct:
+        direct.executescript(SCHEMA_1)
+        direct.execute("INSERT INTO nodes (parent, name, data, version, sequence) VALUES ('/', 'a', x'31', 3, 7)")
+        direct.execute("INSERT INTO nodes (parent, name, data, owner) VALUES ('/', 'left', x'', 1)")
+        direct.execute(
+            "INSERT INTO sessions (process, heartbeat_ms, timeout_ms) VALUES (?, ?, 18000)", (process, 2**40)
+        )
+    direct.close()
+
+
+def test_file_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
+    old_file(tmp_path / "metadata.sqlite", "999999999:1")
+
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        node = await store.get("/a")
+        assert (node.data, node.version) == (b"1", 3)
+        assert await store.exists("/left") is None
+        assert await store.create("/a/n-", is_sequential=True) == "/a/n-0000000007"
+        assert (await store.get("/a/n-0000000007")).created > node.created > 0
+        assert (await store.get_children("/")) == ["a"]
+
+    run(tmp_path, test)
+
+
+def test_file_of_version_1_that_is_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    old_file(path, process_identity(os.getpid()) or "")
+    with pytest.raises(StartupError, match=f"in use by process {os.getpid()} of an older version"):
+        SqliteStore(str(path))
+    with sqlite3.connect(path) as direct:
+        assert direct.execute("PRAGMA user_version").fetchone() == (1,)
+        assert direct.execute("SELECT count(*) FROM nodes").fetchone() == (3,)
+    direct.close()
+
+
+def test_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    with sqlite3.connect(path) as direct:
+        direct.execute("PRAGMA user_version = 3")
+    direct.close()
+    with pytest.raises(StartupError, match="newer version"):
+        SqliteStore(str(path))
+
+
+def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) -> None:
+    """The last to close the database removes ``-wal`` and ``-shm``. Who stays must be seen to hold them, or would go on alone with
+    files that have no name any more (POSIX locks go with any descriptor of the file that the process closes)."""
+    path = str(tmp_path / "metadata.sqlite")
+
+    async def body() -> None:
+        store = SqliteStore(path)
+        await store.connect()
+        await store.create("/a")
+        before = os.stat(f"{path}-wal").st_ino
+        async with store_client(("sqlite", path, "18000")) as leaving:
+            await leaving.tell("set /a")
+            await leaving.tell("close")
+        assert os.stat(f"{path}-wal").st_ino == before
+        async with store_client(("sqlite", path, "18000")) as coming:
+            await coming.tell("set /a")
+            await store.poll()
+            assert (await store.get("/a")).version == 2
+            await store.set("/a", b"", 2)
+        await store.close()
+
+    asyncio.run(body())
