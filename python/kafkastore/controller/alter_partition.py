@@ -1,0 +1,198 @@
+"""In-sync sets that leaders propose: AlterPartition 2 and 3 (KIP-497, KIP-841, KIP-903).
+
+A proposal is taken only from the leader, in its leader epoch, on top of the partition epoch that is in force (H21), and only
+with members that are alive, not shutting down (H20), and in the life in which the leader saw them fetch. What waits is written
+together; the answer has the state after it. A proposal that is in force already, because the answer to it was lost, is
+confirmed.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kio.schema.errors import ErrorCode as KioErrorCode
+
+import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
+from kafkastore.controller import leader_election as rules
+from kafkastore.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kafkastore.controller.context import Partition
+    from kafkastore.controller.term import Term
+    from kafkastore.metadata.leadership import Leadership
+
+
+class Proposal(NamedTuple):
+    """One partition of a request."""
+
+    partition_index: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    broker_epochs: tuple[int, ...]  # of the members, -1 where the leader does not know them
+    is_recovering: bool
+
+
+async def alter_partitions(term: Term, requests: Sequence[Any]) -> list[Any]:
+    """The answers to several requests, whose changes are written together."""
+    judged = [_judge_request(term, request) for request in requests]
+    planned: dict[Partition, Leadership] = {}
+    for of_request in judged:
+        for partition, outcome in of_request.values() if isinstance(of_request, dict) else ():
+            if partition is not None and isinstance(outcome, Proposal) and partition not in planned:
+                planned[partition] = _proposed(term, partition, outcome)
+    expected = {partition: partition.leadership for partition in planned}
+
+    def rule(partition: Partition) -> Leadership | None:
+        # somebody else wrote it: the leader has to propose on top of that
+        return planned[partition] if partition.leadership is expected[partition] else None
+
+    changed = set(await term.update(planned, rule))
+    term.channels.tell_all(changed)
+    return [_answer(request, of_request, changed) for request, of_request in zip(requests, judged, strict=True)]
+
+
+def error_answer(request: Any, error_code: int) -> Any:
+    """The answer that refuses the whole request."""
+    return _answer(request, error_code, set())
+
+
+_Judged = dict[tuple[bytes, int], tuple["Partition | None", "Proposal | int"]]
+
+
+def _judge_request(term: Term, request: Any) -> _Judged | int:
+    """For each (topic id, partition) the partition, and the proposal or the error; an error for the whole request."""
+    sender = term.context.brokers.get(request.broker_id)
+    if sender is None or sender.epoch != request.broker_epoch:
+        return ErrorCode.STALE_BROKER_EPOCH
+    judged: _Judged = {}
+    for of_topic in request.topics:
+        topic_id = of_topic.topic_id.bytes if of_topic.topic_id is not None else bytes(16)
+        topic = term.context.topics_by_id.get(topic_id)
+        for one in of_topic.partitions:
+            key = topic_id, one.partition_index
+            if topic is None or topic.is_deleting:
+                judged[key] = None, ErrorCode.UNKNOWN_TOPIC_ID
+            elif not 0 <= one.partition_index < len(topic.partitions):
+                judged[key] = None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                partition = topic.partitions[one.partition_index]
+                proposal = _proposal(one)
+                error = _judge(term, partition, request.broker_id, proposal)
+                judged[key] = partition, proposal if error is None else error
+    return judged
+
+
+def _proposal(data: Any) -> Proposal:
+    if data.__version__ < 3:
+        isr, epochs = tuple(data.new_isr), (-1,) * len(data.new_isr)
+    else:
+        isr = tuple(one.broker_id for one in data.new_isr_with_epochs)
+        epochs = tuple(one.broker_epoch for one in data.new_isr_with_epochs)
+    return Proposal(
+        data.partition_index, data.leader_epoch, data.partition_epoch, isr, epochs, data.leader_recovery_state == 1
+    )
+
+
+def _judge(term: Term, partition: Partition, sender: int, asked: Proposal) -> int | None:
+    """The error, NONE when the proposal is in force already, None when it is to be written."""
+    state = partition.leadership
+    if state is None or asked.leader_epoch > state.leader_epoch or asked.partition_epoch > state.partition_epoch:
+        return ErrorCode.NOT_CONTROLLER  # the leader knows of a newer state than we do
+    if asked.leader_epoch < state.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    if sender != state.leader:
+        return ErrorCode.INVALID_REQUEST
+    if _has(partition, asked):
+        return ErrorCode.NONE
+    if asked.partition_epoch < state.partition_epoch:
+        return ErrorCode.INVALID_UPDATE_VERSION
+    if not _is_well_formed(partition, state, asked):
+        return ErrorCode.INVALID_REQUEST
+    for replica, epoch in zip(asked.isr, asked.broker_epochs, strict=True):
+        if not _is_eligible(term, partition, replica, epoch):
+            return ErrorCode.INELIGIBLE_REPLICA
+    return None
+
+
+def _is_well_formed(partition: Partition, state: Leadership, asked: Proposal) -> bool:
+    if len(set(asked.isr)) != len(asked.isr) or not set(asked.isr) <= set(partition.replicas):
+        return False
+    if state.leader not in asked.isr:
+        return False
+    # a leader that recovers from an unclean election does so alone, and does not begin to by itself (KIP-704)
+    return not asked.is_recovering or (state.is_recovering and len(asked.isr) == 1)
+
+
+def _is_eligible(term: Term, partition: Partition, replica: int, epoch: int) -> bool:
+    context = term.context
+    if not context.is_online(partition, replica) or replica in context.shutting_down:
+        return False
+    return epoch in (-1, context.brokers[replica].epoch)
+
+
+def _proposed(term: Term, partition: Partition, asked: Proposal) -> Leadership:
+    assert partition.leadership is not None
+    return rules.with_isr(
+        partition.leadership,
+        asked.isr,
+        partition.replicas,
+        term.min_isr(partition),
+        is_recovering=asked.is_recovering,
+    )
+
+
+# ---- answers
+def _answer(request: Any, judged: _Judged | int, changed: Iterable[Partition]) -> Any:
+    schema: Any = import_module(f"kio.schema.alter_partition.v{request.__version__}.response")
+    topics: list[Any] = []
+    if not isinstance(judged, int):
+        done = set(changed)
+        for of_topic in request.topics:
+            topic_id = of_topic.topic_id.bytes if of_topic.topic_id is not None else bytes(16)
+            partitions = tuple(
+                _partition_answer(schema, one.partition_index, *judged[topic_id, one.partition_index], done)
+                for one in of_topic.partitions
+            )
+            topics.append(schema.TopicData(topic_id=of_topic.topic_id, partitions=partitions))
+    return schema.AlterPartitionResponse(
+        throttle_time=timedelta(0),
+        error_code=KioErrorCode(judged if isinstance(judged, int) else 0),
+        topics=tuple(topics),
+    )
+
+
+def _has(partition: Partition, asked: Proposal) -> bool:
+    state = partition.leadership
+    return state is not None and sorted(state.isr) == sorted(asked.isr) and state.is_recovering == asked.is_recovering
+
+
+def _partition_answer(
+    schema: Any, index: int, partition: Partition | None, outcome: Proposal | int, changed: set[Partition]
+) -> Any:
+    error = outcome if isinstance(outcome, int) else 0
+    if isinstance(outcome, Proposal) and not (partition in changed and _has(partition, outcome)):
+        error = ErrorCode.INVALID_UPDATE_VERSION  # another change came first
+    state = partition.leadership if partition is not None and error == 0 else None
+    if state is None:
+        return schema.PartitionData(
+            partition_index=index,
+            error_code=KioErrorCode(error),
+            leader_id=0,
+            leader_epoch=0,
+            isr=(),
+            partition_epoch=0,
+        )
+    return schema.PartitionData(
+        partition_index=index,
+        error_code=KioErrorCode(0),
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        isr=state.isr,
+        leader_recovery_state=int(state.is_recovering),
+        partition_epoch=state.partition_epoch,
+    )

@@ -1,0 +1,151 @@
+"""Brokers that join, die, come back in another life, restart uncleanly, or lose a log directory.
+
+A broker whose registration has another epoch than the one known has died and joined: its death is dealt with first, so that
+what it led goes to somebody who is there (H8).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.controller import topic_deletion
+from kafkastore.controller.loading import load_brokers
+from kafkastore.errors import ErrorCode
+from kafkastore.metadata.broker_nodes import settle_registration
+from kafkastore.metadata.store import Delete, NoNodeError, SetData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkastore.controller.context import Partition
+    from kafkastore.controller.term import Term
+    from kafkastore.metadata.broker_nodes import Registration
+
+logger = logging.getLogger("kafkastore.controller")
+
+LOG_DIR_EVENTS = "/log_dir_event_notification"
+
+
+async def on_brokers(term: Term) -> None:
+    """Compares the registrations with those known."""
+    context = term.context
+    found = await load_brokers(term.watched)
+    known = context.brokers
+    dead = [one for one in known.values() if one.node_id not in found or found[one.node_id].epoch != one.epoch]
+    joined = [one for one in found.values() if one.node_id not in known or known[one.node_id].epoch != one.epoch]
+    renewed = [one for one in found.values() if one not in joined and one != known[one.node_id]]
+    changed: list[Partition] = []
+    if dead:
+        changed += await _die(term, dead)
+    if joined:
+        changed += await _join(term, joined)
+    for broker in renewed:
+        before, context.brokers[broker.node_id] = context.brokers[broker.node_id], broker
+        if not broker.is_clean:  # it said so again, with its ports
+            changed += await settle_unclean(term, broker)
+        if before.endpoints != broker.endpoints:
+            term.channels.add(broker)
+    term.channels.tell_replicas(changed)
+    if dead or joined or renewed:
+        moved = {one.node_id for one in (*dead, *joined)}  # all are told which replicas are offline
+        there = [one for one in context.partitions() if not moved.isdisjoint(one.replicas)]
+        term.channels.tell_all([*there, *changed])
+
+
+async def _die(term: Term, dead: Iterable[Registration]) -> list[Partition]:
+    context = term.context
+    gone = {one.node_id for one in dead}
+    logger.info("Brokers %s are gone", sorted(gone))
+    for node_id in gone:
+        context.brokers.pop(node_id)
+        context.shutting_down.discard(node_id)
+        context.offline_logs.pop(node_id, None)
+        term.channels.remove(node_id)
+    topic_deletion.on_brokers_gone(term, gone)
+    touched = [partition for partition in context.partitions() if not gone.isdisjoint(partition.replicas)]
+    for partition in touched:
+        term.note_replicas(partition)
+    return await term.settle(touched)
+
+
+async def _join(term: Term, joined: Iterable[Registration]) -> list[Partition]:
+    context = term.context
+    changed: list[Partition] = []
+    for broker in joined:
+        logger.info("Broker %d joined with epoch %d", broker.node_id, broker.epoch)
+        context.brokers[broker.node_id] = broker
+        for partition in context.partitions_on(broker.node_id):
+            term.note_replicas(partition)
+    for broker in joined:
+        if not broker.is_clean:
+            changed += await settle_unclean(term, broker)
+    changed += await term.settle(context.partitions())
+    for broker in joined:  # not before: it may not be told that it leads what it has just lost
+        term.channels.add(context.brokers[broker.node_id])
+    topic_deletion.on_brokers_joined(term, {broker.node_id for broker in joined})
+    return changed
+
+
+async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
+    """Takes a broker that came back without a clean shutdown out of the sets that it may no longer be in, and notes in its
+    registration that this was done: the next controller must not take it out again when it has caught up."""
+    logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
+    changed = await term.settle(term.context.partitions_on(broker.node_id), broker.node_id)
+    path = f"/brokers/ids/{broker.node_id}"
+    with suppress(NoNodeError):  # it is gone again, which the watch tells
+        node = await term.watched.get(path, "brokers")
+        if node.created == broker.epoch:
+            await term.writer.write([SetData(path, settle_registration(node.data), node.version)])
+            term.context.brokers[broker.node_id] = broker._replace(is_clean=True)
+    return changed
+
+
+# ---- log directories
+async def on_log_dirs(term: Term) -> None:
+    """Brokers that lost a log directory say so in a node; which partitions were in it their answers to LeaderAndIsr tell."""
+    names = await term.watched.get_children(LOG_DIR_EVENTS, "log_dirs")
+    for name in names:
+        path = f"{LOG_DIR_EVENTS}/{name}"
+        with suppress(NoNodeError):
+            node_id = int(json.loads((await term.store.get(path)).data)["broker"])
+            logger.warning("Broker %d lost a log directory", node_id)
+            term.channels.tell_broker(node_id, term.context.partitions_on(node_id))
+            await term.writer.write([Delete(path)])
+
+
+def has_news(term: Term, broker: Registration, answer: Any) -> bool:
+    """Whether an answer to LeaderAndIsr tells of a log that went offline or came back."""
+    if term.context.offline_logs.get(broker.node_id):
+        return True
+    return any(one.error_code != ErrorCode.NONE for topic in answer.topics for one in topic.partition_errors)
+
+
+async def on_leader_and_isr_answer(term: Term, broker: Registration, answer: Any) -> None:
+    """Notes which logs of a broker are offline, and elects others where they led."""
+    context = term.context
+    known = context.brokers.get(broker.node_id)
+    if known is None or known.epoch != broker.epoch or answer.error_code != ErrorCode.NONE:
+        return
+    offline = context.offline_logs.setdefault(broker.node_id, set())
+    touched = []
+    for of_topic in answer.topics:
+        topic = context.topics_by_id.get(of_topic.topic_id.bytes) if of_topic.topic_id is not None else None
+        for one in of_topic.partition_errors:
+            if topic is None or topic.is_deleting or not 0 <= one.partition_index < len(topic.partitions):
+                continue
+            partition = topic.partitions[one.partition_index]
+            is_offline = one.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            if one.error_code not in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR):
+                logger.warning("Broker %d did not take on %s: error %d", broker.node_id, partition, one.error_code)
+            elif is_offline != (partition in offline):
+                (offline.add if is_offline else offline.discard)(partition)
+                touched.append(partition)
+    for partition in touched:
+        term.note_replicas(partition)
+    changed = await term.settle(touched)
+    term.channels.tell_replicas(changed)
+    if touched:
+        term.channels.tell_all(touched)

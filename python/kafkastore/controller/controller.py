@@ -1,0 +1,306 @@
+"""The controller of a broker: takes part in the elections and, while it holds the seat, decides (docs/cluster.md).
+
+Everything runs on one loop, and all that reads or changes what the controller knows is an event in one queue, run one at a
+time: changes that watches tell, answers of brokers, requests. Events that a watch or an answer causes are idempotent: they
+read what there is now. While the store is away nothing is decided; the event that noticed fails, requests get its error, and
+when the store is back the controller makes sure that it still is one, reads everything anew and goes on. It resigns at once
+when its session expires, and when a write or another broker shows that there is a newer epoch (H19).
+
+It does no I/O but through the store and the clients that it is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafkastore.controller import (
+    alter_partition,
+    broker_changes,
+    campaign,
+    elections,
+    failover,
+    topic_changes,
+    topic_deletion,
+)
+from kafkastore.controller.event_queue import EventQueue
+from kafkastore.controller.settings import REBALANCE_DELAY_S
+from kafkastore.controller.term import Term
+from kafkastore.controller.watched_store import WatchedStore
+from kafkastore.errors import ErrorCode, NotControllerError
+from kafkastore.metadata.nodes import new_id
+from kafkastore.metadata.store import CONNECTED, EXPIRED, SessionExpiredError, StoreError, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from kafkastore.controller.channels import OpenClient
+    from kafkastore.controller.context import Topic
+    from kafkastore.controller.settings import ControllerSettings
+    from kafkastore.controller.topic_changes import NewTopic
+    from kafkastore.metadata.broker_nodes import Registration
+    from kafkastore.metadata.store import MetadataStore
+
+T = TypeVar("T")
+
+logger = logging.getLogger("kafkastore.controller")
+
+FIRST_RETRY_S = 0.1
+LAST_RETRY_S = 1.0
+"""Between two looks at a store that is away."""
+
+
+_WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
+    "brokers": broker_changes.on_brokers,
+    "topics": topic_changes.on_topics,
+    "deletions": topic_deletion.on_deletions,
+    "configs": topic_changes.on_configs,
+    "log_dirs": broker_changes.on_log_dirs,
+    "rebalance": elections.rebalance,
+}
+"""What each event of a watch or of the clock does; one that waits already is not queued again."""
+
+
+class Controller:
+    """See the module. ``start`` and ``stop`` run once each. ``open_client`` gives the way to a broker, its own included;
+    ``now_ms`` and ``make_id`` (of topics) are all that does not come from the loop or the store."""
+
+    def __init__(
+        self,
+        node_id: int,
+        store: MetadataStore,
+        open_client: OpenClient,
+        settings: ControllerSettings,
+        loop: asyncio.AbstractEventLoop,
+        now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
+        make_id: Callable[[], bytes] = new_id,
+    ) -> None:
+        self.node_id = node_id
+        self.controller_id = -1
+        """Who is the controller, as far as this broker knows."""
+        self.on_elected: Callable[[int], None] = lambda _: None
+        """Told the node id of each new controller, -1 when there is none."""
+        self._store = store
+        self._open_client = open_client
+        self._settings = settings
+        self._loop = loop
+        self._now_ms = now_ms
+        self._make_id = make_id
+        self._term: Term | None = None
+        self._seat_watch = WatchedStore(store, lambda _: self._look_again())
+        self._must_look = False
+        self._wake = asyncio.Event()
+        self._events = EventQueue(loop, self._wake.set)
+        self._worker: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._retry_s = FIRST_RETRY_S
+        self._must_reload = False
+
+    # ---- life
+    @property
+    def is_active(self) -> bool:
+        return self._term is not None
+
+    @property
+    def epoch(self) -> int:
+        """Of this controller's term; 0 when it is not the controller."""
+        return self._term.epoch if self._term is not None else 0
+
+    async def start(self) -> None:
+        """Takes part from now on; the store must be connected."""
+        self._store.listen(self._on_session)
+        self._look_again()
+        self._worker = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Resigns, so that another broker can take over at once."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
+        term = self._term
+        self._resign()
+        if term is not None:
+            await term.channels.wait_closed()
+            await campaign.leave(self._store, term.writer.check.version)
+
+    # ---- requests: each raises NotControllerError, or the store's error when it is away
+    async def create_topic(self, asked: NewTopic) -> Topic:
+        return await self._ask("create_topic", lambda term: topic_changes.create_topic(term, asked))
+
+    async def create_partitions(
+        self, name: str, count: int, assignment: Sequence[Sequence[int]] | None = None
+    ) -> Topic:
+        return await self._ask(
+            "create_partitions", lambda term: topic_changes.create_partitions(term, name, count, assignment)
+        )
+
+    async def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
+        await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, name, configs))
+
+    async def delete_topic(self, name: str) -> None:
+        await self._ask("delete_topic", lambda term: topic_deletion.delete_topic(term, name))
+
+    async def elect_leaders(
+        self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = False
+    ) -> dict[tuple[str, int], int]:
+        return await self._ask(
+            "elect_leaders", lambda term: elections.elect_leaders(term, partitions, is_unclean=is_unclean)
+        )
+
+    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
+        return await self._ask("controlled_shutdown", lambda term: elections.shut_down(term, broker_id, broker_epoch))
+
+    async def alter_partition(self, request: Any) -> Any:
+        """The answer to an AlterPartitionRequest of version 2 or 3; never raises but for a store that is away."""
+        if self._term is None:
+            return alter_partition.error_answer(request, ErrorCode.NOT_CONTROLLER)
+        try:
+            return await self._events.ask_together(request, alter_partition.alter_partitions)
+        except NotControllerError:
+            return alter_partition.error_answer(request, ErrorCode.NOT_CONTROLLER)
+
+    async def _ask(self, name: str, run: Callable[[Term], Awaitable[T]]) -> T:
+        if self._term is None:
+            raise NotControllerError
+        return await self._events.ask(name, run)
+
+    # ---- events
+    def _enqueue_watched(self, name: str) -> None:
+        if self._term is not None:
+            self._events.put_once(name, _WATCHED[name])
+
+    def _look_again(self) -> None:
+        self._must_look = True
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            if not (self._must_look or self._must_reload or self._events):
+                self._wake.clear()
+                await self._wake.wait()
+            try:
+                await self._step()
+                self._retry_s = FIRST_RETRY_S
+            except (NotControllerError, SessionExpiredError):
+                self._resign()
+                self._must_look = self._store.session_id != 0
+            except StoreUnavailableError as error:
+                logger.warning("The metadata store is away: %s", error)
+                await self._wait_to_retry()
+            except Exception:  # a bug in one event must not end the controller
+                logger.exception("An event of the controller failed")
+                await self._wait_to_retry()
+
+    async def _wait_to_retry(self) -> None:
+        self._must_reload = self._term is not None
+        self._must_look = self._must_look or self._term is None
+        delay_s, self._retry_s = self._retry_s, min(self._retry_s * 2, LAST_RETRY_S)
+        await asyncio.sleep(delay_s)
+
+    async def _step(self) -> None:
+        if self._must_look:
+            self._must_look = False
+            try:
+                await self._look()
+            except StoreError:
+                self._must_look = self._store.session_id != 0
+                raise
+        elif self._must_reload:
+            await self._reload()
+        elif self._term is None:
+            self._events.refuse_all(NotControllerError())
+        elif self._events:
+            await self._events.run_next(self._term)
+
+    # ---- the seat
+    async def _look(self) -> None:
+        """Sees who holds the seat; takes it if nobody does."""
+        seat = await campaign.look(self._seat_watch)
+        if seat.holder == -1:
+            self._resign()
+            await campaign.run(self._store, self.node_id, self._now_ms())
+            seat = await campaign.look(self._seat_watch)
+        term = self._term
+        if term is not None and not (seat.is_mine and seat.version == term.writer.check.version):
+            self._resign()
+        if seat.is_mine and self._term is None:
+            self._begin(seat)
+        self._note_controller(seat.holder)
+
+    def _begin(self, seat: campaign.Seat) -> None:
+        logger.info("Broker %d is the controller, epoch %d", self.node_id, seat.epoch)
+        watched = WatchedStore(self._store, lambda name: self._on_watch(term, name))
+        term = Term(
+            self.node_id,
+            seat.epoch,
+            seat.version,
+            watched,
+            self._settings,
+            self._open_client,
+            lambda broker, request, answer: self._on_answer(term, broker, request, answer),
+            self._loop,
+            self._make_id,
+        )
+        self._term = term
+        self._must_reload = True
+        if self._settings.is_auto_rebalance_enabled:
+            self._timer = self._loop.call_later(REBALANCE_DELAY_S, self._on_timer)
+
+    async def _reload(self) -> None:
+        term = self._term
+        if term is not None:
+            await term.writer.ensure_epoch()
+            await failover.take_over(term)
+        self._must_reload = False
+
+    def _resign(self) -> None:
+        term, self._term = self._term, None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._must_reload = False
+        if term is None:
+            return
+        logger.info("Broker %d is no longer the controller of epoch %d", self.node_id, term.epoch)
+        term.end()
+        self._events.refuse_all(NotControllerError())
+
+    def _note_controller(self, holder: int) -> None:
+        if holder != self.controller_id:
+            self.controller_id = holder
+            self.on_elected(holder)
+
+    # ---- what others tell; called on the loop at any time
+    def _on_session(self, state: str) -> None:
+        if state == EXPIRED:
+            self._resign()
+            self._note_controller(-1)
+            self._seat_watch = WatchedStore(self._store, lambda _: self._look_again())
+        elif state == CONNECTED:
+            self._look_again()
+
+    def _on_watch(self, term: Term, name: str) -> None:
+        if not term.is_over:
+            self._enqueue_watched(name)
+
+    def _on_timer(self) -> None:
+        self._timer = self._loop.call_later(self._settings.imbalance_check_interval_s, self._on_timer)
+        self._enqueue_watched("rebalance")
+
+    def _on_answer(self, term: Term, broker: Registration, request: Any, answer: Any) -> None:
+        if term.is_over:
+            return
+        if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
+            logger.warning("Broker %d knows of a newer controller", broker.node_id)
+            self._events.put_once("epoch", lambda term: term.writer.ensure_epoch())
+        elif answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
+            self._enqueue_watched("brokers")
+        key = request.__api_key__
+        if key == 4 and broker_changes.has_news(term, broker, answer):
+            self._events.put("answer", lambda term: broker_changes.on_leader_and_isr_answer(term, broker, answer))
+        elif key == 5:
+            self._events.put(
+                "answer", lambda term: topic_deletion.on_stop_replica_answer(term, broker, request, answer)
+            )

@@ -1,0 +1,141 @@
+"""Elections that somebody asks for: preferred and unclean ones, controlled shutdown, and the periodic rebalance."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkastore.controller import leader_election as rules
+from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpochError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from kafkastore.controller.context import Partition
+    from kafkastore.controller.term import Term
+    from kafkastore.metadata.leadership import Leadership
+
+logger = logging.getLogger("kafkastore.controller")
+
+
+# ---- ElectLeaders
+async def elect_leaders(
+    term: Term, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
+) -> dict[tuple[str, int], int]:
+    """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails for."""
+    if asked is None:
+        wanted = {(one.topic.name, one.number): one for one in term.context.partitions()}
+    else:
+        wanted = {key: found for key in asked if (found := term.context.partition(*key)) is not None}
+    outcomes = dict.fromkeys(asked or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    judge = _judge_unclean if is_unclean else _judge_preferred
+    todo = []
+    for key, partition in wanted.items():
+        if partition.topic.is_deleting:
+            continue
+        error = judge(term, partition)
+        if error == ErrorCode.NONE:
+            todo.append(partition)
+        if asked is not None or error != ErrorCode.ELECTION_NOT_NEEDED:
+            outcomes[key] = error
+    changed = await (_elect_uncleanly(term, todo) if is_unclean else elect_preferred(term, todo))
+    term.tell(changed)
+    return outcomes
+
+
+def _judge_preferred(term: Term, partition: Partition) -> int:
+    state = partition.leadership
+    if state is not None and state.leader == partition.replicas[0]:
+        return ErrorCode.ELECTION_NOT_NEEDED
+    able = term.context.usable_of(partition, term.context.usable())
+    if state is None or rules.elect_preferred(state, partition.replicas, able) is None:
+        return ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    return ErrorCode.NONE
+
+
+def _judge_unclean(term: Term, partition: Partition) -> int:
+    state = partition.leadership
+    if state is not None and state.has_leader:
+        return ErrorCode.ELECTION_NOT_NEEDED
+    able = term.context.usable_of(partition, term.context.usable())
+    return ErrorCode.NONE if able.intersection(partition.replicas) else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+
+async def elect_preferred(term: Term, partitions: Iterable[Partition]) -> list[Partition]:
+    """Those whose leader changed; nobody is told yet."""
+    usable = term.context.usable()
+
+    def rule(partition: Partition) -> Leadership | None:
+        if partition.leadership is None:
+            return None
+        able = term.context.usable_of(partition, usable)
+        return rules.elect_preferred(partition.leadership, partition.replicas, able)
+
+    return await term.update(partitions, rule)
+
+
+async def _elect_uncleanly(term: Term, partitions: Iterable[Partition]) -> list[Partition]:
+    usable = term.context.usable()
+
+    def rule(partition: Partition) -> Leadership | None:
+        able = term.context.usable_of(partition, usable)
+        if partition.leadership is None:
+            return rules.elect_first(partition.replicas, able)
+        gone = term.context.gone_of(partition)
+        minimum = term.min_isr(partition)
+        return rules.after_loss(partition.leadership, partition.replicas, able, gone, minimum, is_unclean_allowed=True)
+
+    return await term.update(partitions, rule)
+
+
+# ---- controlled shutdown
+async def shut_down(term: Term, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
+    """Moves the leaderships of a broker that is about to stop and takes it out of the in-sync sets; from now on it is not
+    taken back into one (KIP-841). What it still leads although there are other replicas: (topic, partition). Raises
+    BrokerNotAvailableError, StaleBrokerEpochError."""
+    context = term.context
+    broker = context.brokers.get(broker_id)
+    if broker is None:
+        raise BrokerNotAvailableError(f"Broker id {broker_id} does not exist.")
+    if broker_epoch not in (-1, broker.epoch):
+        raise StaleBrokerEpochError
+    logger.info("Broker %d shuts down", broker_id)
+    context.shutting_down.add(broker_id)
+    usable = context.usable()
+
+    def rule(partition: Partition) -> Leadership | None:
+        if partition.leadership is None or len(partition.replicas) == 1:
+            return None
+        able = context.usable_of(partition, usable)
+        minimum = term.min_isr(partition)
+        return rules.leave_for_shutdown(partition.leadership, partition.replicas, broker_id, able, minimum)
+
+    on_broker = context.partitions_on(broker_id)
+    changed = await term.update(on_broker, rule)
+    term.tell(changed)
+    followed = [partition for partition in on_broker if partition.leader != broker_id]
+    term.channels.stop_replica(broker_id, followed, is_deleted=False)
+    return [
+        (partition.topic.name, partition.number)
+        for partition in on_broker
+        if partition.leader == broker_id and len(partition.replicas) > 1
+    ]
+
+
+# ---- auto.leader.rebalance.enable
+async def rebalance(term: Term) -> None:
+    """Gives brokers back what they should lead, where more than leader.imbalance.per.broker.percentage of it is led by
+    others."""
+    by_preferred: dict[int, list[Partition]] = {}
+    for partition in term.context.partitions():
+        by_preferred.setdefault(partition.replicas[0], []).append(partition)
+    changed: list[Partition] = []
+    for broker_id, preferred in by_preferred.items():
+        elsewhere = [partition for partition in preferred if partition.leader != broker_id]
+        if broker_id in term.context.usable() and (
+            len(elsewhere) * 100 > term.settings.imbalance_percentage * len(preferred)
+        ):
+            changed += await elect_preferred(term, elsewhere)
+    term.tell(changed)
+    if changed:
+        logger.info("%d leaderships went back to the preferred replicas", len(changed))

@@ -1,0 +1,50 @@
+"""What a broker does when it has become the controller, and again when the store was away: read all, finish what is
+unfinished, tell everybody everything (spec R2.4).
+
+Unfinished may be: partitions without a state (the controller died between the topic and its states), dead leaders and dead
+members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, failed log directories.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.controller import broker_changes, topic_deletion
+from kafkastore.controller.context import ControllerContext
+from kafkastore.controller.loading import load_brokers, load_topics
+
+if TYPE_CHECKING:
+    from kafkastore.controller.term import Term
+
+_PATHS = (
+    "/admin/delete_topics",
+    "/brokers/ids",
+    "/brokers/topics",
+    "/config/changes",
+    "/config/topics",
+    "/log_dir_event_notification",
+)
+
+
+async def take_over(term: Term) -> None:
+    """Raises the store's errors; may then be called again."""
+    for path in _PATHS:
+        await term.store.ensure_path(path)
+    await term.watched.get_children("/brokers/topics", "topics")
+    await term.watched.get_children("/admin/delete_topics", "deletions")
+    await term.watched.get_children("/config/changes", "configs")
+    await term.watched.get_children("/log_dir_event_notification", "log_dirs")
+    context = ControllerContext()
+    context.brokers = await load_brokers(term.watched)
+    await load_topics(term.store, context)
+    term.replace_context(context)
+    for topic in list(context.topics.values()):
+        term.introduce(topic)
+    for broker in list(context.brokers.values()):
+        if not broker.is_clean:
+            await broker_changes.settle_unclean(term, broker)
+    await term.settle(context.partitions())
+    for broker in context.brokers.values():  # not before: nobody may be told a state that is about to change
+        term.channels.add(broker)
+    await topic_deletion.resume(term)
+    await broker_changes.on_log_dirs(term)

@@ -1,0 +1,89 @@
+"""Reads what the controller must know out of the store (spec R2.4). It never writes."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kafkastore.controller.context import Topic
+from kafkastore.metadata.assignment import decode_assigned
+from kafkastore.metadata.broker_nodes import decode_registration
+from kafkastore.metadata.leadership import decode_leadership
+from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.store import NoNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkastore.controller.context import ControllerContext
+    from kafkastore.controller.watched_store import WatchedStore
+    from kafkastore.metadata.broker_nodes import Registration
+    from kafkastore.metadata.store import MetadataStore
+
+DELETION_MARKS = "/admin/delete_topics"
+
+
+async def load_brokers(watched: WatchedStore) -> dict[int, Registration]:
+    """The live brokers. The event ``brokers`` tells of the next that comes, goes or registers anew."""
+    found = {}
+    for name in await watched.get_children("/brokers/ids", "brokers"):
+        try:
+            node = await watched.get(f"/brokers/ids/{name}", "brokers")
+        except NoNodeError:  # it died meanwhile; the watch says so
+            continue
+        found[int(name)] = decode_registration(int(name), node.data, node.created)
+    return found
+
+
+async def load_topics(store: MetadataStore, context: ControllerContext) -> None:
+    """Fills ``context`` with all topics, those being deleted too."""
+    below = []
+    for path, data, version in await store.get_tree("/brokers/topics"):
+        parts = path.split("/")  # "", brokers, topics, T, partitions, P, state
+        if len(parts) == 4:
+            context.put_topic(Topic(parts[3], *decode_assigned(data), version))
+        else:
+            below.append((parts, data, version))
+    for parts, data, version in below:
+        if (found := context.topics.get(parts[3])) is not None:
+            _take_state(found, parts, data, version)
+    await load_configs(store, context.topics.values())
+    for path, data, _ in await store.get_tree(DELETION_MARKS):
+        topic = context.topics.get(path.rpartition("/")[2])
+        if topic is not None and is_mark_of(data, topic):
+            topic.is_deleting = True
+
+
+def is_mark_of(data: bytes, topic: Topic) -> bool:
+    """Whether a mark asks for the deletion of this topic, and not of one that had its name."""
+    return data in (b"", topic.topic_id)
+
+
+async def load_topic(store: MetadataStore, name: str) -> Topic | None:
+    """One topic with its configuration and states, or None when there is none."""
+    try:
+        node = await store.get(f"/brokers/topics/{name}")
+    except NoNodeError:
+        return None
+    topic = Topic(name, *decode_assigned(node.data), node.version)
+    with suppress(NoNodeError):
+        topic.configs = decode_config((await store.get(f"/config/topics/{name}")).data)
+    for path, data, version in await store.get_tree(topic.path):
+        _take_state(topic, path.split("/"), data, version)
+    return topic
+
+
+async def load_configs(store: MetadataStore, topics: Iterable[Topic]) -> None:
+    found = {path.rpartition("/")[2]: data for path, data, _ in await store.get_tree("/config/topics")}
+    for topic in topics:
+        topic.configs = decode_config(found.get(topic.name, b""))
+
+
+def _take_state(topic: Topic, parts: list[str], data: bytes, version: int) -> None:
+    if len(parts) == 5:
+        topic.has_folder = True
+    elif len(parts) > 5 and int(parts[5]) < len(topic.partitions):
+        partition = topic.partitions[int(parts[5])]
+        partition.has_folder = True
+        if len(parts) == 7:
+            partition.leadership = decode_leadership(data, version)

@@ -1,0 +1,155 @@
+"""The controller's writes: each one fenced by the controller epoch, each partition's state by its version (H19, H21).
+
+Every ``multi`` begins with a check of ``/controller_epoch``: a controller that was replaced while it slept changes nothing and
+learns it here (DeposedError). A state that somebody else wrote is read again and the rule applied to what it is now. The
+context changes only after the store has taken a change. Thousands of partitions go in few multis, none larger than
+MULTI_LIMIT_BYTES.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.errors import NotControllerError
+from kafkastore.metadata.batches import BATCH_BYTES, size_of, write_many
+from kafkastore.metadata.leadership import decode_leadership, encode_leadership
+from kafkastore.metadata.store import (
+    BadVersionError,
+    Check,
+    Create,
+    NodeExistsError,
+    NoNodeError,
+    SetData,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from kafkastore.controller.context import Partition
+    from kafkastore.metadata.leadership import Leadership
+    from kafkastore.metadata.store import MetadataStore, Operation
+
+    Rule = Callable[[Partition], Leadership | None]
+    Planned = tuple[Partition, Leadership, list[Operation]]
+
+EPOCH_PATH = "/controller_epoch"
+
+
+class DeposedError(NotControllerError):
+    """Another broker became the controller."""
+
+
+class StateWriter:
+    """The writes of one controller in one of its terms: ``version`` is that of ``/controller_epoch`` with its ``epoch``."""
+
+    def __init__(self, store: MetadataStore, epoch: int, version: int) -> None:
+        self.store = store
+        self.epoch = epoch
+        self.check = Check(EPOCH_PATH, version)
+
+    async def write(self, operations: Iterable[Operation]) -> list[str | int | None]:
+        """Writes in order; any prefix may be what a failure leaves. Raises DeposedError, or the store's error."""
+        try:
+            return await write_many(self.store, operations, [self.check])
+        except (BadVersionError, NoNodeError, NodeExistsError):
+            await self.ensure_epoch()
+            raise
+
+    async def ensure_epoch(self) -> None:
+        """Raises DeposedError when the term is over."""
+        if await self.store.exists(EPOCH_PATH) != self.check.version:
+            raise DeposedError
+
+    async def apply(
+        self, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation] = ()
+    ) -> list[Partition]:
+        """Writes the state that ``rule`` gives for each partition; None leaves it. Those that were written. ``first`` goes in
+        front of the first; when it cannot be written the store's error is raised and nothing was."""
+        todo = list(partitions)
+        written: list[Partition] = []
+        while todo:
+            done: set[Partition] = set()
+            planned = ((partition, new) for partition in todo if (new := rule(partition)) is not None)
+            for batch in self._batches(planned, first):
+                if not await self._write_batch(batch, first):
+                    break
+                first = ()
+                done.update(partition for partition, _, _ in batch)
+            else:
+                return written + [partition for partition in todo if partition in done]
+            written += [partition for partition in todo if partition in done]
+            todo = [partition for partition in todo if partition not in done]
+        if first:
+            await self.write(first)
+        return written
+
+    async def _write_batch(self, batch: list[Planned], first: Sequence[Operation]) -> bool:
+        """Whether it was written. If not, the states were read again: somebody else had written one."""
+        operations = [*first, *(operation for _, _, of_partition in batch for operation in of_partition)]
+        try:
+            results = iter((await self.store.multi([self.check, *operations]))[1 + len(first) :])
+        except (BadVersionError, NoNodeError, NodeExistsError):
+            await self.ensure_epoch()
+            if first or not await self._read_again([partition for partition, _, _ in batch]):
+                raise  # it would fail again
+            return False
+        for partition, new, of_partition in batch:
+            version = [next(results) for _ in of_partition][-1]
+            partition.has_folder = partition.topic.has_folder = True
+            partition.leadership = new._replace(
+                partition_epoch=version if isinstance(version, int) else 0, controller_epoch=self.epoch
+            )
+        return True
+
+    async def _read_again(self, partitions: Iterable[Partition]) -> bool:
+        """Whether any was not as it was known."""
+        is_changed = False
+        for partition in partitions:
+            known = partition.leadership, partition.has_folder, partition.topic.has_folder
+            partition.topic.has_folder = await self.store.exists(f"{partition.topic.path}/partitions") is not None
+            partition.has_folder = await self.store.exists(partition.folder) is not None
+            try:
+                node = await self.store.get(f"{partition.folder}/state")
+                partition.leadership = decode_leadership(node.data, node.version)
+            except NoNodeError:
+                partition.leadership = None
+            is_changed |= known != (partition.leadership, partition.has_folder, partition.topic.has_folder)
+        return is_changed
+
+    def _batches(
+        self, planned: Iterable[tuple[Partition, Leadership]], first: Sequence[Operation]
+    ) -> Iterator[list[Planned]]:
+        """Runs that fit a ``multi``, each partition's operations whole; ``first`` goes with the first of them."""
+        batch: list[Planned] = []
+        size = size_of(self.check) + sum(map(size_of, first))
+        encoded: dict[tuple[object, ...], bytes] = {}  # partitions with equal states share the text
+        made: set[str] = set()
+        for partition, new in planned:
+            data = encoded.get(new[:5])
+            if data is None:
+                data = encoded[new[:5]] = encode_leadership(new, self.epoch)
+            operations = _operations(partition, data, made)
+            more = sum(map(size_of, operations))
+            if batch and size + more > BATCH_BYTES:
+                yield batch
+                batch, size = [], size_of(self.check)
+            batch.append((partition, new, operations))
+            size += more
+        if batch:
+            yield batch
+
+
+def _operations(partition: Partition, data: bytes, made: set[str]) -> list[Operation]:
+    """What writes the state of a partition; ``made`` are the topics whose folder an earlier operation makes."""
+    state = f"{partition.folder}/state"
+    if partition.leadership is not None:
+        return [SetData(state, data, partition.leadership.partition_epoch)]
+    operations: list[Operation] = []
+    topic = partition.topic
+    if not topic.has_folder and topic.name not in made:
+        made.add(topic.name)
+        operations.append(Create(f"{topic.path}/partitions"))
+    if not partition.has_folder:
+        operations.append(Create(partition.folder))
+    operations.append(Create(state, data))
+    return operations

@@ -1,0 +1,152 @@
+"""One term of a controller: what it knows, how it writes, how it tells, from its election to its end.
+
+The events (``broker_changes``, ``topic_changes``, ``topic_deletion``, ``alter_partition``, ``elections``) are functions of a
+term, run one at a time. A term that is over writes nothing (the store refuses its epoch) and tells nothing (its channels are
+gone).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.controller import leader_election as rules
+from kafkastore.controller.channels import Channels
+from kafkastore.controller.context import ControllerContext
+from kafkastore.controller.requests import RequestBuilder
+from kafkastore.controller.state_writer import StateWriter
+from kafkastore.controller.states import PartitionStatus, ReplicaState
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable, Iterable, Sequence
+
+    from kafkastore.controller.channels import OnAnswer, OpenClient
+    from kafkastore.controller.context import Partition, Topic
+    from kafkastore.controller.settings import ControllerSettings
+    from kafkastore.controller.state_writer import Rule
+    from kafkastore.controller.watched_store import WatchedStore
+    from kafkastore.metadata.leadership import Leadership
+    from kafkastore.metadata.store import Operation
+
+
+class Term:
+    """See the module."""
+
+    def __init__(
+        self,
+        node_id: int,
+        epoch: int,
+        version: int,
+        watched: WatchedStore,
+        settings: ControllerSettings,
+        open_client: OpenClient,
+        on_answer: OnAnswer,
+        loop: asyncio.AbstractEventLoop,
+        make_id: Callable[[], bytes],
+    ) -> None:
+        self.node_id = node_id
+        self.epoch = epoch
+        self.watched = watched
+        self.store = watched.store
+        self.settings = settings
+        self.context = ControllerContext()
+        self.writer = StateWriter(self.store, epoch, version)
+        builder = RequestBuilder(self.context, node_id, epoch, settings.listener)
+        self.channels = Channels(builder, open_client, on_answer, settings.request_timeout_ms, loop)
+        self.make_id = make_id
+        self.is_over = False
+
+    def replace_context(self, context: ControllerContext) -> None:
+        """What was known is read anew; brokers that were shutting down still are, in the same life."""
+        for node_id in self.context.shutting_down:
+            before, now = self.context.brokers.get(node_id), context.brokers.get(node_id)
+            if before is not None and now is not None and before.epoch == now.epoch:
+                context.shutting_down.add(node_id)
+        self.channels.clear()
+        self.context = self.channels.builder.context = context
+
+    def end(self) -> None:
+        self.is_over = True
+        self.channels.clear()
+
+    # ---- deciding
+    def min_isr(self, partition: Partition) -> int:
+        return self.settings.min_isr(partition.topic.configs)
+
+    def settle_rule(self, restarted: int | None = None) -> Rule:
+        """What keeps a partition in order: nobody in sync who is gone, a leader while one can be had; a first state for a
+        new one. ``restarted`` is a broker that came back uncleanly."""
+        context, settings = self.context, self.settings
+        usable = context.usable()
+
+        def rule(partition: Partition) -> Leadership | None:
+            state = partition.leadership
+            if restarted is None and state is not None and context.is_in_order(state):
+                return None
+            able = context.usable_of(partition, usable)
+            if state is None:
+                return rules.elect_first(partition.replicas, able)
+            changed = None if restarted is None else rules.after_unclean_restart(state, restarted)
+            base = changed or state
+            lost = rules.after_loss(
+                base,
+                partition.replicas,
+                able,
+                context.gone_of(partition),
+                self.min_isr(partition),
+                is_unclean_allowed=settings.allows_unclean_election(partition.topic.configs),
+            )
+            new = lost or changed
+            if new is None or new.leader_epoch <= state.leader_epoch:
+                return new
+            return new._replace(leader_epoch=state.leader_epoch + 1)  # by how many steps nobody has seen
+
+        return rule
+
+    async def settle(
+        self, partitions: Iterable[Partition], restarted: int | None = None, first: Sequence[Operation] = ()
+    ) -> list[Partition]:
+        """Writes what :meth:`settle_rule` says. Those that changed; nobody is told yet."""
+        return await self.update(partitions, self.settle_rule(restarted), first)
+
+    async def update(
+        self, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation] = ()
+    ) -> list[Partition]:
+        """Writes the states that ``rule`` gives. Those that changed; nobody is told yet."""
+        changed = await self.writer.apply(partitions, rule, first)
+        for partition in changed:
+            self.note_status(partition)
+        return changed
+
+    def tell(self, changed: Sequence[Partition], *, is_new: bool = False) -> None:
+        """LeaderAndIsr to the replicas of these partitions, UpdateMetadata to all."""
+        if changed:
+            self.channels.tell_replicas(changed, is_new=is_new)
+            self.channels.tell_all(changed)
+
+    # ---- states
+    def introduce(self, topic: Topic) -> None:
+        """A topic that is new to the context: the states of its partitions follow from what the store and brokers say."""
+        self.context.put_topic(topic)
+        for partition in topic.partitions:
+            self.introduce_partition(partition)
+
+    def introduce_partition(self, partition: Partition) -> None:
+        partition.move(PartitionStatus.NEW)
+        for replica in partition.replicas:
+            partition.move_replica(replica, ReplicaState.NEW)
+        self.note_replicas(partition)
+        if partition.leadership is not None:
+            self.note_status(partition)
+
+    def note_status(self, partition: Partition) -> None:
+        state = partition.leadership
+        has_leader = state is not None and state.leader in self.context.brokers
+        partition.move(PartitionStatus.ONLINE if has_leader else PartitionStatus.OFFLINE)
+
+    def note_replicas(self, partition: Partition) -> None:
+        """Online or offline, as its broker and its log directory are; replicas being deleted go their own way."""
+        for replica, current in partition.replica_states.items():
+            if current in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):
+                is_online = self.context.is_online(partition, replica)
+                partition.move_replica(replica, ReplicaState.ONLINE if is_online else ReplicaState.OFFLINE)

@@ -1,0 +1,195 @@
+"""Topics that are made, grow, or change their configuration; by a call, or because somebody wrote the store.
+
+The topic's node is the decision: it is written first, with its configuration, and states follow. A controller that dies in
+between leaves partitions without a state, which the next one elects.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore.controller.context import Partition, Topic
+from kafkastore.controller.loading import load_configs, load_topic
+from kafkastore.controller.placement import place_replicas
+from kafkastore.errors import (
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.nodes import encode_config
+from kafkastore.metadata.store import ANY_VERSION, Create, NodeExistsError, SetData
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkastore.controller.state_writer import Rule
+    from kafkastore.controller.term import Term
+    from kafkastore.metadata.leadership import Leadership
+    from kafkastore.metadata.store import Operation
+
+logger = logging.getLogger("kafkastore.controller")
+
+
+class NewTopic(NamedTuple):
+    """A topic to create, its name and configuration checked already. ``assignment`` overrides the two numbers."""
+
+    name: str
+    partitions: int = 1
+    replication_factor: int = 1
+    assignment: Sequence[Sequence[int]] | None = None
+    configs: Mapping[str, str] | None = None
+
+
+async def create_topic(term: Term, asked: NewTopic) -> Topic:
+    """The topic, decided and on its way to the brokers. Raises TopicAlreadyExistsError (also while one of this name is being
+    deleted), InvalidReplicationFactorError, InvalidReplicaAssignmentError."""
+    name = asked.name
+    if name in term.context.topics:
+        raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
+    if asked.assignment is None:
+        placed = place_replicas(_racks(term), asked.partitions, asked.replication_factor)
+    else:
+        placed = _check(term, asked.assignment)
+    topic = Topic(name, term.make_id(), map(Assigned, placed))
+    topic.configs = dict(asked.configs or {})
+    config = f"/config/topics/{name}"
+    content = encode_config(topic.configs)
+    has_config = await term.store.exists(config) is not None  # written ahead of the topic, or left by an older one
+    nodes: list[Operation] = [
+        SetData(config, content) if has_config else Create(config, content),
+        Create(topic.path, encode_assigned(topic.topic_id, [one.assigned for one in topic.partitions])),
+        Create(f"{topic.path}/partitions"),
+    ]
+    topic.has_folder = True
+    try:
+        changed = await term.writer.apply(topic.partitions, term.settle_rule(), nodes)
+    except NodeExistsError:
+        raise TopicAlreadyExistsError(f"Topic '{name}' already exists.") from None
+    term.introduce(topic)
+    term.tell(changed, is_new=True)
+    logger.info("Created topic %s with %d partitions", name, len(topic.partitions))
+    return topic
+
+
+async def create_partitions(
+    term: Term, name: str, count: int, assignment: Sequence[Sequence[int]] | None = None
+) -> Topic:
+    """Grows the topic to ``count`` partitions; ``assignment`` are the replicas of the new ones. Raises
+    UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError."""
+    topic = _existing(term, name)
+    current = len(topic.partitions)
+    if count <= current:
+        raise InvalidPartitionsError(
+            f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
+        )
+    if assignment is None:
+        factor = len(topic.partitions[0].replicas)
+        placed = place_replicas(_racks(term), count - current, factor, current)
+    else:
+        placed = _check(term, assignment)
+        if len(placed) != count - current:
+            raise InvalidReplicaAssignmentError(
+                f"{count - current} partition(s) are to be added, but {len(placed)} assignment(s) were given."
+            )
+    added = [Partition(topic, current + number, Assigned(replicas)) for number, replicas in enumerate(placed)]
+    all_assigned = [one.assigned for one in (*topic.partitions, *added)]
+    node = SetData(topic.path, encode_assigned(topic.topic_id, all_assigned), topic.version)
+    changed = await term.writer.apply(added, term.settle_rule(), [node])
+    topic.version += 1
+    topic.partitions += added
+    for partition in added:
+        term.introduce_partition(partition)
+    term.tell(changed, is_new=True)
+    logger.info("Topic %s grew from %d to %d partitions", name, current, count)
+    return topic
+
+
+async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -> None:
+    """Replaces the topic's own configuration, checked already. Raises UnknownTopicOrPartitionError.
+
+    Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
+    before the leaders can learn of it and commit on fewer replicas."""
+    topic = _existing(term, name)
+    before, topic.configs = topic.configs, dict(configs)
+    try:
+        changed = await term.update(topic.partitions, _without_elr_rule(term))
+    except BaseException:
+        topic.configs = before
+        raise
+    path = f"/config/topics/{name}"
+    await term.store.ensure_path(path)
+    await term.writer.write([SetData(path, encode_config(configs), ANY_VERSION)])
+    changed += await term.settle(topic.partitions)  # an unclean election may be allowed now
+    term.tell(list(dict.fromkeys(changed)))
+
+
+async def on_configs(term: Term) -> None:
+    """Somebody changed configurations and said so in ``/config/changes``."""
+    await term.watched.get_children("/config/changes", "configs")
+    await load_configs(term.store, term.context.topics.values())
+    changed = await term.update(term.context.partitions(), _without_elr_rule(term))
+    changed += await term.settle(term.context.partitions())
+    term.tell(list(dict.fromkeys(changed)))
+
+
+async def on_topics(term: Term) -> None:
+    """Topics that others wrote into the store, or took from it."""
+    names = await term.watched.get_children("/brokers/topics", "topics")
+    for name in names:
+        if name not in term.context.topics:
+            topic = await load_topic(term.store, name)
+            if topic is not None:
+                await _adopt(term, topic)
+    for name in term.context.topics.keys() - set(names):
+        topic = term.context.topics[name]
+        logger.warning("Topic %s was taken from the store", name)
+        topic.is_deleting = True  # what its brokers are told of it
+        term.context.remove_topic(topic)
+        term.channels.tell_all(topic.partitions)
+
+
+async def _adopt(term: Term, topic: Topic) -> None:
+    term.introduce(topic)
+    changed = await term.settle(topic.partitions)
+    term.tell(topic.partitions, is_new=True)
+    logger.info("Topic %s with %d partitions was found; %d elected", topic.name, len(topic.partitions), len(changed))
+
+
+# ---- inside
+def _existing(term: Term, name: str) -> Topic:
+    topic = term.context.topics.get(name)
+    if topic is None or topic.is_deleting:
+        raise UnknownTopicOrPartitionError
+    return topic
+
+
+def _racks(term: Term) -> dict[int, str | None]:
+    brokers = term.context.brokers
+    return {node_id: brokers[node_id].rack for node_id in term.context.usable()}
+
+
+def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    placed = [tuple(replicas) for replicas in assignment]
+    for replicas in placed:
+        if not replicas or len(set(replicas)) != len(replicas):
+            raise InvalidReplicaAssignmentError(f"Replicas {list(replicas)} are none, or one of them is there twice.")
+        for replica in replicas:
+            if replica not in term.context.brokers:
+                raise InvalidReplicaAssignmentError(
+                    f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+                )
+    return placed
+
+
+def _without_elr_rule(term: Term) -> Rule:
+    def rule(partition: Partition) -> Leadership | None:
+        state = partition.leadership
+        if state is None or not state.elr:
+            return None
+        minimum = min(term.min_isr(partition), len(partition.replicas))
+        return state._replace(elr=()) if len(state.isr) >= minimum else None
+
+    return rule

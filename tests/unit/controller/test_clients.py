@@ -1,0 +1,59 @@
+"""The ways to the brokers of a real cluster, and what a registration says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafkastore.config import BrokerConfig
+from kafkastore.controller.clients import client_opener
+from kafkastore.controller.settings import settings_of
+from kafkastore.errors import BrokerNotAvailableError
+from kafkastore.interbroker.client import BrokerClient
+from kafkastore.metadata.broker_nodes import Endpoint, Registration, decode_registration, settle_registration
+
+DATA = (
+    b'{"version":5,"host":null,"port":-1,"endpoints":["IN://[::1]:9093","OUT://h:9092"],"rack":"r",'
+    b'"listener_security_protocol_map":{"IN":"PLAINTEXT","OUT":"SSL"},"clean_shutdown":false}'
+)
+
+
+def test_registration_is_read_with_its_life_and_how_the_last_one_ended() -> None:  # R2.3
+    found = decode_registration(3, DATA, 77)
+    endpoints = (Endpoint("IN", "::1", 9093, "PLAINTEXT"), Endpoint("OUT", "h", 9092, "SSL"))
+    assert found == Registration(3, 77, endpoints, "r", False)
+    assert decode_registration(3, settle_registration(DATA), 77) == found._replace(is_clean=True)
+    assert decode_registration(3, DATA.replace(b',"clean_shutdown":false', b""), 77).is_clean
+
+
+def test_own_broker_is_called_and_others_have_a_connection_each() -> None:
+    async def serve(request: Any) -> Any:
+        return f"served {request}"
+
+    async def body() -> None:
+        open_client = client_opener(3, "OUT", serve)
+        own = open_client(decode_registration(3, DATA, 77))
+        assert await own.send("this", 1) == "served this"
+        other = open_client(decode_registration(4, DATA, 78))
+        assert isinstance(other, BrokerClient)
+        assert (other.host, other.port, other.client_id) == ("h", 9092, "controller-3")
+        deaf = client_opener(3, "NONE", serve)(decode_registration(4, DATA, 78))
+        with pytest.raises(BrokerNotAvailableError, match="Broker 4 has no listener NONE"):
+            await deaf.send("this", 1)
+        for client in (own, other, deaf):
+            await client.close()
+
+    asyncio.run(body())
+
+
+def test_settings_are_those_of_the_configuration() -> None:
+    settings = settings_of(
+        BrokerConfig({"node.id": "1", "min.insync.replicas": "2", "unclean.leader.election.enable": "true"})
+    )
+    assert (settings.min_insync_replicas, settings.is_unclean_election_allowed) == (2, True)
+    assert (settings.is_auto_rebalance_enabled, settings.imbalance_check_interval_s) == (True, 300.0)
+    assert settings.min_isr({}) == 2
+    assert settings.min_isr({"min.insync.replicas": "1"}) == 1
+    assert not settings.allows_unclean_election({"unclean.leader.election.enable": "false"})

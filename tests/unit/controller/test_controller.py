@@ -1,0 +1,483 @@
+"""Several controllers on one store: who acts, what it decides when brokers come and go (spec R2.4, R1.10; docs/cluster.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.controller.settings import ControllerSettings
+from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.errors import NotControllerError, TopicAlreadyExistsError
+from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.store import Check, StoreUnavailableError
+from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, play
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+THREE = ((1, 2, 3),)
+
+
+async def make(world: World, name: str = "t", assignment: tuple[tuple[int, ...], ...] = THREE) -> None:
+    await (await world.active()).create_topic(NewTopic(name, assignment=assignment))
+
+
+async def set_state(world: World, state: Leadership, topic: str = "t") -> None:
+    """As an earlier controller left it."""
+    epoch = int((await world.store.get("/controller_epoch")).data)
+    await world.store.set(f"/brokers/topics/{topic}/partitions/0/state", encode_leadership(state, epoch))
+
+
+def leaders_told(broker: WorldBroker) -> set[int]:
+    """Whom the broker was ever told to be a leader of what it has."""
+    return {
+        state.leader
+        for request in broker.requests
+        if request.__api_key__ == LEADER_AND_ISR
+        for topic in request.topic_states
+        for state in topic.partition_states
+    }
+
+
+def test_exactly_one_of_three_controllers_acts(tmp_path: Path) -> None:  # R2.4
+    async def test(world: World) -> None:
+        controllers = [one.controller for one in world.brokers.values() if one.controller is not None]
+        assert [one.is_active for one in controllers] == [True, False, False]
+        await world.eventually(lambda: all(one.controller_id == 1 for one in controllers))
+        assert controllers[0].epoch == 1
+        for other in controllers[1:]:
+            assert other.epoch == 0
+            with pytest.raises(NotControllerError):
+                await other.create_topic(NewTopic("t"))
+
+    play(tmp_path, test)
+
+
+def test_new_topic_is_told_to_its_replicas_and_to_all(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, assignment=((2, 3), (3, 1)))
+        state = await world.led("t", 2)
+        assert state == Leadership(2, 0, (2, 3), controller_epoch=1)
+        assert world.brokers[2].told["t", 0].is_new
+        assert ("t", 0) not in world.brokers[1].told
+        await world.eventually(lambda: all(("t", 1) in one.metadata for one in world.brokers.values()))
+        assert world.brokers[1].metadata["t", 0].replicas == (2, 3)
+        with pytest.raises(TopicAlreadyExistsError):
+            await make(world)
+
+    play(tmp_path, test)
+
+
+def test_dead_leader_is_followed_by_the_next_in_sync_replica(tmp_path: Path) -> None:  # R1.10
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2, 1),))
+        await world.led("t", 3)
+        await world.brokers[3].kill()
+        state = await world.led("t", 2)
+        assert (state.leader_epoch, state.isr) == (1, (2, 1))
+        await world.eventually(lambda: world.brokers[1].metadata["t", 0].leader == 2)
+        assert world.brokers[1].metadata["t", 0].offline_replicas == (3,)
+        assert world.brokers[1].live == [1, 2]
+
+    play(tmp_path, test)
+
+
+def test_dead_controller_is_followed_and_its_partitions_too(tmp_path: Path) -> None:  # R2.4
+    async def test(world: World) -> None:
+        await make(world)
+        await world.led("t", 1)
+        await world.brokers[1].kill()
+        state = await world.led("t", 2)
+        assert (state.controller_epoch, state.leader_epoch, state.isr) == (2, 1, (2, 3))
+        assert (await world.active()).epoch == 2
+
+    play(tmp_path, test)
+
+
+def test_controller_that_stops_gives_the_seat_up_at_once(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        first = world.brokers[1].controller
+        assert first is not None
+        await first.stop()
+        await world.eventually(lambda: not first.is_active)
+        assert (await world.active()).node_id in (2, 3)
+        world.brokers[1].controller = None
+
+    play(tmp_path, test)
+
+
+def test_last_member_of_the_isr_keeps_the_partition_offline_until_it_is_back(tmp_path: Path) -> None:  # H6
+    async def test(world: World) -> None:
+        await make(world, assignment=((3,), (3, 2)))
+        await world.led("t", 3)
+        await world.brokers[3].kill()
+        assert (await world.led("t", -1)).isr == (3,)
+        assert (await world.led("t", 2, 1)).isr == (2,)
+        await world.add(3)
+        state = await world.led("t", 3)
+        assert (state.leader_epoch, state.isr) == (2, (3,))
+
+    play(tmp_path, test)
+
+
+def test_eligible_replica_leads_when_nobody_in_sync_is_there(tmp_path: Path) -> None:  # KIP-966, H7
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2, 1),))
+        await world.led("t", 3)
+        await world.brokers[1].close()  # the controller goes too
+        await world.eventually(lambda: world.brokers[3].told["t", 0].isr == (3, 2))
+        await world.brokers[2].kill()
+        await world.eventually(lambda: world.brokers[3].told["t", 0].elr == (2,))
+        await world.brokers[3].kill()
+        await world.add(1)
+        await world.led("t", -1)
+        await world.add(2)
+        state = await world.led("t", 2)
+        assert (state.isr, state.elr) == ((2,), (3,))
+
+    play(tmp_path, test)
+
+
+def test_unclean_restart_leaves_the_sets_before_it_can_lead(tmp_path: Path) -> None:  # H8, F10
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2, 1),))
+        await world.led("t", 3)
+        before = world.brokers[3]
+        await before.kill()
+        broker = await world.add(3, clean=False)  # at once: the followers may not have noticed
+        state = await world.led("t", 2)
+        assert 3 not in {*state.isr, *state.elr}
+        await world.eventually(lambda: ("t", 0) in broker.told)
+        assert 3 not in leaders_told(broker)
+
+    play(tmp_path, test)
+
+
+def test_unclean_restart_has_its_consequences_once(tmp_path: Path) -> None:  # KIP-966
+    """Or every new controller would take a broker that has caught up out of the in-sync sets again."""
+
+    async def test(world: World) -> None:
+        await make(world, assignment=((2, 3),))
+        await world.led("t", 2)
+        await world.brokers[3].kill()
+        await world.add(3, clean=False)
+        await world.eventually(lambda: ("t", 0) in world.brokers[3].told)
+        await set_state(world, Leadership(2, 0, (2, 3)))  # it has caught up
+        await world.brokers[1].kill()
+        await world.eventually(lambda: (world.brokers[3].highest_epoch, world.brokers[2].highest_epoch) == (2, 2))
+        await world.quiet()
+        assert (await world.state("t")).isr == (2, 3)
+
+    play(tmp_path, test)
+
+
+def test_registration_that_is_renewed_keeps_the_broker_where_it_is(tmp_path: Path) -> None:
+    """A broker registers again in the same life when it knows its ports."""
+
+    async def test(world: World) -> None:
+        await make(world, assignment=((2, 3),))
+        before = await world.led("t", 2)
+        node = await world.store.get("/brokers/ids/2")
+        await world.store.set("/brokers/ids/2", node.data.replace(b":9092", b":9192"))
+        ports = lambda one: [broker.endpoints[0].port for broker in one.requests[-1].live_brokers]  # noqa: E731
+        await world.eventually(
+            lambda: world.brokers[3].requests[-1].__api_key__ == 6 and ports(world.brokers[3]) == [9092, 9192, 9092]
+        )
+        assert await world.state("t") == before
+
+    play(tmp_path, test)
+
+
+def test_last_member_that_restarts_uncleanly_leads_under_a_new_epoch(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, assignment=((3,),))
+        await world.led("t", 3)
+        await world.brokers[3].kill()
+        await world.led("t", -1)
+        await world.add(3, clean=False)
+        state = await world.led("t", 3)
+        assert (state.leader_epoch, state.isr) == (2, (3,))
+
+    play(tmp_path, test)
+
+
+def test_new_controller_draws_the_consequences_of_an_unclean_restart(tmp_path: Path) -> None:  # H8
+    """The broker died and came back while nobody was the controller: in the store it still leads."""
+
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        await world.brokers[1].kill()
+        await world.brokers[2].close()
+        await world.brokers[3].close()
+        await set_state(world, Leadership(3, 0, (3, 2)))
+        broker = await world.add(3, clean=False, controls=False)
+        await world.add(2)
+        state = await world.led("t", 2)
+        assert (state.leader_epoch, state.isr) == (1, (2,))
+        await world.eventually(lambda: ("t", 0) in broker.told)
+        assert leaders_told(broker) == {2}
+
+    play(tmp_path, test)
+
+
+def test_broker_in_another_life_is_a_broker_that_died_and_joined(tmp_path: Path) -> None:  # KIP-380
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        epoch = world.epoch_of(3)
+        await world.brokers[3].kill()
+        broker = await world.add(3)
+        assert broker.epoch > epoch
+        state = await world.led("t", 2)
+        assert state.isr == (2,)
+        await world.eventually(lambda: ("t", 0) in broker.told)
+        assert {request.broker_epoch for request in broker.requests} == {broker.epoch}
+
+    play(tmp_path, test)
+
+
+def test_write_of_a_deposed_controller_fails_by_the_epoch(tmp_path: Path) -> None:  # H19
+    async def test(world: World) -> None:
+        await make(world, assignment=((2, 3),))
+        await world.led("t", 2)
+        zombie = world.brokers[1].controller
+        assert zombie is not None
+        term = zombie._term
+        assert term is not None
+        # the others elect one of them; this one goes on in the belief that it is the controller
+        zombie._look_again = lambda: None  # type: ignore[method-assign]
+        await world.store.delete("/controller")
+        await world.eventually(
+            lambda: any(one.controller and one.controller.epoch == 2 for one in world.brokers.values())
+        )
+        assert zombie.is_active
+        with pytest.raises(NotControllerError):
+            await zombie.create_topic(NewTopic("late"))
+        await world.eventually(lambda: not zombie.is_active)
+        assert term.is_over
+        assert await world.store.exists("/brokers/topics/late") is None
+
+    play(tmp_path, test)
+
+
+def test_messages_of_an_old_controller_are_refused_and_it_resigns(tmp_path: Path) -> None:  # H19
+    async def test(world: World) -> None:
+        zombie = world.brokers[1].controller
+        assert zombie is not None
+        zombie._look_again = lambda: None  # type: ignore[method-assign]
+        await world.store.delete("/controller")
+        await world.eventually(lambda: world.brokers[3].highest_epoch == 2)
+        assert zombie._term is not None
+        zombie._term.channels.tell_all()
+        await world.eventually(lambda: not zombie.is_active)
+
+    play(tmp_path, test)
+
+
+def test_expired_session_ends_the_term_and_a_new_one_may_begin(tmp_path: Path) -> None:  # H19
+    async def test(world: World) -> None:
+        await make(world)
+        await world.led("t", 1)
+        sleeper = world.brokers[1]
+        controller = sleeper.controller
+        assert controller is not None
+        sleeper.lose_session()
+        await world.eventually(lambda: not controller.is_active)
+        await world.led("t", 2)
+        await world.eventually(lambda: sleeper.store.session_id == 0)
+        await sleeper.store.connect()
+        await world.eventually(lambda: controller.controller_id in (2, 3))
+        for node_id in (2, 3):
+            await world.brokers[node_id].kill()
+        await world.eventually(lambda: controller.is_active)
+        assert controller.epoch >= 3
+
+    play(tmp_path, test)
+
+
+def test_expired_session_ends_the_term_by_itself(tmp_path: Path) -> None:  # H19
+    async def test(world: World) -> None:
+        controller = world.brokers[1].controller
+        assert controller is not None
+        controller._look_again = lambda: None  # type: ignore[method-assign]  # it does not see that the seat is taken
+        world.brokers[1].lose_session()
+        await world.eventually(lambda: not controller.is_active)
+        assert controller.controller_id == -1
+
+    play(tmp_path, test)
+
+
+def test_partitions_without_a_state_are_elected_by_the_next_controller(tmp_path: Path) -> None:  # R2.4
+    async def test(world: World) -> None:
+        await make(world, assignment=((2, 3), (3, 2)))
+        await world.led("t", 3, 1)
+        for path in ("/brokers/topics/t/partitions/1/state", "/brokers/topics/t/partitions/1"):
+            await world.store.delete(path)
+        await world.brokers[1].kill()
+        assert (await world.led("t", 3, 1)).controller_epoch == 2
+
+    play(tmp_path, test)
+
+
+def test_topic_written_by_somebody_else_is_found_and_elected(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        data = b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAAAQ","partitions":{"0":[2,1]},"adding_replicas":{}}'
+        await world.store.create("/brokers/topics/direct", data)
+        assert (await world.led("direct", 2)).isr == (2, 1)
+
+    play(tmp_path, test)
+
+
+def test_topic_grows(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, assignment=((2, 3),))
+        controller = await world.active()
+        await controller.create_partitions("t", 3, [(3, 1), (1, 2)])
+        assert (await world.led("t", 1, 2)).isr == (1, 2)
+        await controller.create_partitions("t", 4)
+        assert len((await world.state("t", 3)).isr) == 2
+        node = await world.store.get("/brokers/topics/t")
+        assert b'"1":[3,1],"2":[1,2]' in node.data
+
+    play(tmp_path, test)
+
+
+def test_lowered_minimum_clears_the_elr_before_leaders_can_know(tmp_path: Path) -> None:  # KIP-966
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        await world.brokers[2].kill()
+        await world.eventually(lambda: world.brokers[3].told["t", 0].elr == (2,))
+        store = world.brokers[1].store
+        multi, paths = store.multi, []
+
+        async def watching(operations: Any) -> Any:
+            paths.extend(one.path for one in operations if not isinstance(one, Check))
+            return await multi(operations)
+
+        store.multi = watching  # type: ignore[method-assign]
+        await (await world.active()).set_topic_configs("t", {"min.insync.replicas": "1"})
+        assert paths == ["/brokers/topics/t/partitions/0/state", "/config/topics/t"]
+        assert (await world.state("t")).elr == ()
+        assert b'"min.insync.replicas":"1"' in (await world.store.get("/config/topics/t")).data
+
+    play(tmp_path, test)
+
+
+def test_configuration_that_somebody_else_changed_takes_effect(tmp_path: Path) -> None:  # R2.3
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        await set_state(world, Leadership(3, 0, (3,)))
+        await world.brokers[1].kill()  # the next controller reads the state
+        await world.active()
+        await world.brokers[3].kill()
+        await world.led("t", -1)
+        await world.store.set("/config/topics/t", b'{"version":1,"config":{"unclean.leader.election.enable":"true"}}')
+        await world.store.create("/config/changes/config_change_", b"{}", is_sequential=True)
+        assert (await world.led("t", 2)).is_recovering
+
+    settings = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=False)
+    play(tmp_path, test, settings=settings)
+
+
+def test_store_that_is_away_has_nothing_decided_and_everything_afterwards(tmp_path: Path) -> None:  # H28
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2), (2, 3)))
+        await world.led("t", 3)
+        controller = await world.active()
+        lock = sqlite3.connect(world.path, isolation_level=None, timeout=20)
+        lock.execute("BEGIN IMMEDIATE")
+        told = world.brokers[2].count(LEADER_AND_ISR)
+        try:
+            with pytest.raises(StoreUnavailableError):
+                await controller.create_topic(NewTopic("u", assignment=((2,),)))
+            assert controller.is_active
+            assert world.brokers[2].count(LEADER_AND_ISR) == told
+        finally:
+            lock.execute("ROLLBACK")
+            lock.close()
+        await world.brokers[3].kill()
+        assert (await world.led("t", 2)).isr == (2,)
+        assert controller.epoch == 1
+        await make(world, "v", ((2,),))
+        await world.led("v", 2)
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize("is_applied", [True, False])
+def test_write_of_unknown_outcome_is_looked_up_and_gone_on_from(tmp_path: Path, is_applied: bool) -> None:  # H28
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        store = world.brokers[1].store
+        multi = store.multi
+
+        async def failing(operations: Any) -> Any:
+            store.multi = multi  # type: ignore[method-assign]
+            if is_applied:
+                await multi(operations)
+            raise StoreUnavailableError("/", "no answer")
+
+        store.multi = failing  # type: ignore[method-assign]
+        await world.brokers[3].kill()
+        state = await world.led("t", 2)
+        assert (state.leader_epoch, state.isr) == (1, (2,))
+        await world.eventually(lambda: world.brokers[1].live == [1, 2])
+
+    play(tmp_path, test)
+
+
+def test_broker_that_does_not_answer_is_told_the_newest_state_when_it_does(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        broker = world.brokers[2]
+        broker.is_reachable = False
+        count = broker.count(LEADER_AND_ISR)
+        await make(world, "a", ((2,),))
+        await make(world, "b", ((3, 2),))
+        await world.led("b", 3)
+        await world.brokers[3].kill()
+        await asyncio.sleep(0)
+        broker.is_reachable = True
+        await world.led("b", 2)
+        await world.led("a", 2)
+        assert broker.count(LEADER_AND_ISR) <= count + 2  # the burst is one request, two at the most
+
+    play(tmp_path, test)
+
+
+def test_unclean_election_where_the_topic_allows_it(tmp_path: Path) -> None:  # H6, KIP-704
+    async def test(world: World) -> None:
+        controller = await world.active()
+        configs = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+        await controller.create_topic(NewTopic("t", assignment=((3, 2),), configs=configs))
+        await world.led("t", 3)
+        await world.brokers[2].kill()
+        await world.eventually(lambda: world.brokers[3].told["t", 0].isr == (3,))
+        await world.add(2)
+        await world.brokers[3].kill()
+        state = await world.led("t", 2)
+        assert (state.isr, state.is_recovering) == ((2,), True)
+
+    play(tmp_path, test)
+
+
+def test_preferred_leaders_get_their_partitions_back_by_themselves(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        controller = await world.active()
+        await make(world, assignment=((2, 3),))
+        await world.led("t", 2)
+        await set_state(world, Leadership(3, 7, (2, 3)))
+        await world.brokers[1].kill()
+        controller = await world.active()
+        await world.led("t", 3)
+        controller._on_timer()  # what the clock does
+        assert (await world.led("t", 2)).leader_epoch == 8
+
+    settings = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=True, imbalance_check_interval_s=60)
+    play(tmp_path, test, settings=settings)

@@ -1,0 +1,139 @@
+"""Elections that are asked for, controlled shutdown, failed log directories (KIP-460, KIP-841, KIP-112)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.controller.settings import ControllerSettings
+from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpochError
+from unit.controller.controller_world import STOP_REPLICA, World, play
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ONE = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=False)
+
+
+async def make(world: World, *assignment: Sequence[int]) -> None:
+    await (await world.active()).create_topic(NewTopic("t", assignment=assignment))
+    for number, replicas in enumerate(assignment):
+        await world.led("t", replicas[0], number)
+
+
+def test_broker_that_shuts_down_hands_over_and_stops_following(tmp_path: Path) -> None:  # KIP-841
+    async def test(world: World) -> None:
+        await make(world, (3, 2), (2, 3), (3,))
+        controller = await world.active()
+        assert await controller.controlled_shutdown(3, world.epoch_of(3)) == []
+        state = await world.led("t", 2)
+        assert (state.leader_epoch, state.isr) == (1, (2,))
+        assert (await world.state("t", 1)).isr == (2,)
+        assert (await world.state("t", 2)).leader == 3  # there is nobody else
+        await world.eventually(lambda: world.brokers[3].count(STOP_REPLICA) == 1)
+        assert world.brokers[3].deleted == []
+
+    play(tmp_path, test, settings=ONE)
+
+
+def test_what_nobody_else_can_lead_is_answered_as_remaining(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, (3, 2))
+        await world.brokers[2].kill()
+        await world.eventually(lambda: world.brokers[3].told["t", 0].isr == (3,))
+        controller = await world.active()
+        assert await controller.controlled_shutdown(3, world.epoch_of(3)) == [("t", 0)]
+        assert (await world.state("t")).leader == 3
+
+    play(tmp_path, test)
+
+
+def test_shutdown_of_an_earlier_life_or_nobody_is_refused(tmp_path: Path) -> None:  # KIP-380
+    async def test(world: World) -> None:
+        controller = await world.active()
+        with pytest.raises(StaleBrokerEpochError):
+            await controller.controlled_shutdown(3, world.epoch_of(3) - 1)
+        with pytest.raises(BrokerNotAvailableError):
+            await controller.controlled_shutdown(9, 1)
+
+    play(tmp_path, test)
+
+
+def test_new_topics_do_not_go_to_a_broker_that_shuts_down(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        controller = await world.active()
+        await controller.controlled_shutdown(3, world.epoch_of(3))
+        await controller.create_topic(NewTopic("u", partitions=4, replication_factor=2))
+        assert {(await world.state("u", number)).leader for number in range(4)} == {1, 2}
+
+    play(tmp_path, test)
+
+
+def test_preferred_and_unclean_elections_are_answered_for_each_partition(tmp_path: Path) -> None:  # KIP-460
+    async def test(world: World) -> None:
+        await make(world, (3, 2), (2, 3), (3, 2))
+        controller = await world.active()
+        await world.brokers[3].kill()
+        await world.led("t", 2)
+        asked = [("t", 0), ("t", 1), ("t", 7), ("u", 0)]
+        assert await controller.elect_leaders(asked) == {
+            ("t", 0): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+            ("t", 1): ErrorCode.ELECTION_NOT_NEEDED,
+            ("t", 7): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ("u", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        }
+        await world.add(3)
+        await world.brokers[2].kill()
+        await world.led("t", -1)
+        assert await controller.elect_leaders([("t", 0)], is_unclean=True) == {("t", 0): ErrorCode.NONE}
+        state = await world.led("t", 3)
+        assert (state.isr, state.is_recovering) == ((3,), True)
+        found = await controller.elect_leaders(None, is_unclean=True)
+        assert found == {("t", 1): ErrorCode.NONE, ("t", 2): ErrorCode.NONE}
+
+    play(tmp_path, test, settings=ONE)
+
+
+def test_preferred_election_moves_the_leader_back(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, (3, 2))
+        controller = await world.active()
+        path = "/brokers/topics/t/partitions/0/state"
+        data = (await world.store.get(path)).data.replace(b'"leader":3', b'"leader":2')
+        await world.store.set(path, data)
+        await world.brokers[1].kill()
+        controller = await world.active()
+        await world.led("t", 2)
+        assert await controller.elect_leaders(None) == {("t", 0): ErrorCode.NONE}
+        assert (await world.led("t", 3)).leader_epoch == 1
+
+    play(tmp_path, test)
+
+
+def test_log_directory_that_fails_costs_its_leaderships(tmp_path: Path) -> None:  # KIP-112, H27
+    async def test(world: World) -> None:
+        await make(world, (3, 2), (3, 2), (3,))
+        broker = world.brokers[3]
+        broker.broken |= {("t", 0), ("t", 2)}
+        await broker.store.create(
+            "/log_dir_event_notification/log_dir_event_", b'{"version":1,"broker":3,"event":1}', is_sequential=True
+        )
+        state = await world.led("t", 2)
+        assert (state.leader_epoch, state.isr) == (1, (2,))
+        assert (await world.state("t", 1)).leader == 3
+        assert (await world.led("t", -1, 2)).isr == (3,)
+        await world.eventually(lambda: world.brokers[1].metadata["t", 0].offline_replicas == (3,))
+
+        async def is_taken() -> bool:
+            return await world.store.get_children("/log_dir_event_notification") == []
+
+        await world.eventually(is_taken)
+        await broker.kill()  # with the disk repaired
+        await world.add(3)
+        await world.eventually(lambda: world.brokers[1].metadata["t", 0].offline_replicas == ())
+        assert (await world.led("t", 3, 2)).isr == (3,)
+
+    play(tmp_path, test, settings=ONE)

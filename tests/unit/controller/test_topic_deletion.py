@@ -1,0 +1,136 @@
+"""Deletion of topics: every replica first, the store last, and through failures (spec R2.4, R2.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from unit.controller.controller_world import STOP_REPLICA, World, play
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASSIGNMENT = ((2, 3), (3, 2))
+
+
+async def make(world: World) -> None:
+    await (await world.active()).create_topic(NewTopic("t", assignment=ASSIGNMENT, configs={"retention.ms": "1"}))
+    await world.led("t", 3, 1)
+    await world.led("t", 2, 0)
+
+
+async def is_gone(world: World) -> bool:
+    paths = ("/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t")
+    return [await world.store.exists(path) for path in paths] == [None, None, None]
+
+
+def test_deleted_topic_goes_from_brokers_clients_and_the_store(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world)
+        controller = await world.active()
+        await controller.delete_topic("t")
+        await world.eventually(lambda: is_gone(world))
+        assert sorted(world.brokers[2].deleted) == sorted(world.brokers[3].deleted) == [("t", 0), ("t", 1)]
+        assert world.brokers[1].deleted == []
+        await world.eventually(lambda: world.brokers[1].metadata["t", 0].leader == -2)
+        with pytest.raises(UnknownTopicOrPartitionError):
+            await controller.delete_topic("t")
+        await make(world)  # the name is free again
+
+    play(tmp_path, test)
+
+
+def test_topic_marked_in_the_store_is_deleted(tmp_path: Path) -> None:  # R2.3
+    async def test(world: World) -> None:
+        await make(world)
+        await world.store.create("/admin/delete_topics/t")
+        await world.store.create("/admin/delete_topics/never")
+        await world.eventually(lambda: is_gone(world))
+
+        async def is_unmarked() -> bool:
+            return await world.store.get_children("/admin/delete_topics") == []
+
+        await world.eventually(is_unmarked)
+
+    play(tmp_path, test)
+
+
+def test_note_on_an_older_topic_of_the_name_deletes_nothing(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world)
+        await world.store.create("/admin/delete_topics/t", bytes(16))
+        await world.store.create("/admin/delete_topics/older", bytes(16))
+        await world.brokers[1].kill()
+        assert (await world.active()).epoch == 2
+        await world.quiet()
+        assert await world.store.get_children("/admin/delete_topics") == ["older", "t"]
+        assert (await world.led("t", 2)).leader_epoch == 0
+
+    play(tmp_path, test)
+
+
+def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world)
+        await world.brokers[3].kill()
+        await world.led("t", 2, 1)
+        controller = await world.active()
+        await controller.delete_topic("t")
+        await world.eventually(lambda: len(world.brokers[2].deleted) == 2)
+        await world.quiet()
+        assert not await is_gone(world)
+        with pytest.raises(TopicAlreadyExistsError):  # its old log would be found under the new name
+            await controller.create_topic(NewTopic("t", assignment=ASSIGNMENT))
+        await world.add(3)
+        await world.eventually(lambda: is_gone(world))
+        assert len(world.brokers[3].deleted) == 2
+
+    play(tmp_path, test)
+
+
+def test_deletion_goes_on_under_the_next_controller(tmp_path: Path) -> None:  # R2.4
+    async def test(world: World) -> None:
+        await make(world)
+        world.brokers[3].is_reachable = False
+        await (await world.active()).delete_topic("t")
+        await world.eventually(lambda: len(world.brokers[2].deleted) == 2)
+        await world.brokers[1].kill()
+        world.brokers[3].is_reachable = True
+        await world.eventually(lambda: is_gone(world))
+        assert (await world.active()).epoch == 2
+
+    play(tmp_path, test)
+
+
+def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path) -> None:  # R2.4
+    """The controller died between the batches of a large deletion."""
+
+    async def test(world: World) -> None:
+        await make(world)
+        world.brokers[2].is_reachable = world.brokers[3].is_reachable = False
+        await (await world.active()).delete_topic("t")
+        await world.store.delete("/brokers/topics/t/partitions/0/state")
+        await world.brokers[1].kill()
+        world.brokers[2].is_reachable = world.brokers[3].is_reachable = True
+        await world.eventually(lambda: is_gone(world))
+        assert len(world.brokers[2].deleted) >= 2
+
+    play(tmp_path, test)
+
+
+def test_replica_that_cannot_be_deleted_keeps_the_mark_until_its_broker_restarts(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world)
+        world.brokers[3].refuses_deletion = True
+        await (await world.active()).delete_topic("t")
+        await world.eventually(lambda: world.brokers[3].count(STOP_REPLICA) == 1)
+        await world.quiet()
+        assert not await is_gone(world)
+        await world.brokers[3].kill()
+        await world.add(3)
+        await world.eventually(lambda: is_gone(world))
+
+    play(tmp_path, test)
