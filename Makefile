@@ -20,11 +20,11 @@ SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links c
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
-TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop scan spark)
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop metadata scan spark)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test cluster zookeeper spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,13 +58,26 @@ run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=s
 # apt packages; as root, or through sudo (the second argument, when it must not ask)
 apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
 
-test-environment: build ## Java, Maven, kcat (apt), the jars of Apache Kafka (Maven) and the modules of franz-go, where missing
+test-environment: build ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache Kafka's (Maven) and the modules of franz-go, where missing
 	@missing=; \
 	command -v javac >/dev/null || missing="$$missing openjdk-17-jdk-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; \
 	command -v kcat >/dev/null || missing="$$missing kcat"; \
+	[ -e /usr/share/java/zookeeper.jar ] || missing="$$missing libzookeeper-java"; \
 	[ -z "$$missing" ] || { echo "installing$$missing"; $(call apt,$$missing); }
 	@cd tests && ../$(BIN)/python -m peer.jars >/dev/null && ../$(BIN)/python -m peer.go_program
+
+cluster: test-environment ## three brokers on 127.0.0.1:9092 to 9094 with ZooKeeper (STORE=sqlite: with one SQLite file), data in ./data/cluster
+	@cd tests && exec ../$(BIN)/python -m cluster ../data/cluster $(or $(STORE),zookeeper)
+
+zookeeper: test-environment ## a ZooKeeper on 127.0.0.1:2181 for trials, data in ./data/zookeeper
+	@echo "ZooKeeper on 127.0.0.1:2181. A metadata store in it, from Python:"
+	@echo "  from kafkastore.config import BrokerConfig"
+	@echo "  from kafkastore.metadata.zookeeper import ZookeeperStore"
+	@echo "  from kafkastore.metadata.zookeeper_settings import read_settings"
+	@echo "  store = ZookeeperStore(read_settings(BrokerConfig({'zookeeper.connect': '127.0.0.1:2181/kafkastore'}).get))"
+	@echo "Ctrl-C stops it."
+	@cd tests && exec ../$(BIN)/python -m peer.zookeeper ../data/zookeeper 2181
 
 test: rust-test python-test ## everything: cargo test, pytest with every client
 

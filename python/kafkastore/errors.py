@@ -108,6 +108,7 @@ class ErrorCode:
     TRANSACTIONAL_ID_NOT_FOUND = 105
     FETCH_SESSION_TOPIC_ID_ERROR = 106
     INELIGIBLE_REPLICA = 107
+    NEW_LEADER_ELECTED = 108
     FENCED_MEMBER_EPOCH = 110
     UNRELEASED_INSTANCE_ID = 111
     UNSUPPORTED_ASSIGNOR = 112
@@ -278,6 +279,11 @@ class InvalidReplicaAssignmentError(KafkastoreError):
     text = "Replica assignment is invalid."
 
 
+class ClusterAuthorizationFailedError(KafkastoreError):
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    text = "Cluster authorization failed."
+
+
 class NotControllerError(KafkastoreError):
     code = ErrorCode.NOT_CONTROLLER
     text = "This is not the correct controller for this cluster."
@@ -370,6 +376,11 @@ class GroupSubscribedToTopicError(KafkastoreError):
 class UnstableOffsetCommitError(KafkastoreError):
     code = ErrorCode.UNSTABLE_OFFSET_COMMIT
     text = "There are unstable offsets that need to be cleared."
+
+
+class StaleBrokerEpochError(KafkastoreError):
+    code = ErrorCode.STALE_BROKER_EPOCH
+    text = "Broker epoch has changed."
 
 
 class UnknownTopicIdError(KafkastoreError):

@@ -59,7 +59,7 @@ def expanded(name: str) -> list[str]:
 def test_every_configuration_that_is_documented_exists() -> None:
     known = {
         line.split("\t")[0]
-        for table in ("broker", "topic")
+        for table in ("broker", "topic", "zookeeper")
         for line in (PYTHON / "config" / f"{table}-configs.tsv").read_text().splitlines()
     }
     for row in (ROOT / "docs" / "configuration.md").read_text().splitlines():

@@ -1,8 +1,8 @@
 """Imports point one way (style rule 2; the layers of the architecture).
 
-Python: cli → server → handlers → coordinator, controller → replica → purgatory → log → _core, over the leaves config,
-metadata, metrics, security, and errors under all. Rust: py → net → broker → storage → index → record → io; wire under broker
-and net; error under all.
+Python: cli → server → handlers → coordinator, controller → replica → purgatory → log → _core, over interbroker and the
+leaves config, metadata, metrics, security, and errors under all. Rust: py → net → broker → storage → index → record → io;
+wire under broker and net; error under all.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ PYTHON_RANKS = {
     "replica": 6,
     "purgatory": 5,
     "log": 4,
+    "interbroker": 3,
     "scanning": 3,
     "spark": 4,
     "config": 2,

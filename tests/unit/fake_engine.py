@@ -57,6 +57,22 @@ class AppendDone:
         self.message = message
 
 
+class IsrChange:
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        in_sync_replicas: list[tuple[int, int]],
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.leader_epoch = leader_epoch
+        self.partition_epoch = partition_epoch
+        self.in_sync_replicas = in_sync_replicas
+
+
 class LogDirFailed:
     def __init__(self, log_dir: str, reason: str) -> None:
         self.log_dir = log_dir
@@ -113,6 +129,8 @@ class Engine:
         self.append_error = 0  # what the next appends are to answer
         self.is_append_held = False  # whether appends wait for release_appends
         self.calls: list[str] = []
+        self.broker_epoch = -1
+        self.withdrawn: list[tuple[str, int, int]] = []
         self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
@@ -315,6 +333,15 @@ class Engine:
         ]
 
     # ---- housekeeping
+    def shrink_isrs(self) -> None:
+        self.calls.append("shrink_isrs")
+
+    def set_broker_epoch(self, epoch: int) -> None:
+        self.broker_epoch = epoch
+
+    def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
+        self.withdrawn.append((topic, partition, partition_epoch))
+
     def run_retention(self) -> int:
         self.calls.append("run_retention")
         return 0
@@ -358,11 +385,15 @@ registered_shapes: dict[tuple[int, int], bytes] = {}
 
 
 def register_shape(api_key: int, api_version: int, program: bytes) -> None:
+    if api_key < 0:  # an answer of another broker: bytes off a socket, for the compiled module
+        __getattr__("register_shape")(api_key, api_version, program)  # type: ignore[name-defined]  # noqa: F821
     registered_shapes[api_key, api_version] = program
 
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """The body as it is; a body that begins with MALFORMED is refused."""
+    if api_key < 0:
+        return __getattr__("sanitize")(api_key, api_version, body)  # type: ignore[name-defined,no-any-return]  # noqa: F821
     if (api_key, api_version) not in registered_shapes:
         raise KeyError(api_key)
     if body.startswith(b"MALFORMED"):

@@ -124,7 +124,7 @@ def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
         raise InvalidRequestError(
             f"Unexpected broker id, expected {context.broker.node_id} or empty string, but received {name}"
         )
-    known = [key for key in keys if not keys[key].is_internal and (key not in QUOTAS or _is_set(config, key))]
+    known = [key for key in keys if not keys[key].is_internal and _is_listed(config, key)]
     names = [*known, *config.unknown]
     return [
         _entry(
@@ -137,6 +137,12 @@ def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
         )
         for key in _wanted(resource, names)
     ]
+
+
+def _is_listed(config: BrokerConfig, name: str) -> bool:
+    if name in QUOTAS:
+        return _is_set(config, name)
+    return not name.startswith("zookeeper.") or config.text("zookeeper.connect") is not None
 
 
 def _is_set(config: BrokerConfig, name: str) -> bool:

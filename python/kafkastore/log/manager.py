@@ -67,6 +67,15 @@ class LogManager:
             self._counts[directory] -= 1
         return sorted(placed)
 
+    def forget_partition(self, topic: str, partition: int) -> None:
+        """One log is gone."""
+        placed = self._placed.get(topic, {})
+        directory = placed.pop(partition, None)
+        if directory is not None:
+            self._counts[directory] -= 1
+        if not placed:
+            self._placed.pop(topic, None)
+
     def fail(self, directory: str, reason: str) -> dict[str, list[int]]:
         """Takes a directory out of service; returns the partitions in it by topic. Empty when it was out already."""
         if directory in self.failed:
@@ -104,6 +113,7 @@ class LogManager:
                 lambda: engine.write_checkpoints(False, True, False),
                 get("replica.high.watermark.checkpoint.interval.ms"),
             ),
+            ("in-sync set", engine.shrink_isrs, get("replica.lag.time.max.ms") // 2),
             ("producer expiry", engine.expire_producers, get("producer.id.expiration.check.interval.ms")),
         ]
         initial_delay_ms = get("log.initial.task.delay.ms")

@@ -45,9 +45,18 @@ class LeadershipListener(NamedTuple):
 class ReplicaManager:
     """See the module. Runs on the loop."""
 
-    def __init__(self, node_id: int, image: MetadataImage, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        node_id: int,
+        image: MetadataImage,
+        engine: Engine,
+        loop: asyncio.AbstractEventLoop,
+        held: MetadataImage | None = None,
+    ) -> None:
+        """``held`` has the partitions as this broker leads or follows them; ``image``, the default, as all are told."""
         self.node_id = node_id
         self.image = image
+        self.held = image if held is None else held
         self.engine = engine
         self.loop = loop
         self._appends: dict[int, Callable[[AppendResult], None]] = {}
@@ -111,7 +120,7 @@ class ReplicaManager:
 
     def is_leader(self, topic: str, partition: int) -> bool:
         """Whether this broker leads the partition; False when there is none."""
-        state = self.image.partition(topic, partition)
+        state = self.held.partition(topic, partition)
         return state is not None and state.leader == self.node_id
 
     # ---- coordinators
@@ -119,7 +128,7 @@ class ReplicaManager:
         """Calls ``become(partition, leader_epoch)`` for each partition of ``topic`` that this broker leads, now and
         whenever it starts to lead one, and ``resign(partition)`` when it no longer does."""
         self._listeners[topic] = LeadershipListener(become, resign)
-        found = self.image.topic(topic)
+        found = self.held.topic(topic)
         if found is not None:
             self.tell(found)
 
@@ -180,7 +189,7 @@ class ReplicaManager:
     def take_offline(self, partitions: Mapping[str, Iterable[int]]) -> None:
         """Partitions whose log directory failed: no lease, no leader; the others of the topic keep serving."""
         for name, numbers in partitions.items():
-            topic = self.image.topic(name)
+            topic = self.held.topic(name)
             if topic is None:
                 continue
             # one that is being made, of a topic that grows, is not in the image yet
@@ -188,9 +197,12 @@ class ReplicaManager:
             offline = [number for number in known if topic.partitions[number].leader != NO_LEADER]
             for number in offline:
                 state = topic.partitions[number]
-                topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=state.leader_epoch + 1)
+                # of a member the controller decides: it must not find an epoch that it has not given
+                epoch = state.leader_epoch + (self.held is self.image)
+                topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=epoch)
             self.publish_leases(topic, offline)
-            self.publish_metadata([topic])
+            if self.held is self.image:
+                self.publish_metadata([topic])
             self.tell(topic)
 
     def fail_appends(self) -> None:

@@ -18,7 +18,7 @@ from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.loader import load_topics
-from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.opening import open_store
 from kafkastore.replica.manager import ReplicaManager
 from kafkastore.server import known_log_dirs, registration
 from kafkastore.server.context import BrokerServices
@@ -33,6 +33,7 @@ from kafkastore.server.topics import Topics
 if TYPE_CHECKING:
     from kafkastore._core import LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
+    from kafkastore.server.member import Member
 
 logger = logging.getLogger("kafkastore.server.broker")
 
@@ -63,6 +64,7 @@ class Broker:
         self._stopping: asyncio.Event = asyncio.Event()
         self._failure: str | None = None
         self._has_logs = False
+        self._member: Member | None = None
         self._is_reconciled = False
 
     # ---- start
@@ -74,14 +76,17 @@ class Broker:
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
-        services.store = SqliteStore(self.config.metadata_path, self.config.metadata_setting)
+        services.store = open_store(self.config)
         try:
+            if self.config.is_member:
+                await services.store.connect()
             await self._open_logs()
             self._check_stop()
             await self._load_metadata()
             self._check_stop()
             self._start_serving()
             await self._listen()
+            await self._join()
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
@@ -124,6 +129,9 @@ class Broker:
 
     async def _load_metadata(self) -> None:
         services = self.services
+        if self.config.is_member:
+            await self._become_member()
+            return
         await services.store.connect()
         services.topics = Topics(services)
         services.replica_manager = ReplicaManager(services.node_id, services.image, services.engine, services.loop)
@@ -131,11 +139,33 @@ class Broker:
         await reconcile(services)
         self._is_reconciled = True
 
+    async def _become_member(self) -> None:
+        """Instead of a registration before the listeners open, and of leases out of the store: the controller decides."""
+        from kafkastore.server.cluster_topics import ClusterTopics
+        from kafkastore.server.config_changes import ConfigChanges
+        from kafkastore.server.member import Member
+
+        services = self.services
+        services.topics = ClusterTopics(services)
+        services.replica_manager = ReplicaManager(
+            services.node_id, services.image, services.engine, services.loop, MetadataImage()
+        )
+        services.config_changes = ConfigChanges(services)
+        services.member = self._member = Member(services)
+        await self._member.claim_logs()
+        self._is_reconciled = True
+
+    async def _join(self) -> None:
+        if self._member is not None:
+            await self._member.join(self.ports)
+            await self.services.config_changes.start()
+
     def _start_serving(self) -> None:
         services = self.services
         services.engine.publish_api_versions(api_version_ranges())
-        services.replica_manager.publish(services.image.topics.values())
-        services.replica_manager.publish_cluster()
+        if self._member is None:
+            services.replica_manager.publish(services.image.topics.values())
+            services.replica_manager.publish_cluster()
         if services.image.topic("__consumer_offsets") is not None:
             _ = services.group_coordinator  # it loads what it finds there
         services.log_manager.start_housekeeping(services.loop)
@@ -146,7 +176,7 @@ class Broker:
         services = self.services
         wanted = [(listener.name, listener.host, listener.port) for listener in self.config.listeners]
         self.ports = services.engine.listen(wanted)
-        if any(port == 0 for _, _, port in wanted):
+        if self._member is None and any(port == 0 for _, _, port in wanted):
             await registration.register(services, self.ports)
             services.replica_manager.publish_cluster()
         services.loop.call_soon(_warm_up)
@@ -154,6 +184,8 @@ class Broker:
     async def _abandon(self) -> None:
         """After a start that failed: what is open is closed; no listener was open."""
         services = self.services
+        if self._member is not None:
+            await self._member.abandon()
         if self._apis is not None:
             self._apis.stop()
             await services.log_manager.stop_housekeeping()
@@ -185,6 +217,9 @@ class Broker:
         services = self.services
         assert self._apis is not None
         logger.info("Stopping")
+        if self._member is not None:
+            await services.config_changes.stop()
+            await self._member.leave()
         services.stop_group_coordinator()  # answers the joins that wait, so that the network can close
         await services.run_blocking(services.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
         self._apis.cancel()
@@ -204,6 +239,8 @@ class Broker:
         logger.error("Log directory %s failed: %s", event.log_dir, event.reason)
         lost = services.log_manager.fail(event.log_dir, event.reason)
         services.replica_manager.take_offline(lost)
+        if self._member is not None:
+            self._member.report_log_dir_failure()
         if not services.log_manager.online:
             self._failure = (
                 f"All log directories have failed, the last was {event.log_dir}: {event.reason}; repair or replace it and"

@@ -18,15 +18,21 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+    from types import ModuleType
 
     from kafkastore._core import Engine, Request
     from kafkastore.config import BrokerConfig
+    from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group.coordinator import GroupCoordinator
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
+    from kafkastore.replica.assigned import AssignedReplicas
+    from kafkastore.replica.isr_changes import IsrChanges
     from kafkastore.replica.manager import ReplicaManager
+    from kafkastore.server.config_changes import ConfigChanges
     from kafkastore.server.dynamic_configs import DynamicConfigs
+    from kafkastore.server.member import Member
     from kafkastore.server.producer_ids import ProducerIds
     from kafkastore.server.registry import Api
     from kafkastore.server.topics import Topics
@@ -56,6 +62,11 @@ class BrokerServices:
     image: MetadataImage
     replica_manager: ReplicaManager
     log_manager: LogManager
+    assigned: AssignedReplicas
+    isr_changes: IsrChanges
+    controller: Controller
+    member: Member
+    config_changes: ConfigChanges
     topics: Topics
     dynamic_configs: DynamicConfigs
     loop: asyncio.AbstractEventLoop
@@ -124,8 +135,7 @@ class RequestContext:
     def entity(self, name: str, /, **fields: Any) -> Any:
         """Builds kio's class ``name`` of this response's version. Fields this version does not have are dropped; an
         error code may be an int, a time in milliseconds an int, a topic id 16 bytes, an array any sequence."""
-        module_name = f"kio.schema.{self.api.module}.v{self.request.api_version}.response"
-        module = sys.modules.get(module_name) or import_module(module_name)
+        module = _schema_module(self.api, self.request.api_version, "response")
         return build_entity(getattr(module, name), fields)
 
     def response(self, **fields: Any) -> Any:
@@ -135,10 +145,19 @@ class RequestContext:
 
 def schema_class(api: Api, version: int, direction: str) -> type[Any]:
     """kio's class for the ``direction`` ("request" or "response") of ``api`` at ``version``."""
-    module_name = f"kio.schema.{api.module}.v{version}.{direction}"
-    module = sys.modules.get(module_name) or import_module(module_name)
+    module = _schema_module(api, version, direction)
     found: type[Any] = getattr(module, f"{api.name}{direction.capitalize()}")
     return found
+
+
+_NOT_IN_KIO = frozenset(("controlled_shutdown", "leader_and_isr", "stop_replica", "update_metadata"))
+"""Kafka 4 dropped them, and kio with it; ours are in the same style."""
+
+
+def _schema_module(api: Api, version: int, direction: str) -> ModuleType:
+    root = "kafkastore.interbroker.schema" if api.module in _NOT_IN_KIO else "kio.schema"
+    module_name = f"{root}.{api.module}.v{version}.{direction}"
+    return sys.modules.get(module_name) or import_module(module_name)
 
 
 def milliseconds(value: Any) -> int:

@@ -45,6 +45,9 @@ class DynamicConfigs:
         ConfigError for a wrong value, and then nothing has changed."""
         for name, value in overrides.items():
             broker_keys()[name].parse(value)
+        if self.broker.config.is_member:
+            await self.broker.config_changes.write("brokers", broker, overrides)
+            return
         path = f"/config/brokers/{broker}"
         await self.broker.store.ensure_path(path)
         await self.broker.store.set(path, encode_config(overrides))

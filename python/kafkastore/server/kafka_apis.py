@@ -19,8 +19,17 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafkastore._core import AppendDone, EngineError, LogDirFailed, LogLine, Request, register_shape, sanitize
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore._core import (
+    AppendDone,
+    EngineError,
+    IsrChange,
+    LogDirFailed,
+    LogLine,
+    Request,
+    register_shape,
+    sanitize,
+)
+from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, RequestContext, schema_class
 from kafkastore.server.registry import BY_KEY
 
@@ -89,11 +98,13 @@ class KafkaApis:
                 logger.exception("%s could not be handled", type(event).__name__)
         self._flush()
 
-    def _on_event(self, event: Request | AppendDone | LogLine | LogDirFailed | ThreadFailed) -> None:
+    def _on_event(self, event: Request | AppendDone | IsrChange | LogLine | LogDirFailed | ThreadFailed) -> None:
         if isinstance(event, Request):
             self._begin(event)
         elif isinstance(event, AppendDone):
             self.broker.replica_manager.on_append_done(event)
+        elif isinstance(event, IsrChange):
+            self.broker.isr_changes.propose(event)
         elif isinstance(event, LogLine):
             data_plane_logger.warning("%s", event.message)
         elif isinstance(event, LogDirFailed):
@@ -111,6 +122,9 @@ class KafkaApis:
         except Exception:  # D: unread, it cannot be answered
             logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
             self._put(request.token, None)
+            return
+        if context.api.is_inter_broker and request.listener != self.broker.config.inter_broker_listener:
+            self._respond_error(context, decoded, ClusterAuthorizationFailedError())  # no effect, whoever it is
             return
         try:
             coroutine = self._handler(context)(context, decoded)
@@ -151,7 +165,7 @@ class KafkaApis:
         return RequestContext(request, api, self.broker), decoded
 
     def _make_reader(self, key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
-        from kafkastore.server import shapes
+        from kafkastore.interbroker import shapes
         from kafkastore.server.codec import entity_reader
 
         entity_class = schema_class(BY_KEY[key], version, "request")

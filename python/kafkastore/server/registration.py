@@ -38,7 +38,9 @@ _PERSISTENT = (
     "/brokers/topics",
     "/cluster",
     "/config/brokers",
+    "/config/changes",
     "/config/topics",
+    "/log_dir_event_notification",
 )
 """The nodes that must be there before anything is written below them."""
 
@@ -66,7 +68,10 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig) -> str
                 f" {cluster_id}; give the directories of one cluster"
             )
     if stored is None:
-        await store.create("/cluster/id", encode_cluster_id(cluster_id))
+        try:
+            await store.create("/cluster/id", encode_cluster_id(cluster_id))
+        except NodeExistsError:  # another broker of a new cluster was faster: its id holds
+            return await agree_on_cluster_id(store, config)
     return cluster_id
 
 
@@ -87,7 +92,7 @@ async def register(broker: BrokerServices, ports: Sequence[int] | None = None) -
     if ports is not None:  # registered before, now with the ports that the system chose
         await broker.store.set(path, data)
     else:
-        await _take(broker, path, data, f"node.id={broker.node_id} is in use by another running broker of this cluster")
+        await take(broker, path, data, f"node.id={broker.node_id} is in use by another running broker of this cluster")
         await _become_controller(broker)
     broker.image.brokers[broker.node_id] = me
 
@@ -101,12 +106,12 @@ async def _become_controller(broker: BrokerServices) -> None:
     else:
         await store.multi([Create("/controller_epoch", str(epoch).encode())])
     data = encode_controller(broker.node_id, broker.now_ms())
-    await _take(broker, "/controller", data, "another running broker is the controller of this metadata store")
+    await take(broker, "/controller", data, "another running broker is the controller of this metadata store")
     broker.image.controller_id = broker.node_id
     broker.image.controller_epoch = epoch
 
 
-async def _take(broker: BrokerServices, path: str, data: bytes, refusal: str) -> None:
+async def take(broker: BrokerServices, path: str, data: bytes, refusal: str) -> None:
     """Creates an ephemeral node; waits for the session of a process that hangs to expire."""
     deadline = broker.loop.time() + TAKEOVER_LIMIT_S
     while True:

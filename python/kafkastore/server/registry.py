@@ -21,10 +21,19 @@ NO_FLEXIBLE_VERSION = 32767
 class Api:
     """One row: an API and how it is served. Immutable."""
 
-    __slots__ = ("flexible_from", "key", "max_version", "min_version", "module", "name", "plane")
+    __slots__ = ("flexible_from", "is_inter_broker", "key", "max_version", "min_version", "module", "name", "plane")
 
     def __init__(
-        self, key: int, name: str, min_version: int, max_version: int, flexible_from: int, plane: str, module: str
+        self,
+        key: int,
+        name: str,
+        min_version: int,
+        max_version: int,
+        flexible_from: int,
+        plane: str,
+        module: str,
+        *,
+        is_inter_broker: bool = False,
     ) -> None:
         self.key = key
         self.name = name
@@ -35,6 +44,13 @@ class Api:
             plane  # "data": answered by Rust (Metadata comes here only to create topics); "control": by a handler
         )
         self.module = module
+        self.is_inter_broker = is_inter_broker
+
+    @property
+    def schema(self) -> str:
+        """The package of kio's classes, one module below it for each version."""
+        package = "kafkastore.interbroker.schema" if self.name in _DROPPED_BY_KAFKA_4 else "kio.schema"
+        return f"{package}.{self.module}"
 
     def has_version(self, version: int) -> bool:
         return self.min_version <= version <= self.max_version
@@ -79,9 +95,21 @@ _ROWS = (
     (75, "DescribeTopicPartitions", 0, 0, 0, "control", "describe_topic_partitions"),
 )
 
+_INTER_BROKER_ROWS = (
+    (4, "LeaderAndIsr", 7, 7, 4, "control", "leader_and_isr"),
+    (5, "StopReplica", 4, 4, 2, "control", "stop_replica"),
+    (6, "UpdateMetadata", 8, 8, 6, "control", "update_metadata"),
+    (7, "ControlledShutdown", 3, 3, 3, "control", "controlled_shutdown"),
+    (56, "AlterPartition", 2, 3, 0, "control", "alter_partition"),
+)
+_DROPPED_BY_KAFKA_4 = frozenset(("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
+
 APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)
-BY_KEY: dict[int, Api] = {api.key: api for api in APIS}
-BY_NAME: dict[str, Api] = {api.name: api for api in APIS}
+INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for row in _INTER_BROKER_ROWS)
+"""What brokers ask of each other, on the listener ``inter.broker.listener.name`` alone; not told by ApiVersions."""
+
+BY_KEY: dict[int, Api] = {api.key: api for api in APIS + INTER_BROKER_APIS}
+BY_NAME: dict[str, Api] = {api.name: api for api in APIS + INTER_BROKER_APIS}
 
 
 def markdown_table(kafka: Mapping[int, str]) -> str:
@@ -96,5 +124,8 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
 
 
 def api_version_ranges() -> list[tuple[int, int, int, int, bool]]:
-    """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, served by the data plane)."""
-    return [(api.key, api.min_version, api.max_version, api.flexible_from, api.plane == "data") for api in APIS]
+    """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, told by ApiVersions)."""
+    return [
+        (api.key, api.min_version, api.max_version, api.flexible_from, not api.is_inter_broker)
+        for api in APIS + INTER_BROKER_APIS
+    ]

@@ -294,9 +294,9 @@ class Topics:
                     failed[name] = error
         return failed
 
-    async def make_logs(self, wanted: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
+    async def make_logs(self, wanted: Iterable[tuple[TopicImage, Iterable[int]]]) -> list[tuple[str, int]]:
         """Makes the logs of this broker's replicas of some partitions of topics, all in one turn of a thread. One that
-        fails leaves its partition offline."""
+        fails leaves its partition offline, and is returned."""
         broker = self.broker
         defaults = topic_defaults(broker.config)
         topics: list[TopicImage] = []
@@ -307,12 +307,15 @@ class Topics:
             topics.append(topic)
             placements.append(_Placement(topic.name, topic.topic_id, {**defaults, **topic.configs}, placed))
         errors = await broker.run_blocking(_create_logs, broker.engine, placements)
+        failed = []
         for topic, placement, of_topic in zip(topics, placements, errors, strict=True):
             for (number, directory), error in zip(placement.placed, of_topic, strict=True):
                 if error is not None:
                     logger.error("Cannot create the log of %s-%d in %s: %s", topic.name, number, directory, error)
+                    failed.append((topic.name, number))
                 if error is not None or directory in broker.log_manager.failed:
                     topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
+        return failed
 
     # ---- grow
     async def create_partitions(
@@ -336,18 +339,22 @@ class Topics:
             replicas = self._place_additional(topic, count, assignments)
             if validate_only:
                 return
-            new = self._states(replicas)
-            broker = self.broker
-            grown = TopicImage(name, topic.topic_id, [*topic.partitions, *new], topic.configs)
-            operations: list[Operation] = [SetData(f"/brokers/topics/{name}", encode_assignment(grown))]
-            operations += partition_nodes(grown, range(current, count), broker.image.controller_epoch)
-            await broker.store.multi(operations)
-            await self.make_logs([(grown, range(current, count))])
-            topic.partitions.extend(grown.partitions[current:])
-            broker.replica_manager.publish_leases(topic, range(current, count))
-            broker.replica_manager.publish_metadata([topic])
-            broker.replica_manager.tell(topic)
+            grown = TopicImage(name, topic.topic_id, [*topic.partitions, *self._states(replicas)], topic.configs)
+            await self._grow(grown, current)
             logger.info("Topic %s grew from %d to %d partitions", name, current, count)
+
+    async def _grow(self, grown: TopicImage, current: int) -> None:
+        """Makes the partitions of ``grown`` from ``current`` on."""
+        broker, added = self.broker, range(current, len(grown.partitions))
+        operations: list[Operation] = [SetData(f"/brokers/topics/{grown.name}", encode_assignment(grown))]
+        operations += partition_nodes(grown, added, broker.image.controller_epoch)
+        await broker.store.multi(operations)
+        await self.make_logs([(grown, added)])
+        topic = self._existing(grown.name)
+        topic.partitions.extend(grown.partitions[current:])
+        broker.replica_manager.publish_leases(topic, added)
+        broker.replica_manager.publish_metadata([topic])
+        broker.replica_manager.tell(topic)
 
     def _place_additional(
         self, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None

@@ -84,6 +84,16 @@ def test_lists_every_broker_key_and_which_may_change(broker: OneBroker) -> None:
     assert not [name for name in found if broker_keys()[name].is_internal]
 
 
+def test_zookeepers_keys_are_listed_where_there_is_a_zookeeper(broker: OneBroker, make_broker: MakeBroker) -> None:
+    assert not [name for name in describe(broker, BROKER, "1") if name.startswith("zookeeper.")]
+    found = describe(
+        make_broker({"zookeeper.connect": "zk:2181/kafka", "kafkastore.zookeeper.digest": "user:secret"}), BROKER, "1"
+    )
+    assert found["zookeeper.connect"].value == "zk:2181/kafka"
+    assert found["zookeeper.session.timeout.ms"].value == "18000"
+    assert found["kafkastore.zookeeper.digest"].value is None
+
+
 def test_the_default_broker_shows_only_what_was_changed_for_all(broker: OneBroker) -> None:
     assert describe(broker, BROKER, "") == {}
     broker.services.config.set_dynamic(default={"log.retention.ms": "66"}, broker={"log.retention.ms": "55"})

@@ -1,0 +1,48 @@
+"""LeaderAndIsr (4): the controller says who leads and who follows of the replicas here.
+
+Translates between the wire and ``replica/assigned.py``. Only on the inter-broker listener; as published in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.metadata.image import BrokerImage, PartitionState
+from kafkastore.replica.assigned import Told
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    topics = [
+        Told(
+            topic.topic_name, topic.topic_id.bytes, {one.partition_index: _state(one) for one in topic.partition_states}
+        )
+        for topic in request.topic_states
+    ]
+    listener = context.broker.config.inter_broker_listener
+    leaders = [BrokerImage(one.broker_id, None, ((listener, one.host_name, one.port),)) for one in request.live_leaders]
+    code, errors = await context.broker.assigned.become(
+        request.controller_id, request.controller_epoch, request.broker_epoch, topics, leaders
+    )
+    answers = [
+        context.entity(
+            "LeaderAndIsrTopicError",
+            topic_id=topic.topic_id,
+            partition_errors=[
+                context.entity(
+                    "LeaderAndIsrPartitionError", partition_index=number, error_code=errors[topic.name, number]
+                )
+                for number in topic.states
+                if (topic.name, number) in errors
+            ],
+        )
+        for topic in topics
+        if not code
+    ]
+    return context.response(error_code=code, topics=answers)
+
+
+def _state(one: Any) -> PartitionState:
+    return PartitionState(one.leader, one.leader_epoch, one.partition_epoch, one.replicas, one.isr)

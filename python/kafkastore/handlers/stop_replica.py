@@ -1,0 +1,29 @@
+"""StopReplica (5): the controller takes replicas out of service here, or has them deleted.
+
+Translates between the wire and ``replica/assigned.py``. Only on the inter-broker listener; as published in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.replica.assigned import Stopped
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    stopped = [
+        Stopped(topic.topic_name, one.partition_index, one.leader_epoch, one.delete_partition)
+        for topic in request.topic_states
+        for one in topic.partition_states
+    ]
+    code, errors = await context.broker.assigned.stop(request.controller_epoch, request.broker_epoch, stopped)
+    return context.response(
+        error_code=code,
+        partition_errors=[
+            context.entity("StopReplicaPartitionError", topic_name=topic, partition_index=number, error_code=error)
+            for (topic, number), error in errors.items()
+        ],
+    )

@@ -1,0 +1,43 @@
+"""UpdateMetadata (6): the controller says which brokers live and who leads every partition of the cluster.
+
+Translates between the wire and ``replica/assigned.py``. Only on the inter-broker listener; as published in Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.metadata.image import BrokerImage, PartitionState
+from kafkastore.replica.assigned import Told
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+FULL: Final = 2
+"""The type of a request that tells all topics."""
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    brokers = [
+        BrokerImage(one.id_, one.rack, tuple((at.listener, at.host, at.port) for at in one.endpoints))
+        for one in request.live_brokers
+    ]
+    topics = [
+        Told(
+            topic.topic_name, topic.topic_id.bytes, {one.partition_index: _state(one) for one in topic.partition_states}
+        )
+        for topic in request.topic_states
+    ]
+    code = await context.broker.assigned.update(
+        request.controller_id,
+        request.controller_epoch,
+        request.broker_epoch,
+        brokers,
+        topics,
+        is_full=request.type_ == FULL,
+    )
+    return context.response(error_code=code)
+
+
+def _state(one: Any) -> PartitionState:
+    return PartitionState(one.leader, one.leader_epoch, one.zk_version, one.replicas, one.isr)

@@ -1,0 +1,347 @@
+"""What this broker does with what the controller tells of its replicas: LeaderAndIsr, StopReplica, UpdateMetadata (spec R0.10, R2.5,
+R2.8).
+
+The order within a LeaderAndIsr: fence (controller epoch, broker epoch, leader epoch) → make the logs that are missing → leases →
+coordinators. The data plane starts and stops fetching by the leases. What clients see of the cluster comes with
+UpdateMetadata alone, which tells whole topics: ``held`` has what this broker does, ``image`` what everybody is told.
+Requests are taken one after the other: the second waits while the first makes logs. It decides nothing; what is refused
+changes nothing, and the answer says why, partition by partition.
+
+Cases of a partition in LeaderAndIsr:
+
+A  this broker is not one of its replicas, or another topic has its name → refused
+B  an older leader epoch, or the same and an older partition epoch     → refused (STALE_CONTROLLER_EPOCH, as Kafka answers)
+C  its log directory is offline, or the log cannot be made             → KAFKA_STORAGE_ERROR
+D  all else                                                             → leads, follows, or waits for a leader
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore._core import EngineError
+from kafkastore.errors import ErrorCode
+from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from kafkastore._core import Engine
+    from kafkastore.log.manager import LogManager
+    from kafkastore.metadata.image import TopicImage
+    from kafkastore.replica.manager import ReplicaManager
+
+    Key = tuple[str, int]
+    MakeLogs = Callable[[Iterable[tuple[TopicImage, Iterable[int]]]], Awaitable[Iterable[Key]]]
+
+logger = logging.getLogger("kafkastore.replica.assigned")
+
+LEADER_DURING_DELETE = -2
+"""As a leader in UpdateMetadata: the partition is gone."""
+
+EPOCH_DURING_DELETE = -2
+"""As a leader epoch in StopReplica: whatever the replica knows, it ends."""
+
+
+class Told(NamedTuple):
+    """One topic of a request of the controller."""
+
+    name: str
+    topic_id: bytes
+    states: Mapping[int, PartitionState]
+
+
+class Stopped(NamedTuple):
+    """One replica of a StopReplica."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    is_deleted: bool
+
+
+class AssignedReplicas:
+    """See the module. Runs on the loop."""
+
+    def __init__(
+        self,
+        node_id: int,
+        image: MetadataImage,
+        held: MetadataImage,
+        engine: Engine,
+        replica_manager: ReplicaManager,
+        log_manager: LogManager,
+        make_logs: MakeLogs,
+        load_configs: Callable[[Sequence[str]], Awaitable[dict[str, dict[str, str]]]],
+    ) -> None:
+        self.node_id = node_id
+        self.image = image
+        self.held = held
+        self.engine = engine
+        self.replica_manager = replica_manager
+        self.log_manager = log_manager
+        self.broker_epoch = -1
+        self._make_logs = make_logs
+        self._load_configs = load_configs
+        self._turn = asyncio.Lock()
+        self._waiting: list[asyncio.Future[bool]] = []
+        self._was_told = False
+
+    # ---- waiting
+    async def wait_until(self, holds: Callable[[], bool], limit_s: float) -> bool:
+        """Whether ``holds``, which is asked after every request of the controller, has come true within ``limit_s``."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit_s
+        while not holds():
+            changed: asyncio.Future[bool] = loop.create_future()
+            self._waiting.append(changed)
+            timer = loop.call_at(deadline, _set_unless_done, changed, False)
+            try:
+                if not await changed:
+                    return holds()
+            finally:
+                timer.cancel()
+        return True
+
+    async def wait_told(self, limit_s: float) -> bool:
+        """The same for: the controller has told all topics (which it does after what this broker holds)."""
+        return await self.wait_until(lambda: self._was_told, limit_s)
+
+    def leads_anything(self) -> bool:
+        return any(state.leader == self.node_id for topic in self.held.topics.values() for state in topic.partitions)
+
+    def resign(self) -> None:
+        """Leads nothing from now on, whatever was told: whoever waits for an acknowledgement here is told to ask the next leader."""
+        for topic in self.held.topics.values():
+            led = [number for number, state in enumerate(topic.partitions) if state.leader == self.node_id]
+            for number in led:
+                topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
+            if led:
+                self.replica_manager.publish_leases(topic, led)
+                self.replica_manager.tell(topic)
+
+    def tell_waiting(self) -> None:
+        """Something that :meth:`wait_until` may wait for has changed."""
+        waiting, self._waiting = self._waiting, []
+        for changed in waiting:
+            _set_unless_done(changed, True)
+
+    # ---- fences
+    def _refusal(self, controller_epoch: int, broker_epoch: int) -> int:
+        """NONE, or why the request as a whole is refused. A newer controller is known from here on."""
+        if controller_epoch < self.image.controller_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        if 0 <= broker_epoch < self.broker_epoch:
+            return ErrorCode.STALE_BROKER_EPOCH
+        self.image.controller_epoch = controller_epoch
+        return ErrorCode.NONE
+
+    # ---- LeaderAndIsr
+    async def become(
+        self,
+        controller_id: int,
+        controller_epoch: int,
+        broker_epoch: int,
+        topics: Sequence[Told],
+        leaders: Sequence[BrokerImage] = (),
+    ) -> tuple[int, dict[Key, int]]:
+        """Leads and follows as told. The error of the request, and one for each partition. ``leaders`` are where they can be
+        fetched from: this broker may not have been told of all brokers yet."""
+        async with self._turn:
+            refusal = self._refusal(controller_epoch, broker_epoch)
+            if refusal != ErrorCode.NONE:
+                return refusal, {}
+            self.image.controller_id = controller_id
+            self._meet(leaders)
+            errors: dict[Key, int] = {}
+            accepted: list[tuple[TopicImage, list[int]]] = []
+            for told in topics:
+                topic, numbers = await self._accept(told, errors)
+                if topic is not None and numbers:
+                    accepted.append((topic, numbers))
+            await self._make_missing(accepted)
+            for topic, numbers in accepted:
+                self._lease(topic, numbers, errors)
+            self.tell_waiting()
+            return ErrorCode.NONE, errors
+
+    def _meet(self, leaders: Sequence[BrokerImage]) -> None:
+        strangers = [leader for leader in leaders if leader.node_id not in self.image.brokers]
+        if strangers:
+            self.image.brokers |= {leader.node_id: leader for leader in strangers}
+            self.replica_manager.publish_cluster()
+
+    async def _accept(self, told: Told, errors: dict[Key, int]) -> tuple[TopicImage | None, list[int]]:
+        """Cases A and B; what is accepted is held afterwards. The configuration comes first: a log must not be made without it
+        when the store was away the first time."""
+        known = self.held.topic(told.name)
+        if known is not None and known.topic_id != told.topic_id and self._hosts(told.name):
+            errors.update({(told.name, number): ErrorCode.INCONSISTENT_TOPIC_ID for number in told.states})
+            return None, []
+        mine: dict[int, PartitionState] = {}
+        for number, state in told.states.items():
+            if self.node_id in state.replicas:
+                mine[number] = state
+            else:
+                errors[told.name, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        is_new = known is None or known.topic_id != told.topic_id
+        configs = await self._load_configs([told.name]) if is_new else {}
+        taken = self.held.merge(told.name, told.topic_id, mine)
+        topic = self.held.topics[told.name]
+        if is_new:
+            topic.configs = configs.get(told.name, {})
+        for number in mine.keys() - set(taken):
+            errors[told.name, number] = ErrorCode.STALE_CONTROLLER_EPOCH
+        return topic, taken
+
+    def _hosts(self, name: str) -> bool:
+        topic = self.held.topics[name]
+        numbers = range(len(topic.partitions))
+        return any(self.log_manager.directory_of(name, number) is not None for number in numbers)
+
+    async def _make_missing(self, accepted: Sequence[tuple[TopicImage, list[int]]]) -> None:
+        """Makes the logs that are not here. Those of a broker with an offline directory may be there, so they are not made
+        twice: the partition stays offline here, as the answer says."""
+        if self.log_manager.failed:
+            return
+        wanted = []
+        for topic, numbers in accepted:
+            missing = [number for number in numbers if self.log_manager.directory_of(topic.name, number) is None]
+            if missing:
+                wanted.append((topic, missing))
+        if wanted:
+            for name, number in await self._make_logs(wanted):
+                self.log_manager.forget_partition(name, number)  # tried again when it is told again
+
+    def _lease(self, topic: TopicImage, numbers: Sequence[int], errors: dict[Key, int]) -> None:
+        """Case C is told and has no leader here, case D gets its lease; coordinators learn of both."""
+        for number in numbers:
+            directory = self.log_manager.directory_of(topic.name, number)
+            is_offline = directory is None or directory in self.log_manager.failed
+            errors[topic.name, number] = ErrorCode.KAFKA_STORAGE_ERROR if is_offline else ErrorCode.NONE
+            if is_offline:
+                topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
+        self.replica_manager.publish_leases(topic, numbers)
+        self.replica_manager.tell(topic)
+
+    # ---- StopReplica
+    async def stop(
+        self, controller_epoch: int, broker_epoch: int, stopped: Sequence[Stopped]
+    ) -> tuple[int, dict[Key, int]]:
+        """Serves these replicas no more, and deletes those that say so."""
+        async with self._turn:
+            refusal = self._refusal(controller_epoch, broker_epoch)
+            if refusal != ErrorCode.NONE:
+                return refusal, {}
+            errors: dict[Key, int] = {}
+            doomed: dict[str, list[int]] = {}
+            for one in stopped:
+                errors[one.topic, one.partition] = self._stop(one)
+                if one.is_deleted and errors[one.topic, one.partition] == ErrorCode.NONE:
+                    doomed.setdefault(one.topic, []).append(one.partition)
+            for topic, numbers in doomed.items():
+                code = await self._delete(topic, numbers)
+                errors.update({(topic, number): code for number in numbers if code != ErrorCode.NONE})
+            return ErrorCode.NONE, errors
+
+    def _stop(self, one: Stopped) -> int:
+        topic = self.held.topic(one.topic)
+        state = self.held.partition(one.topic, one.partition)
+        if state is not None and 0 <= one.leader_epoch < state.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        directory = self.log_manager.directory_of(one.topic, one.partition)
+        if directory is not None and directory in self.log_manager.failed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        if topic is None or state is None:
+            return ErrorCode.NONE  # nothing to stop; what lies on the disk is deleted all the same
+        # what was told before this must not bring it back: the epoch rises to the one that ends it
+        epoch = max(state.leader_epoch, one.leader_epoch)
+        topic.partitions[one.partition] = state._replace(leader=NO_LEADER, leader_epoch=epoch)
+        self.replica_manager.publish_leases(topic, [one.partition])
+        self.replica_manager.tell(topic)
+        return ErrorCode.NONE
+
+    async def _delete(self, topic: str, numbers: list[int]) -> int:
+        here = [number for number in numbers if self.log_manager.directory_of(topic, number) is not None]
+        loop = asyncio.get_running_loop()
+        try:
+            # The checkpoints must not name a log that is gone: one made anew would be taken to start where it did.
+            await loop.run_in_executor(None, self.engine.delete_logs, topic, here)
+            await loop.run_in_executor(None, self.engine.write_checkpoints, True, False, True)
+        except EngineError as error:
+            logger.error("Cannot delete the logs of topic %s: %s", topic, error)  # noqa: TRY400 - a sentence says it
+            return error.code
+        for number in here:
+            self.log_manager.forget_partition(topic, number)
+        held, known = self.held.topic(topic), self.image.topic(topic)
+        if held is not None and (known is None or known.topic_id != held.topic_id):
+            self._forget(held)  # this was the last of a topic that is gone
+        return ErrorCode.NONE
+
+    def _forget(self, topic: TopicImage) -> None:
+        """A topic that is gone, unless logs of it are here: they are not another's of its name until they are deleted."""
+        held = self.held.topic(topic.name)
+        if held is not None and held.topic_id == topic.topic_id and not self._hosts(topic.name):
+            self.held.remove_topic(topic.name)
+
+    # ---- UpdateMetadata
+    async def update(
+        self,
+        controller_id: int,
+        controller_epoch: int,
+        broker_epoch: int,
+        brokers: Iterable[BrokerImage],
+        topics: Sequence[Told],
+        *,
+        is_full: bool,
+    ) -> int:
+        """Takes over the live brokers and what is told of topics; clients see it at once. With ``is_full`` topics that are not told
+        are gone."""
+        async with self._turn:
+            new = [told.name for told in topics if self._known(told) is None]
+            configs = await self._load_configs(new) if new else {}
+            refusal = self._refusal(controller_epoch, broker_epoch)
+            if refusal != ErrorCode.NONE:
+                return refusal
+            self.image.controller_id = controller_id
+            self.image.brokers = {broker.node_id: broker for broker in brokers}
+            self.replica_manager.publish_cluster()
+            alive = [told for told in topics if not _is_deletion(told)]
+            self._take_away(topics, is_full=is_full)
+            changed = []
+            for told in alive:
+                if self.image.merge(told.name, told.topic_id, told.states):
+                    topic = self.image.topics[told.name]
+                    topic.configs = configs.get(told.name, topic.configs)
+                    changed.append(topic)
+            self.replica_manager.publish_metadata(changed)
+            self._was_told |= is_full
+            self.tell_waiting()
+            return ErrorCode.NONE
+
+    def _known(self, told: Told) -> TopicImage | None:
+        """The topic itself, not another of its name."""
+        topic = self.image.topic(told.name)
+        return topic if topic is not None and topic.topic_id == told.topic_id else None
+
+    def _take_away(self, topics: Sequence[Told], *, is_full: bool) -> None:
+        """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""
+        gone = {told.name for told in topics if _is_deletion(told) and self._known(told) is not None}
+        if is_full:
+            gone |= self.image.topics.keys() - {told.name for told in topics}
+        removed = [found for name in sorted(gone) if (found := self.image.remove_topic(name)) is not None]
+        if removed:
+            self.replica_manager.withdraw(removed)
+        for topic in removed:
+            self._forget(topic)
+
+
+def _is_deletion(told: Told) -> bool:
+    return bool(told.states) and all(state.leader == LEADER_DURING_DELETE for state in told.states.values())
+
+
+def _set_unless_done(future: asyncio.Future[bool], result: bool) -> None:
+    if not future.done():
+        future.set_result(result)

@@ -1,0 +1,239 @@
+"""Asks the controller for the in-sync sets that leaders here propose, and brings back what it decided (KIP-497; spec R0.12, R1.8).
+
+The data plane proposes (``IsrChange``), at most one change of a partition at a time. All that wait go in one AlterPartition, one
+request at a time. What becomes of a change:
+
+A  decided                                     → the answer's state is the new lease
+B  the partition has another epoch by now      → its state is read from the store and is the new lease (H21); asked again
+   while the store has no newer one to show: the change may be in force beneath another, so it is not withdrawn
+C  refused for now (a member died or is about to stop, say) → withdrawn after a moment; the next fetch proposes again
+D  this broker does not lead any more, or the lease has changed → forgotten; the lease that says so is on its way
+E  no answer, or from somebody else            → asked again: the controller may have written it, so until it is known the high
+   watermark waits for both sets
+
+It never changes a set by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+from kafkastore._core import EngineError
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.metadata.image import PartitionState
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kafkastore._core import Engine, IsrChange
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.replica.manager import ReplicaManager
+
+    Key = tuple[str, int]
+    Ask = Callable[[Any, int], Awaitable[Any]]
+    ReadState = Callable[[str, int], Awaitable[PartitionState | None]]
+
+logger = logging.getLogger("kafkastore.replica.isr_changes")
+
+TIMEOUT_MS: Final = 5_000
+"""How long an answer may take before the controller is asked again."""
+
+RETRY_S: Final = 0.05
+LAST_RETRY_S: Final = 1.0
+"""The pause before asking again; it doubles."""
+
+WITHDRAWAL_S: Final = 0.5
+"""How long a refused change stays under way: a follower fetches thousands of times a second, and each would propose again."""
+
+_RETRIED: Final = frozenset(
+    (
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.STALE_BROKER_EPOCH,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.REQUEST_TIMED_OUT,
+    )
+)
+_GONE: Final = frozenset(
+    (
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.NEW_LEADER_ELECTED,
+    )
+)
+
+
+class _Change(NamedTuple):
+    leader_epoch: int
+    partition_epoch: int
+    in_sync_replicas: tuple[tuple[int, int], ...]
+
+
+class IsrChanges:
+    """See the module. Runs on the loop."""
+
+    def __init__(
+        self,
+        node_id: int,
+        held: MetadataImage,
+        engine: Engine,
+        replica_manager: ReplicaManager,
+        ask: Ask,
+        read_state: ReadState,
+    ) -> None:
+        self.node_id = node_id
+        self.broker_epoch = -1
+        self.held = held
+        self.engine = engine
+        self.replica_manager = replica_manager
+        self._ask = ask
+        self._read_state = read_state
+        self._waiting: dict[Key, _Change] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._is_stopped = False
+
+    def propose(self, event: IsrChange) -> None:
+        """A leader's proposal; goes out with the next request."""
+        change = _Change(event.leader_epoch, event.partition_epoch, tuple(event.in_sync_replicas))
+        self._waiting[event.topic, event.partition] = change
+        if self._task is None and not self._is_stopped:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """Asks for nothing more."""
+        self._is_stopped = True
+        for timer in self._timers:
+            timer.cancel()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    # ---- asking
+    async def _run(self) -> None:
+        pause = RETRY_S
+        while self._waiting:
+            changes, self._waiting = self._waiting, {}
+            try:
+                again = await self._send(changes)
+            except Exception:  # a bug must not keep the in-sync sets as they are for good
+                logger.exception("Asking for %d in-sync sets failed", len(changes))
+                again = changes
+            if not again:
+                pause = RETRY_S
+                continue
+            for key, change in again.items():
+                self._waiting.setdefault(key, change)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LAST_RETRY_S)
+        self._task = None
+
+    async def _send(self, changes: dict[Key, _Change]) -> dict[Key, _Change]:
+        """Asks for these; returns those to ask for again (case E)."""
+        current = {key: change for key, change in changes.items() if self._is_current(key, change)}
+        if not current:
+            return {}
+        try:
+            response = await self._ask(self._request(current), TIMEOUT_MS)
+        except KafkastoreError as error:
+            logger.info("The controller could not be asked for %d in-sync sets: %s", len(current), error)
+            return current
+        if response.error_code != ErrorCode.NONE:
+            logger.info("The controller refused %d in-sync sets: error %d", len(current), response.error_code)
+            return current
+        again = dict(current)
+        for topic in response.topics:
+            name = self._name_of(topic.topic_id)
+            for one in topic.partitions:
+                change = again.pop((name, one.partition_index), None)
+                if change is None:
+                    continue
+                if one.error_code in _RETRIED or not await self._settle((name, one.partition_index), change, one):
+                    again[name, one.partition_index] = change
+        return again
+
+    def _is_current(self, key: Key, change: _Change) -> bool:
+        state = self.held.partition(*key)
+        return (
+            state is not None
+            and state.leader == self.node_id
+            and state.leader_epoch == change.leader_epoch
+            and state.partition_epoch <= change.partition_epoch
+        )
+
+    def _name_of(self, topic_id: UUID | None) -> str:
+        topic = self.held.topic_by_id(topic_id.bytes) if topic_id is not None else None
+        return "" if topic is None else topic.name
+
+    def _request(self, changes: dict[Key, _Change]) -> Any:
+        schema: Any = import_module("kio.schema.alter_partition.v3.request")
+        by_topic: dict[str, list[Any]] = {}
+        for (name, number), change in changes.items():
+            members = tuple(
+                schema.BrokerState(broker_id=node, broker_epoch=self.broker_epoch if node == self.node_id else epoch)
+                for node, epoch in change.in_sync_replicas
+            )
+            data = schema.PartitionData(
+                partition_index=number,
+                leader_epoch=change.leader_epoch,
+                new_isr_with_epochs=members,
+                leader_recovery_state=0,
+                partition_epoch=change.partition_epoch,
+            )
+            by_topic.setdefault(name, []).append(data)
+        topics = tuple(
+            schema.TopicData(topic_id=UUID(bytes=self.held.topics[name].topic_id), partitions=tuple(partitions))
+            for name, partitions in by_topic.items()
+        )
+        return schema.AlterPartitionRequest(broker_id=self.node_id, broker_epoch=self.broker_epoch, topics=topics)
+
+    # ---- answers
+    async def _settle(self, key: Key, change: _Change, answer: Any) -> bool:
+        """False when it is still not known what became of the change."""
+        code = answer.error_code
+        if code == ErrorCode.NONE:  # A
+            state = self.held.partition(*key)
+            replicas = () if state is None else state.replicas
+            self._take(
+                key,
+                PartitionState(answer.leader_id, answer.leader_epoch, answer.partition_epoch, replicas, answer.isr),
+            )
+        elif code == ErrorCode.INVALID_UPDATE_VERSION:  # B
+            try:
+                found = await self._read_state(*key)
+            except KafkastoreError:  # the store is away
+                return False
+            if found is not None:
+                self._take(key, found)
+                return found.partition_epoch > change.partition_epoch  # a replica of the store may be behind
+        elif code not in _GONE:  # C; what is left is D
+            logger.info("The in-sync set %s of %s-%d is refused: error %d", change.in_sync_replicas, *key, code)
+            self._withdraw_later(key, change)
+        return True
+
+    def _take(self, key: Key, state: PartitionState) -> None:
+        name, number = key
+        topic = self.held.topic(name)
+        if (
+            topic is None
+            or state.leader != self.node_id
+            or not self._is_current(key, _Change(state.leader_epoch, state.partition_epoch, ()))
+        ):
+            return  # another leader's: the controller tells of it
+        self.held.merge(name, topic.topic_id, {number: state})
+        self.replica_manager.publish_leases(topic, [number])
+
+    def _withdraw_later(self, key: Key, change: _Change) -> None:
+        def withdraw() -> None:
+            self._timers.discard(timer)
+            with suppress(EngineError):  # it is not here any more
+                self.engine.withdraw_isr_change(*key, change.partition_epoch)
+
+        timer = asyncio.get_running_loop().call_later(WITHDRAWAL_S, withdraw)
+        self._timers.add(timer)

@@ -1,0 +1,166 @@
+"""Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's ``/config/changes``).
+
+A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential node
+``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of ``/config/changes`` and reads what
+the new ones name, so a change that comes twice does no harm. The controller's broker keeps the newest :data:`KEPT_CHANGES`
+nodes; a broker that finds as many at once may have missed some, and reads everything. So it does when it starts to watch, which
+is also after a session that expired took the watch with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from kafkastore._core import EngineError
+from kafkastore.config import topic_defaults
+from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.nodes import decode_config, encode_config
+from kafkastore.metadata.store import Create, NoNodeError, SetData, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kafkastore.metadata.store import WatchEvent
+    from kafkastore.server.context import BrokerServices
+
+logger = logging.getLogger("kafkastore.server.config_changes")
+
+PATH: Final = "/config/changes"
+PREFIX: Final = f"{PATH}/config_change_"
+
+KEPT_CHANGES: Final = 100
+"""How many nodes stay. Kafka keeps them fifteen minutes."""
+
+RETRY_S: Final = 1.0
+
+
+class ConfigChanges:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, broker: BrokerServices) -> None:
+        self.broker = broker
+        self._last_seen = ""
+        self._is_due = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Watches from now on, and takes over what was changed before: recovery takes minutes, and what this broker read at its
+        start is as old. May be called again, for another session."""
+        await self.broker.store.ensure_path(PATH)
+        self._last_seen = max(await self.broker.store.get_children(PATH, self._on_change), default="")
+        await self._apply_everything()
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def write(self, kind: str, name: str, overrides: Mapping[str, str]) -> None:
+        """Replaces what is configured for ``name`` ("topics", a topic; "brokers", a node id or ``<default>``), in effect here when it
+        returns."""
+        path = f"/config/{kind}/{name}"
+        store = self.broker.store
+        await store.ensure_path(path)
+        await store.multi([SetData(path, encode_config(overrides)), _notice(kind, name)])
+        await self._apply(kind, name)
+
+    async def tell(self, kind: str, name: str) -> None:
+        """Tells every broker of what was written already; in effect here when it returns."""
+        await self.broker.store.multi([_notice(kind, name)])
+        await self._apply(kind, name)
+
+    def _on_change(self, _: WatchEvent) -> None:
+        self._is_due = True
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            try:
+                await self._take_over()
+            except KafkastoreError as error:
+                logger.warning("Changes of the configuration cannot be read yet: %s", error)
+                self._is_due = True
+                await asyncio.sleep(RETRY_S)
+        self._task = None
+
+    async def _take_over(self) -> None:
+        store = self.broker.store
+        names = sorted(await store.get_children(PATH, self._on_change))
+        unseen = [name for name in names if name > self._last_seen]
+        if len(unseen) >= KEPT_CHANGES:
+            await self._apply_everything()
+            self._last_seen = unseen[-1]
+        for name in unseen if len(unseen) < KEPT_CHANGES else ():
+            try:
+                notice = (await store.get(f"{PATH}/{name}")).data
+            except NoNodeError:  # removed meanwhile, since many came: look again
+                self._is_due = True
+                return
+            await self._read(notice)
+            self._last_seen = name
+        if self.broker.controller.is_active:
+            for name in names[:-KEPT_CHANGES]:
+                with suppress(NoNodeError):
+                    await store.delete(f"{PATH}/{name}")
+
+    async def _read(self, notice: bytes) -> None:
+        try:
+            kind, _, name = json.loads(notice)["entity_path"].partition("/")
+        except (ValueError, KeyError, AttributeError, TypeError):
+            logger.warning("A node below %s names nothing and is skipped: %r", PATH, notice[:100])
+            return
+        with _wrong_ones_skipped(kind, name):
+            await self._apply(kind, name)
+
+    async def _apply_everything(self) -> None:
+        broker = self.broker
+        found = {path.rpartition("/")[2]: data for path, data, _ in await broker.store.get_tree("/config/topics")}
+        for name in broker.image.topics.keys() | broker.replica_manager.held.topics.keys():
+            if name in found:
+                with _wrong_ones_skipped("topics", name):
+                    self._apply_topic(name, found[name])
+        with _wrong_ones_skipped("brokers", ""):
+            await self._apply("brokers", "")
+
+    async def _apply(self, kind: str, name: str) -> None:
+        if kind == "brokers":
+            await self.broker.dynamic_configs.load()
+            self.broker.dynamic_configs.apply()
+        elif kind == "topics":
+            try:
+                data = (await self.broker.store.get(f"/config/topics/{name}")).data
+            except NoNodeError:
+                return
+            self._apply_topic(name, data)
+
+    def _apply_topic(self, name: str, data: bytes) -> None:
+        broker, configs = self.broker, decode_config(data)
+        for image in (broker.image, broker.replica_manager.held):
+            topic = image.topic(name)
+            if topic is not None:
+                topic.configs = configs
+        broker.engine.set_topic_config(name, {**topic_defaults(broker.config), **configs})
+        broker.assigned.tell_waiting()
+
+
+@contextmanager
+def _wrong_ones_skipped(kind: str, name: str) -> Iterator[None]:
+    """Somebody wrote the store by hand: it must not keep back the changes behind it."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except (KafkastoreError, EngineError, ValueError, AttributeError) as error:
+        logger.warning("The configuration /config/%s/%s is wrong and is not taken over: %s", kind, name, error)
+
+
+def _notice(kind: str, name: str) -> Create:
+    content = json.dumps({"version": 2, "entity_path": f"{kind}/{name}"}, separators=(",", ":"))
+    return Create(PREFIX, content.encode(), is_sequential=True)

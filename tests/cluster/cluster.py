@@ -1,0 +1,144 @@
+"""Several of our brokers as one cluster on this host, with one metadata store: an SQLite file or a ZooKeeper."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from peer.broker_process import wait_until
+from peer.kafkastore_broker import KafkastoreBroker
+from peer.zookeeper import ZookeeperProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from confluent_kafka.admin import PartitionMetadata
+
+SESSION_MS = 3_000
+"""Of the brokers' sessions: how long a broker that hangs keeps what it leads."""
+
+SETTLE_LIMIT_S = 30.0
+
+SEGMENT_SUFFIXES = (".log",)
+
+
+class Cluster:
+    """``brokers[i]`` is node i + 1. Whoever makes one closes it."""
+
+    def __init__(
+        self, folder: Path, store: str = "sqlite", size: int = 3, overrides: Mapping[str, str] | None = None
+    ) -> None:
+        self.folder = folder
+        self.zookeeper = ZookeeperProcess(folder / "zookeeper") if store == "zookeeper" else None
+        common = {
+            "default.replication.factor": str(min(3, size)),
+            "min.insync.replicas": "2" if size > 1 else "1",
+            "offsets.topic.replication.factor": str(min(3, size)),
+            "zookeeper.session.timeout.ms": str(SESSION_MS),
+            "replica.lag.time.max.ms": "10000",
+            **(overrides or {}),
+        }
+        if self.zookeeper is not None:
+            common["zookeeper.connect"] = f"{self.zookeeper.address}/kafkastore"
+        else:
+            common["kafkastore.metadata.path"] = str(folder / "metadata.sqlite")
+        self.brokers = [
+            KafkastoreBroker(folder / f"broker-{node}", {**common, "node.id": str(node)}) for node in range(1, size + 1)
+        ]
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def broker(self, node: int) -> KafkastoreBroker:
+        return self.brokers[node - 1]
+
+    # ---- life
+    def start(self) -> Cluster:
+        if self.zookeeper is not None:
+            self.zookeeper.start()
+        self.start_brokers()
+        return self
+
+    def start_brokers(self) -> None:
+        """Starts those that do not run, all at once."""
+        idle = [broker for broker in self.brokers if not broker.is_running()]
+        for broker in idle:
+            broker.launch()
+        for broker in idle:
+            broker.wait_until_ready()
+        self.wait_for_brokers(len(self.brokers))
+
+    def stop(self) -> list[int]:
+        """Stops all, at once; their exit codes."""
+        with ThreadPoolExecutor(len(self.brokers)) as pool:
+            return list(pool.map(KafkastoreBroker.stop, self.brokers))
+
+    def close(self) -> None:
+        for broker in self.brokers:
+            if broker.is_running():
+                os.kill(broker.pid, signal.SIGCONT)
+            broker.kill()
+        if self.zookeeper is not None:
+            self.zookeeper.kill()
+
+    # ---- looking
+    def admin(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+
+    def partition(self, topic: str, number: int = 0) -> PartitionMetadata:
+        return self.admin().list_topics(topic, timeout=10).topics[topic].partitions[number]
+
+    def partition_at(self, broker: KafkastoreBroker, topic: str, number: int = 0) -> PartitionMetadata:
+        """As one broker tells it."""
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+        return admin.list_topics(topic, timeout=10).topics[topic].partitions[number]
+
+    def leader(self, topic: str, number: int = 0) -> int:
+        """The node that leads; waits until there is one that runs."""
+        found = -1
+
+        def led() -> bool:
+            nonlocal found
+            found = self.partition(topic, number).leader
+            return found > 0 and self.broker(found).is_running()
+
+        wait_until(led, SETTLE_LIMIT_S, f"{topic}-{number} has a leader")
+        return found
+
+    def wait_for_brokers(self, count: int) -> None:
+        def all_there() -> bool:
+            return len(self.admin().list_topics(timeout=10).brokers) == count
+
+        wait_until(all_there, SETTLE_LIMIT_S, f"{count} brokers are in the metadata")
+
+    def wait_in_sync(self, topic: str, count: int) -> None:
+        """Waits until every partition of the topic has so many in-sync replicas."""
+
+        def in_sync() -> bool:
+            partitions = self.admin().list_topics(topic, timeout=10).topics[topic].partitions.values()
+            return all(len(one.isrs) == count for one in partitions)
+
+        wait_until(in_sync, SETTLE_LIMIT_S, f"{topic} has {count} in-sync replicas")
+
+    # ---- doing
+    def create(
+        self, topic: str, partitions: int = 1, replicas: int = 3, config: Mapping[str, str] | None = None
+    ) -> None:
+        admin = self.admin()  # ends with its last reference, and its requests with it
+        asked = NewTopic(topic, partitions, replicas, config=dict(config or {}))
+        admin.create_topics([asked], operation_timeout=20)[topic].result(30)
+
+    def log_bytes(self, topic: str, number: int = 0) -> list[bytes]:
+        """What stands in the segments of each replica, by node."""
+        found = []
+        for broker in self.brokers:
+            folder = broker.log_dir / f"{topic}-{number}"
+            segments = sorted(path for path in folder.glob("*") if path.suffix in SEGMENT_SUFFIXES)
+            found.append(b"".join(path.read_bytes() for path in segments))
+        return found

@@ -1,0 +1,145 @@
+"""What a member of a cluster does with its replicas, over an engine in memory: real images, owners and placement, no store.
+
+The test is the controller: it calls ``become``, ``stop`` and ``update``, or answers what ``IsrChanges`` asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from fake_engine import Engine, EngineError
+from world import broker_config
+
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.log.manager import LogManager
+from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState
+from kafkastore.replica.assigned import AssignedReplicas, Stopped, Told
+from kafkastore.replica.manager import ReplicaManager
+from kafkastore.server.context import BrokerServices
+from kafkastore.server.topics import Topics
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from pathlib import Path
+
+ME, OTHER, THIRD = 1, 2, 3
+T_ID, NEW_ID = b"\1" * 16, b"\2" * 16
+CONTROLLER_EPOCH, BROKER_EPOCH = 5, 100
+NONE = ErrorCode.NONE
+
+
+class RecordingEngine(Engine):
+    """Keeps every lease in the order of publication, and fails on demand."""
+
+    def __init__(self, log_dirs: list[str]) -> None:
+        super().__init__(ME, "cluster", log_dirs, {})
+        self.history: list[tuple[str, int, int, int, int]] = []  # topic, partition, leader, the two epochs
+        self.clusters = 0
+        self.refuses_deletion = False
+        self.refuses_checkpoints = False
+
+    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
+        self.history += [(topic, *lease[:4]) for lease in leases]
+        super().publish_leases(topic, topic_id, leases)
+
+    def publish_cluster(self, brokers: list[Any], controller_id: int) -> None:
+        self.clusters += 1
+        super().publish_cluster(brokers, controller_id)
+
+    def delete_logs(self, topic: str, partitions: list[int]) -> None:
+        if self.refuses_deletion:
+            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is read-only")
+        super().delete_logs(topic, partitions)
+        self.calls.append(f"delete_logs {topic} {partitions}")
+
+    def write_checkpoints(self, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> None:
+        if self.refuses_checkpoints:
+            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
+        super().write_checkpoints(recovery_points, high_watermarks, log_starts)
+
+
+class Replicas:
+    """One broker; see the module."""
+
+    def __init__(self, folder: Path, log_dirs: str = "/one,/two") -> None:
+        config = broker_config(folder, log__dirs=log_dirs)
+        self.engine = RecordingEngine(config.log_dirs)
+        self.image, self.held = MetadataImage(), MetadataImage()
+        self.logs = LogManager(config, self.engine)  # type: ignore[arg-type]
+        loop = asyncio.get_running_loop()
+        self.manager = ReplicaManager(ME, self.image, self.engine, loop, self.held)  # type: ignore[arg-type]
+        services = BrokerServices()
+        services.config, services.engine, services.log_manager = config, self.engine, self.logs  # type: ignore[assignment]
+        services.node_id, services.loop, services.image = ME, loop, self.image
+        self.stored_configs: dict[str, dict[str, str]] = {}
+        self.is_store_away = False
+        self.gate: asyncio.Event | None = None  # while it is not set, the store does not answer
+        self.assigned = AssignedReplicas(
+            ME,
+            self.image,
+            self.held,
+            self.engine,  # type: ignore[arg-type]
+            self.manager,
+            self.logs,
+            Topics(services).make_logs,
+            self._load_configs,
+        )
+        self.assigned.broker_epoch = BROKER_EPOCH
+
+    async def _load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.is_store_away:
+            raise KafkastoreError("the metadata store is away")
+        return {name: self.stored_configs[name] for name in names if name in self.stored_configs}
+
+    # ---- the controller
+    async def become(
+        self, *told: Told, controller_epoch: int = CONTROLLER_EPOCH, broker_epoch: int = BROKER_EPOCH
+    ) -> tuple[int, dict[tuple[str, int], int]]:
+        return await self.assigned.become(OTHER, controller_epoch, broker_epoch, told)
+
+    async def stop(
+        self, *stopped: Stopped, controller_epoch: int = CONTROLLER_EPOCH, broker_epoch: int = BROKER_EPOCH
+    ) -> tuple[int, dict[tuple[str, int], int]]:
+        return await self.assigned.stop(controller_epoch, broker_epoch, stopped)
+
+    async def update(
+        self,
+        *told: Told,
+        controller_epoch: int = CONTROLLER_EPOCH,
+        broker_epoch: int = BROKER_EPOCH,
+        brokers: Iterable[int] = (ME, OTHER),
+        is_full: bool = False,
+    ) -> int:
+        live = [BrokerImage(node, None, (("PLAINTEXT", f"host-{node}", 9092),)) for node in brokers]
+        return await self.assigned.update(OTHER, controller_epoch, broker_epoch, live, told, is_full=is_full)
+
+    def lease(self, topic: str = "t", partition: int = 0) -> tuple[int, int, int] | None:
+        """(leader, leader epoch, partition epoch) as the engine was told last."""
+        lease = self.engine.leases.get((topic, partition))
+        return None if lease is None else lease[:3]
+
+
+def state(leader: int, leader_epoch: int = 0, partition_epoch: int = 0, **fields: Any) -> PartitionState:
+    replicas = fields.get("replicas", (ME, OTHER, THIRD))
+    return PartitionState(leader, leader_epoch, partition_epoch, replicas, fields.get("isr", replicas))
+
+
+def told(*states: PartitionState, name: str = "t", topic_id: bytes = T_ID) -> Told:
+    """A topic with these partitions, from 0 on."""
+    return Told(name, topic_id, dict(enumerate(states)))
+
+
+def on_replicas(folder: Path, test: Callable[[Replicas], Awaitable[None]]) -> None:
+    """Runs a test's body on a broker that was told nothing yet."""
+
+    async def body() -> None:
+        replicas = Replicas(folder)
+        try:
+            await test(replicas)
+        finally:
+            replicas.engine.close()
+
+    asyncio.run(body())

@@ -1,0 +1,263 @@
+"""LeaderAndIsr: whom a broker believes, and what it does then (spec R0.10, R1.11; H4, H19). What is refused changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.replica.assigned import EPOCH_DURING_DELETE, Stopped
+
+from .replica_world import (
+    BROKER_EPOCH,
+    CONTROLLER_EPOCH,
+    ME,
+    NEW_ID,
+    NONE,
+    OTHER,
+    THIRD,
+    Replicas,
+    on_replicas,
+    state,
+    told,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = ("t", 0)
+
+
+def test_new_replica_gets_a_log_its_configuration_and_a_lease(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        replicas.stored_configs["t"] = {"retention.ms": "-1"}
+        assert await replicas.become(told(state(ME, 3, 7), state(OTHER, 1, 2))) == (NONE, {KEY: NONE, ("t", 1): NONE})
+        assert set(replicas.engine.partitions) == {("t", 0), ("t", 1)}
+        assert replicas.engine.topic_configs["t"]["retention.ms"] == "-1"
+        assert (replicas.lease(), replicas.lease(partition=1)) == ((ME, 3, 7), (OTHER, 1, 2))
+        assert replicas.manager.is_leader("t", 0)
+        assert not replicas.manager.is_leader("t", 1)
+
+    on_replicas(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("fence", "code"),
+    [
+        ({"controller_epoch": CONTROLLER_EPOCH - 1}, ErrorCode.STALE_CONTROLLER_EPOCH),
+        ({"broker_epoch": BROKER_EPOCH - 1}, ErrorCode.STALE_BROKER_EPOCH),
+    ],
+)
+def test_old_controller_and_words_for_an_earlier_life_have_no_effect(
+    tmp_path: Path, fence: dict[str, int], code: int
+) -> None:  # R1.11, H19
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(OTHER, 1, 1)))
+        await replicas.update(told(state(OTHER, 1, 1)))
+        replicas.engine.history.clear()
+        replicas.engine.clusters = 0
+        before = replicas.image.brokers
+        new = told(state(ME, 9, 9), state(ME, 0, 0))
+        assert await replicas.become(new, **fence) == (code, {})
+        assert await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True), **fence) == (code, {})
+        assert await replicas.update(new, **fence, brokers=(ME,), is_full=True) == code
+        assert (replicas.engine.history, replicas.engine.deleted, replicas.engine.clusters) == ([], [], 0)
+        assert set(replicas.engine.partitions) == {KEY}
+        assert replicas.held.topics["t"].partitions == replicas.image.topics["t"].partitions == [state(OTHER, 1, 1)]
+        assert replicas.image.brokers is before
+        assert replicas.image.controller_epoch == CONTROLLER_EPOCH
+
+    on_replicas(tmp_path, test)
+
+
+def test_each_request_of_a_newer_controller_fences_the_older_one(tmp_path: Path) -> None:  # H19
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(controller_epoch=6)
+        assert (await replicas.stop(controller_epoch=5))[0] == ErrorCode.STALE_CONTROLLER_EPOCH
+        await replicas.stop(controller_epoch=7)
+        assert await replicas.update(controller_epoch=6) == ErrorCode.STALE_CONTROLLER_EPOCH
+        await replicas.update(controller_epoch=8)
+        assert (await replicas.become(controller_epoch=7))[0] == ErrorCode.STALE_CONTROLLER_EPOCH
+
+    on_replicas(tmp_path, test)
+
+
+def test_request_for_another_life_does_not_make_its_controller_known(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(controller_epoch=9, broker_epoch=BROKER_EPOCH - 1)
+        assert (await replicas.become(controller_epoch=CONTROLLER_EPOCH))[0] == NONE
+
+    on_replicas(tmp_path, test)
+
+
+@pytest.mark.parametrize("stale", [state(ME, 2, 9), state(ME, 3, 4), state(OTHER, 0, 0)])
+def test_stale_state_between_two_newer_ones_changes_nothing(tmp_path: Path, stale: object) -> None:  # R1.11, H4
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(OTHER, 3, 5)))
+        assert await replicas.become(told(stale)) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})  # type: ignore[arg-type]
+        assert replicas.held.partition("t", 0) == state(OTHER, 3, 5)
+        assert await replicas.become(told(state(OTHER, 3, 6, isr=(OTHER, THIRD)))) == (NONE, {KEY: NONE})
+        assert replicas.engine.history == [("t", 0, OTHER, 3, 5), ("t", 0, OTHER, 3, 6)]
+
+    on_replicas(tmp_path, test)
+
+
+def test_stale_partition_does_not_hold_up_the_others_of_its_request(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(OTHER, 3, 5), state(OTHER, 0, 0)))
+        code, errors = await replicas.become(told(state(ME, 2, 4), state(ME, 1, 1)))
+        assert (code, errors) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH, ("t", 1): NONE})
+        assert (replicas.lease(), replicas.lease(partition=1)) == ((OTHER, 3, 5), (ME, 1, 1))
+
+    on_replicas(tmp_path, test)
+
+
+def test_state_told_again_is_taken_again(tmp_path: Path) -> None:
+    """The answer may have been lost; and a newer partition epoch in the same leader epoch is a change of the in-sync set."""
+
+    async def test(replicas: Replicas) -> None:
+        for partition_epoch in (1, 1, 2):
+            assert await replicas.become(told(state(ME, 1, partition_epoch))) == (NONE, {KEY: NONE})
+            assert replicas.lease() == (ME, 1, partition_epoch)
+        assert len(replicas.engine.partitions) == 1
+
+    on_replicas(tmp_path, test)
+
+
+def test_partition_of_other_brokers_is_refused_and_gets_no_log(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        code, errors = await replicas.become(told(state(OTHER, replicas=(OTHER, THIRD)), state(OTHER)))
+        assert (code, errors) == (NONE, {KEY: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ("t", 1): NONE})
+        assert set(replicas.engine.partitions) == {("t", 1)}
+        assert replicas.lease() is None
+
+    on_replicas(tmp_path, test)
+
+
+def test_other_topic_of_the_same_name_never_gets_the_log_of_the_one_that_is_here(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 4, 4)))
+        again = told(state(ME, 9, 9), topic_id=NEW_ID)
+        assert await replicas.become(again) == (NONE, {KEY: ErrorCode.INCONSISTENT_TOPIC_ID})
+        assert (replicas.lease(), replicas.engine.partitions[KEY].topic_id) == ((ME, 4, 4), b"\1" * 16)
+        await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True))
+        assert await replicas.become(told(state(ME, 0, 0), topic_id=NEW_ID)) == (NONE, {KEY: NONE})  # epochs begin anew
+        assert (replicas.lease(), replicas.engine.partitions[KEY].topic_id) == ((ME, 0, 0), NEW_ID)
+
+    on_replicas(tmp_path, test)
+
+
+def test_other_topic_is_refused_although_clients_were_told_that_the_old_one_is_gone(tmp_path: Path) -> None:
+    """A controller tells of a deletion before it has the logs deleted."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 4, 4)))
+        await replicas.update(told(state(ME, 4, 4)), is_full=True)
+        await replicas.update(is_full=True)
+        _, errors = await replicas.become(told(state(ME), topic_id=NEW_ID))
+        assert errors == {KEY: ErrorCode.INCONSISTENT_TOPIC_ID}
+        await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True))
+        assert replicas.held.topic("t") is None
+        assert await replicas.become(told(state(ME), topic_id=NEW_ID)) == (NONE, {KEY: NONE})
+
+    on_replicas(tmp_path, test)
+
+
+# ---- C: offline
+def test_replica_in_an_offline_directory_is_told_and_not_led(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1)))
+        led: list[int] = []
+        replicas.manager.listen("t", lambda number, _: led.append(number), led.remove)
+        failed = replicas.logs.directory_of("t", 0)
+        assert failed is not None
+        replicas.manager.take_offline(replicas.logs.fail(failed, "I/O error"))
+        for partition_epoch in (1, 2):  # the same once more, or newer: it stays offline
+            _, errors = await replicas.become(told(state(ME, 1, partition_epoch), state(ME, 1, partition_epoch)))
+            assert errors == {KEY: ErrorCode.KAFKA_STORAGE_ERROR, ("t", 1): NONE}
+            assert replicas.lease() == (-1, 1, partition_epoch)
+            assert (replicas.lease(partition=1), led) == ((ME, 1, partition_epoch), [1])
+            assert not replicas.manager.is_leader("t", 0)
+
+    on_replicas(tmp_path, test)
+
+
+def test_missing_log_is_not_made_anew_while_a_directory_is_offline(tmp_path: Path) -> None:
+    """It may be in there, with everything that was acknowledged."""
+
+    async def test(replicas: Replicas) -> None:
+        replicas.logs.fail("/one", "not mounted")
+        assert await replicas.become(told(state(ME, 4, 4))) == (NONE, {KEY: ErrorCode.KAFKA_STORAGE_ERROR})
+        assert replicas.engine.partitions == {}
+        assert not replicas.manager.is_leader("t", 0)
+
+    on_replicas(tmp_path, test)
+
+
+def test_log_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        replicas.engine.create_failures[KEY] = "no space left on device"
+        _, errors = await replicas.become(told(state(ME, 1, 1), state(ME, 1, 1)))
+        assert errors == {KEY: ErrorCode.KAFKA_STORAGE_ERROR, ("t", 1): NONE}
+        assert not replicas.manager.is_leader("t", 0)
+        assert replicas.lease() == (-1, 1, 1)
+        replicas.engine.create_failures.clear()
+        assert await replicas.become(told(state(OTHER, 2, 2))) == (NONE, {KEY: NONE})
+        assert KEY in replicas.engine.partitions
+        assert replicas.lease() == (OTHER, 2, 2)
+
+    on_replicas(tmp_path, test)
+
+
+# ---- the store, the order
+def test_store_that_is_away_leaves_all_as_it_was_and_the_configuration_is_not_lost(tmp_path: Path) -> None:
+    """A log made without its ``retention.ms`` would delete what must be kept."""
+
+    async def test(replicas: Replicas) -> None:
+        replicas.stored_configs["t"] = {"retention.ms": "-1"}
+        replicas.is_store_away = True
+        with pytest.raises(KafkastoreError):
+            await replicas.become(told(state(ME, 1, 1)))
+        assert (replicas.held.topic("t"), replicas.engine.partitions, replicas.engine.history) == (None, {}, [])
+        replicas.is_store_away = False
+        assert await replicas.become(told(state(ME, 1, 1))) == (NONE, {KEY: NONE})
+        assert replicas.engine.topic_configs["t"]["retention.ms"] == "-1"
+        assert replicas.held.topics["t"].configs == {"retention.ms": "-1"}
+
+    on_replicas(tmp_path, test)
+
+
+def test_requests_take_effect_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    """The first waits for the store; those behind it must not overtake it."""
+
+    async def test(replicas: Replicas) -> None:
+        replicas.gate = asyncio.Event()
+        requests = [
+            asyncio.ensure_future(replicas.become(told(state(ME, 1, 1)))),
+            asyncio.ensure_future(replicas.update(told(state(ME, 1, 1)), is_full=True)),
+            asyncio.ensure_future(replicas.stop(Stopped("t", 0, 2, False))),
+            asyncio.ensure_future(replicas.update(is_full=True)),
+        ]
+        await asyncio.sleep(0)
+        assert replicas.engine.history == []
+        replicas.gate.set()
+        await asyncio.gather(*requests)
+        assert [entry[2] for entry in replicas.engine.history] == [ME, -1]
+        assert replicas.image.topics == {}
+
+    on_replicas(tmp_path, test)
+
+
+def test_waiting_ends_with_what_is_waited_for_or_with_its_limit(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        assert not await replicas.assigned.wait_told(0)
+        waiting = asyncio.ensure_future(replicas.assigned.wait_told(60))
+        await replicas.update(told(state(ME)), is_full=False)
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await replicas.update(is_full=True)
+        assert await waiting
+
+    on_replicas(tmp_path, test)

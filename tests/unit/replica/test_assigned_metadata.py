@@ -1,0 +1,123 @@
+"""UpdateMetadata: what clients are told of the cluster, whole or in part (spec R2.8)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from kafkastore.metadata.image import PartitionState
+from kafkastore.replica.assigned import LEADER_DURING_DELETE, Told
+
+from .replica_world import ME, NEW_ID, NONE, OTHER, THIRD, Replicas, on_replicas, state, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DELETED = PartitionState(LEADER_DURING_DELETE, -2, 4, (ME, OTHER), (ME,))
+
+
+def leaders(replicas: Replicas, topic: str) -> list[int]:
+    """As the engine answers Metadata."""
+    return [leader for _, leader, *_ in replicas.engine.published_topics[topic][2]]
+
+
+def test_clients_see_brokers_topics_and_controller_at_once(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        replicas.stored_configs["t"] = {"cleanup.policy": "compact"}
+        assert await replicas.update(told(state(THIRD, 2, 2)), brokers=(ME, THIRD)) == NONE
+        brokers, controller = replicas.engine.cluster
+        assert ([broker[0] for broker in brokers], controller) == ([ME, THIRD], OTHER)
+        assert leaders(replicas, "t") == [THIRD]
+        assert replicas.image.topics["t"].configs == {"cleanup.policy": "compact"}
+
+    on_replicas(tmp_path, test)
+
+
+def test_what_others_lead_gives_no_lease_here(tmp_path: Path) -> None:
+    """Metadata is no order: even as the leader this broker waits for LeaderAndIsr."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(ME, 9, 9)), is_full=True)
+        assert (replicas.engine.history, replicas.held.topics, replicas.engine.partitions) == ([], {}, {})
+        assert not replicas.manager.is_leader("t", 0)
+
+    on_replicas(tmp_path, test)
+
+
+def test_partial_update_keeps_what_it_does_not_tell(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(ME), state(OTHER)), told(state(ME), name="u", topic_id=NEW_ID), is_full=True)
+        await replicas.update(Told("t", b"\1" * 16, {1: state(THIRD, 1, 1)}))
+        assert (leaders(replicas, "t"), leaders(replicas, "u")) == ([ME, THIRD], [ME])
+
+    on_replicas(tmp_path, test)
+
+
+def test_full_update_takes_away_what_it_does_not_tell(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(ME)), told(state(ME), name="u", topic_id=NEW_ID))
+        await replicas.update(told(state(ME)), is_full=True)
+        assert set(replicas.engine.published_topics) == set(replicas.image.topics) == {"t"}
+        assert replicas.image.topic_by_id(NEW_ID) is None
+
+    on_replicas(tmp_path, test)
+
+
+def test_older_state_does_not_replace_a_newer_one(tmp_path: Path) -> None:  # H4
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(OTHER, 3, 5)))
+        await replicas.update(told(state(ME, 2, 9)))
+        assert leaders(replicas, "t") == [OTHER]
+
+    on_replicas(tmp_path, test)
+
+
+def test_deleted_topic_is_gone_for_clients_and_coordinators(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME)))
+        await replicas.update(told(state(ME)))
+        led: list[int] = []
+        replicas.manager.listen("t", lambda number, _: led.append(number), led.remove)
+        await replicas.update(told(DELETED))
+        assert (replicas.engine.published_topics, replicas.image.topics, led) == ({}, {}, [])
+        assert replicas.engine.deleted == []  # that is for StopReplica to say
+
+    on_replicas(tmp_path, test)
+
+
+def test_topic_made_anew_outlives_the_news_that_the_old_one_is_gone(tmp_path: Path) -> None:
+    """A broker that hung is told of both at once: LeaderAndIsr first, then the old and the new topic in one request."""
+
+    async def test(replicas: Replicas) -> None:
+        new = told(state(ME, 0, 0), topic_id=NEW_ID)
+        await replicas.update(told(state(OTHER, 3, 4, replicas=(OTHER,))))
+        await replicas.become(new)
+        for news in ((told(DELETED), new), (new, told(DELETED)), (told(DELETED),)):
+            await replicas.update(*news)
+            assert leaders(replicas, "t") == [ME]
+            assert replicas.image.topics["t"].topic_id == replicas.held.topics["t"].topic_id == NEW_ID
+            assert replicas.image.topic_by_id(NEW_ID) is not None
+
+    on_replicas(tmp_path, test)
+
+
+def test_topic_without_partitions_in_a_request_is_not_a_deletion(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(ME)))
+        await replicas.update(Told("t", b"\1" * 16, {}))
+        assert leaders(replicas, "t") == [ME]
+
+    on_replicas(tmp_path, test)
+
+
+def test_news_of_two_controllers_that_waited_for_the_store_end_as_the_newer_one_said(tmp_path: Path) -> None:  # H19
+    async def test(replicas: Replicas) -> None:
+        replicas.gate = asyncio.Event()
+        old = asyncio.ensure_future(replicas.update(told(state(ME)), controller_epoch=6, is_full=True))
+        new = asyncio.ensure_future(replicas.update(told(state(OTHER), name="u"), controller_epoch=7, is_full=True))
+        await asyncio.sleep(0)
+        replicas.gate.set()
+        assert (await old, await new) == (NONE, NONE)
+        assert set(replicas.image.topics) == {"u"}
+
+    on_replicas(tmp_path, test)

@@ -1,0 +1,136 @@
+"""StopReplica: what is served no more, what is deleted, and what an old request cannot bring back (spec R0.10, R1.11, R2.5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.errors import ErrorCode
+from kafkastore.replica.assigned import EPOCH_DURING_DELETE, Stopped
+
+from .replica_world import ME, NONE, OTHER, Replicas, on_replicas, state, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = ("t", 0)
+GONE = Stopped("t", 0, EPOCH_DURING_DELETE, is_deleted=True)
+
+
+def test_stopped_replica_serves_no_more_and_keeps_its_log(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3), state(ME, 3, 3)))
+        led = []
+        replicas.manager.listen("t", lambda number, _: led.append(number), led.remove)
+        assert await replicas.stop(Stopped("t", 0, 3, is_deleted=False)) == (NONE, {KEY: NONE})
+        assert (replicas.lease(), replicas.lease(partition=1)) == ((-1, 3, 3), (ME, 3, 3))
+        assert (led, replicas.engine.deleted) == ([1], [])
+        assert KEY in replicas.engine.partitions
+
+    on_replicas(tmp_path, test)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_stop_in_an_older_leader_epoch_is_fenced(tmp_path: Path, is_deleted: bool) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3)))
+        replicas.engine.history.clear()
+        assert await replicas.stop(Stopped("t", 0, 2, is_deleted)) == (NONE, {KEY: ErrorCode.FENCED_LEADER_EPOCH})
+        assert (replicas.engine.history, replicas.engine.deleted) == ([], [])
+        assert replicas.manager.is_leader("t", 0)
+
+    on_replicas(tmp_path, test)
+
+
+def test_deleted_log_is_in_no_checkpoint_and_its_place_is_free(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3), state(OTHER, 3, 3)))
+        replicas.engine.calls.clear()
+        assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
+        assert replicas.engine.calls == ["delete_logs t [0]", "write_checkpoints True False True"]
+        assert replicas.logs.directory_of("t", 0) is None
+        assert replicas.logs.directory_of("t", 1) is not None
+        assert set(replicas.engine.partitions) == {("t", 1)}
+
+    on_replicas(tmp_path, test)
+
+
+@pytest.mark.parametrize("fault", ["refuses_deletion", "refuses_checkpoints"])
+def test_deletion_that_failed_is_told_and_finished_by_the_next_one(tmp_path: Path, fault: str) -> None:
+    """A checkpoint that names a log which is gone would have one of the same name, made later, start where it did."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3)))
+        setattr(replicas.engine, fault, True)
+        assert await replicas.stop(GONE) == (NONE, {KEY: ErrorCode.KAFKA_STORAGE_ERROR})
+        setattr(replicas.engine, fault, False)
+        replicas.engine.calls.clear()
+        assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
+        assert replicas.engine.calls == ["delete_logs t [0]", "write_checkpoints True False True"]
+        assert replicas.logs.directory_of("t", 0) is None
+
+    on_replicas(tmp_path, test)
+
+
+@pytest.mark.parametrize("is_told_gone", [False, True])
+def test_deletion_in_an_offline_directory_is_not_said_to_be_done(tmp_path: Path, is_told_gone: bool) -> None:
+    """The files come back with the disk. Controllers tell of a deletion before they ask for it."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3)))
+        await replicas.update(told(state(ME, 3, 3)), is_full=True)
+        if is_told_gone:
+            await replicas.update(is_full=True)
+        failed = replicas.logs.directory_of("t", 0)
+        assert failed is not None
+        replicas.manager.take_offline(replicas.logs.fail(failed, "I/O error"))
+        assert await replicas.stop(GONE) == (NONE, {KEY: ErrorCode.KAFKA_STORAGE_ERROR})
+        assert replicas.engine.deleted == []
+
+    on_replicas(tmp_path, test)
+
+
+def test_log_of_which_nothing_was_told_is_deleted_all_the_same(tmp_path: Path) -> None:
+    """The broker started while its topic was being deleted."""
+
+    async def test(replicas: Replicas) -> None:
+        replicas.engine.add_log("t", 0, b"\1" * 16, "/one")
+        replicas.logs.record("t", 0, "/one")
+        assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
+        assert replicas.engine.deleted == [("t", [0])]
+
+    on_replicas(tmp_path, test)
+
+
+def test_deleting_what_is_not_here_is_done_at_once(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        assert await replicas.stop(GONE, Stopped("u", 3, 7, is_deleted=False)) == (NONE, {KEY: NONE, ("u", 3): NONE})
+        assert replicas.engine.history == []
+
+    on_replicas(tmp_path, test)
+
+
+def test_one_partition_that_is_fenced_does_not_keep_the_others(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3), state(ME, 1, 1)))
+        code, errors = await replicas.stop(Stopped("t", 0, 2, is_deleted=True), Stopped("t", 1, 2, is_deleted=True))
+        assert (code, errors) == (NONE, {KEY: ErrorCode.FENCED_LEADER_EPOCH, ("t", 1): NONE})
+        assert replicas.engine.deleted == [("t", [1])]
+
+    on_replicas(tmp_path, test)
+
+
+def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_path: Path) -> None:
+    """Its log is gone: as the leader of the epoch before it would serve an empty one (R1.11, R2.5)."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 5, 8)))
+        await replicas.update(told(state(ME, 5, 8)))
+        await replicas.stop(Stopped("t", 0, 6, is_deleted=True))
+        assert await replicas.become(told(state(ME, 5, 8))) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})
+        assert replicas.engine.partitions == {}
+        assert await replicas.become(told(state(OTHER, 6, 9))) == (NONE, {KEY: NONE})
+        assert replicas.lease() == (OTHER, 6, 9)
+
+    on_replicas(tmp_path, test)

@@ -1,0 +1,372 @@
+"""AlterPartition as a leader asks for it: nothing is lost while an answer is (KIP-497, KIP-903; spec R0.12, R1.8; H21).
+
+The data plane counts the larger of two sets until it is told; so a change may be withdrawn only when it is known that the
+controller has not written it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from fake_engine import IsrChange
+from kio.schema.errors import ErrorCode as KioErrorCode
+
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.replica import isr_changes
+from kafkastore.replica.isr_changes import IsrChanges
+
+from .replica_world import BROKER_EPOCH, ME, NEW_ID, OTHER, T_ID, THIRD, Replicas, on_replicas, state, told
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from kafkastore.metadata.image import PartitionState
+
+LIMIT_S = 5
+Answer = Any
+SCHEMA: Any = import_module("kio.schema.alter_partition.v3.response")
+
+
+class Asked:
+    """The controller's side: what was asked, and what the test answers in turn; the last answer is repeated."""
+
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas = replicas
+        self.requests: list[Any] = []
+        self.answers: list[Callable[[Any], Any]] = []
+        self.stored: PartitionState | Exception | None = None
+        self.reads = 0
+        self.changes = IsrChanges(
+            ME,
+            replicas.held,
+            replicas.engine,  # type: ignore[arg-type]
+            replicas.manager,
+            self._ask,
+            self._read_state,
+        )
+        self.changes.broker_epoch = BROKER_EPOCH
+
+    async def _ask(self, request: Any, timeout_ms: int) -> Any:
+        assert timeout_ms == isr_changes.TIMEOUT_MS
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer(request)
+
+    async def _read_state(self, name: str, number: int) -> PartitionState | None:
+        self.reads += 1
+        if isinstance(self.stored, Exception):
+            raise self.stored
+        return self.stored
+
+    def propose(
+        self, *members: tuple[int, int], leader_epoch: int = 3, partition_epoch: int = 5, number: int = 0
+    ) -> None:
+        self.changes.propose(IsrChange("t", number, leader_epoch, partition_epoch, list(members)))
+
+    async def asked(self, count: int) -> None:
+        await until(lambda: len(self.requests) >= count)
+
+    async def settled(self) -> None:
+        await until(lambda: self.changes._task is None)
+
+    def proposals(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """Of each request the partition epoch and the members of its one partition."""
+        return [
+            (one.partition_epoch, [(member.broker_id, member.broker_epoch) for member in one.new_isr_with_epochs])
+            for request in self.requests
+            for topic in request.topics
+            for one in topic.partitions
+        ]
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():  # noqa: ASYNC110 - nothing tells of a request but the request
+            await asyncio.sleep(0)
+
+
+def lost(_: Any) -> Any:
+    raise KafkastoreError("no answer")
+
+
+def refused(code: int) -> Callable[[Any], Any]:
+    return lambda _: SCHEMA.AlterPartitionResponse(error_code=KioErrorCode(code), topics=(), **_throttle())
+
+
+def decided(code: int = 0, found: PartitionState | None = None, topic_id: bytes = T_ID) -> Callable[[Any], Any]:
+    """An answer for every partition that was asked for."""
+
+    def answer(request: Any) -> Any:
+        said = found or state(0, 0, 0, isr=())
+        partitions = tuple(
+            SCHEMA.PartitionData(
+                partition_index=one.partition_index,
+                error_code=KioErrorCode(code),
+                leader_id=said.leader,
+                leader_epoch=said.leader_epoch,
+                isr=said.isr,
+                partition_epoch=said.partition_epoch,
+            )
+            for topic in request.topics
+            for one in topic.partitions
+        )
+        topics = (SCHEMA.TopicData(topic_id=UUID(bytes=topic_id), partitions=partitions),)
+        return SCHEMA.AlterPartitionResponse(error_code=KioErrorCode(0), topics=topics, **_throttle())
+
+    return answer
+
+
+def _throttle() -> dict[str, Any]:
+    from datetime import timedelta
+
+    return {"throttle_time": timedelta(0)}
+
+
+GROWN = state(ME, 3, 6, isr=(ME, OTHER))
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RETRY_S", "LAST_RETRY_S", "WITHDRAWAL_S"):
+        monkeypatch.setattr(isr_changes, name, 0.001)
+
+
+def check(folder: Path, test: Callable[[Asked], Awaitable[None]]) -> None:
+    """``t-0`` is led here in leader epoch 3 and partition epoch 5; only this broker is in sync."""
+
+    async def body(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 5, isr=(ME,)), state(ME, 3, 5, isr=(ME,))))
+        replicas.engine.history.clear()
+        asked = Asked(replicas)
+        try:
+            await test(asked)
+        finally:
+            await asked.changes.stop()
+
+    on_replicas(folder, body)
+
+
+def test_decision_becomes_the_lease(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [decided(found=GROWN)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        (request,) = asked.requests
+        assert (request.broker_id, request.broker_epoch) == (ME, BROKER_EPOCH)
+        assert asked.proposals() == [(5, [(ME, BROKER_EPOCH), (OTHER, 77)])]  # each in the life that fetched (KIP-903)
+        assert asked.replicas.held.partition("t", 0) == GROWN
+        assert asked.replicas.engine.history == [("t", 0, ME, 3, 6)]
+        assert asked.replicas.engine.withdrawn == []
+
+    check(tmp_path, test)
+
+
+def test_what_waits_goes_out_together(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [decided(found=GROWN)]
+        asked.propose((ME, -1), (OTHER, 77))
+        asked.propose((ME, -1), (OTHER, 77), number=1)
+        await asked.settled()
+        assert len(asked.requests) == 1
+        assert [one.partition_index for one in asked.requests[0].topics[0].partitions] == [0, 1]
+        assert asked.replicas.lease(partition=1) == (ME, 3, 6)
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lost,
+        refused(ErrorCode.NOT_CONTROLLER),
+        refused(ErrorCode.STALE_BROKER_EPOCH),
+        decided(ErrorCode.NOT_CONTROLLER),
+        decided(ErrorCode.REQUEST_TIMED_OUT),
+        decided(ErrorCode.NONE, GROWN, topic_id=NEW_ID),  # an answer about something else is none
+    ],
+)
+def test_change_without_an_answer_is_asked_for_again_as_it_was(tmp_path: Path, fault: Callable[[Any], Any]) -> None:
+    """The controller may have written it: never another set, never a smaller one, and not withdrawn (KIP-497)."""
+
+    async def test(asked: Asked) -> None:
+        asked.answers = [fault, fault, fault, decided(found=GROWN)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        assert asked.proposals() == [(5, [(ME, BROKER_EPOCH), (OTHER, 77)])] * 4
+        assert asked.replicas.engine.withdrawn == []
+        assert asked.replicas.lease() == (ME, 3, 6)
+
+    check(tmp_path, test)
+
+
+def test_change_is_asked_for_again_in_the_life_that_the_broker_has_by_then(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [refused(ErrorCode.STALE_BROKER_EPOCH)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.asked(1)
+        asked.changes.broker_epoch = BROKER_EPOCH + 1
+        asked.answers = [decided(found=GROWN)]
+        await asked.settled()
+        assert asked.requests[-1].broker_epoch == BROKER_EPOCH + 1
+        assert asked.proposals()[-1] == (5, [(ME, BROKER_EPOCH + 1), (OTHER, 77)])
+
+    check(tmp_path, test)
+
+
+def test_bug_in_asking_does_not_end_asking(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        def bug(_: Any) -> Any:
+            raise RuntimeError("our bug")
+
+        asked.answers = [bug, decided(found=GROWN)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        assert asked.replicas.lease() == (ME, 3, 6)
+
+    check(tmp_path, test)
+
+
+# ---- B: the partition has another epoch
+def test_newer_state_is_read_from_the_store(tmp_path: Path) -> None:  # H21
+    async def test(asked: Asked) -> None:
+        asked.stored = state(ME, 3, 9, isr=(ME, THIRD))
+        asked.answers = [decided(ErrorCode.INVALID_UPDATE_VERSION)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        assert asked.replicas.held.partition("t", 0) == asked.stored
+        assert (asked.replicas.lease(), len(asked.requests)) == ((ME, 3, 9), 1)
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("found", [KafkastoreError("away"), state(ME, 3, 5, isr=(ME,))])
+def test_change_stays_under_way_until_the_newer_state_is_known(tmp_path: Path, found: Any) -> None:
+    """Refused for its version, it may be in force with another change on top; the store is away, or behind (ZooKeeper's reads
+    may be). Withdrawn now, the high watermark would pass what the new member has."""
+
+    async def test(asked: Asked) -> None:
+        asked.stored = found
+        asked.answers = [decided(ErrorCode.INVALID_UPDATE_VERSION)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.asked(4)
+        await asyncio.sleep(0.01)  # longer than a withdrawal takes here
+        assert asked.replicas.engine.withdrawn == []
+        asked.stored = state(ME, 3, 7, isr=(ME, OTHER, THIRD))
+        await asked.settled()
+        assert asked.replicas.lease() == (ME, 3, 7)
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("found", [state(OTHER, 4, 7), state(ME, 4, 7), None])
+def test_deposed_leader_does_not_take_its_lease_from_the_store(tmp_path: Path, found: Any) -> None:  # R1.11
+    """Another leader, another epoch or no topic: that comes from the controller; until then both sets count."""
+
+    async def test(asked: Asked) -> None:
+        asked.stored = found
+        asked.answers = [decided(ErrorCode.INVALID_UPDATE_VERSION)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        await asyncio.sleep(0.01)
+        assert (asked.replicas.engine.history, asked.replicas.engine.withdrawn) == ([], [])
+        assert (asked.reads, len(asked.requests)) == (1, 1)
+
+    check(tmp_path, test)
+
+
+# ---- C and D
+@pytest.mark.parametrize("code", [ErrorCode.INELIGIBLE_REPLICA, ErrorCode.INVALID_REQUEST])
+def test_refused_change_is_withdrawn_once_and_later(tmp_path: Path, code: int) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [decided(code)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        engine = asked.replicas.engine
+        assert engine.withdrawn == []
+        await until(lambda: engine.withdrawn != [])
+        await asyncio.sleep(0.01)
+        assert engine.withdrawn == [("t", 0, 5)]
+        assert (len(asked.requests), engine.history) == (1, [])
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+)
+def test_deposed_leader_forgets_its_change(tmp_path: Path, code: int) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [decided(code)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        await asyncio.sleep(0.01)
+        assert (asked.replicas.engine.withdrawn, asked.replicas.engine.history) == ([], [])
+        assert len(asked.requests) == 1
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("changed", [state(OTHER, 4, 6), state(ME, 4, 6), state(ME, 3, 6)])
+def test_lease_that_changed_meanwhile_drops_the_change(tmp_path: Path, changed: PartitionState) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [lost]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.asked(1)
+        await asked.replicas.become(told(changed))
+        count = len(asked.requests)
+        await asked.settled()
+        assert len(asked.requests) == count
+        assert asked.replicas.engine.withdrawn == []
+
+    check(tmp_path, test)
+
+
+def test_late_decision_does_not_replace_a_newer_lease(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        newer = state(ME, 3, 8, isr=(ME, THIRD))
+
+        def late(request: Any) -> Any:
+            asked.replicas.held.merge("t", T_ID, {0: newer})
+            return decided(found=GROWN)(request)
+
+        asked.answers = [late]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        assert asked.replicas.held.partition("t", 0) == newer
+        assert GROWN.partition_epoch not in [entry[4] for entry in asked.replicas.engine.history]
+
+    check(tmp_path, test)
+
+
+def test_newer_proposal_takes_the_place_of_one_that_is_asked_for_again(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        def superseded(_: Any) -> Any:
+            asked.replicas.held.merge("t", T_ID, {0: GROWN})
+            asked.propose((ME, -1), partition_epoch=6)
+            raise KafkastoreError("no answer")
+
+        asked.answers = [superseded, decided(found=state(ME, 3, 7, isr=(ME,)))]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        assert [epoch for epoch, _ in asked.proposals()] == [5, 6]
+
+    check(tmp_path, test)
+
+
+def test_nothing_is_asked_or_withdrawn_after_the_stop(tmp_path: Path) -> None:
+    async def test(asked: Asked) -> None:
+        asked.answers = [decided(ErrorCode.INELIGIBLE_REPLICA)]
+        asked.propose((ME, -1), (OTHER, 77))
+        await asked.settled()
+        await asked.changes.stop()
+        asked.propose((ME, -1), (OTHER, 77))
+        await asyncio.sleep(0.01)
+        assert (len(asked.requests), asked.replicas.engine.withdrawn) == (1, [])
+
+    check(tmp_path, test)

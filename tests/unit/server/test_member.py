@@ -1,0 +1,261 @@
+"""A broker joins a cluster, loses its session, comes back (spec R0.2, R2.4; KIP-966). What it registers decides whether it may lead."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from world import run, started_broker
+
+from kafkastore.controller.controller import Controller
+from kafkastore.errors import StartupError
+from kafkastore.metadata.leadership import Leadership
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.store import StoreUnavailableError
+from kafkastore.server import member
+from kafkastore.server.broker import Broker
+
+from .member_world import (
+    REGISTRATION,
+    expire_session,
+    other_store,
+    put_topic,
+    running_member,
+    store_path,
+    until,
+    watch_registrations,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fake_engine import Engine
+
+    from kafkastore.metadata.image import TopicImage
+
+T_ID = b"t".ljust(16, b"-")
+
+
+def has_log(topic_id: bytes = T_ID, name: str = "t", *, is_unclean: bool = False) -> Callable[[Engine], None]:
+    def prepare(engine: Engine) -> None:
+        engine.add_log(name, 0, topic_id)
+        if is_unclean:
+            engine.unclean_dirs = list(engine.log_dirs)
+
+    return prepare
+
+
+def registered(folder: Path, monkeypatch: pytest.MonkeyPatch, prepare: Callable[[Engine], None] | None) -> list[bool]:
+    """``clean_shutdown`` of each registration of one start."""
+    seen = watch_registrations(monkeypatch)
+
+    async def body() -> None:
+        async with running_member(folder, prepare):
+            pass
+
+    run(body)
+    return [one.get("clean_shutdown", True) for one in seen]
+
+
+def with_topic(folder: Path, leadership: Leadership | None = None, replicas: tuple[int, ...] = (1,)) -> TopicImage:
+    async def body() -> TopicImage:
+        async with other_store(folder) as store:
+            return await put_topic(store, "t", replicas, leadership)
+
+    found: TopicImage = run(body)
+    return found
+
+
+# ---- clean or not
+def test_clean_start_registers_as_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_topic(tmp_path)
+    assert registered(tmp_path, monkeypatch, has_log()) == [True]
+
+
+def test_unclean_stop_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_topic(tmp_path)
+    assert registered(tmp_path, monkeypatch, has_log(is_unclean=True)) == [False]
+
+
+@pytest.mark.parametrize(
+    ("leadership", "is_clean"),
+    [
+        (Leadership(2, 4, (2, 1)), False),  # in sync
+        (Leadership(2, 4, (2,), (1,)), False),  # eligible: it may lead when nobody in sync is alive (KIP-966)
+        (Leadership(2, 4, (2, 3)), True),  # neither: nobody counts on what it had
+    ],
+)
+def test_log_that_is_missing_is_registered_where_others_count_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leadership: Leadership, is_clean: bool
+) -> None:
+    with_topic(tmp_path, leadership, (1, 2, 3))
+    assert registered(tmp_path, monkeypatch, None) == [is_clean]
+
+
+def test_log_of_an_older_topic_of_the_name_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_topic(tmp_path, Leadership(2, 4, (2, 1)), (1, 2))
+    assert registered(tmp_path, monkeypatch, has_log(b"o" * 16)) == [False]
+
+
+def test_failed_directory_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def prepare(engine: Engine) -> None:
+        engine.failed_dirs[engine.log_dirs[0]] = "not mounted"
+
+    seen = watch_registrations(monkeypatch)
+
+    async def body() -> None:
+        async with running_member(tmp_path, prepare, log__dirs=f"{tmp_path}/one,{tmp_path}/two"):
+            pass
+
+    run(body)
+    assert [one["clean_shutdown"] for one in seen] == [False]
+
+
+def test_controller_draws_the_consequences_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that is lost later is another matter: the logs went on."""
+    seen = watch_registrations(monkeypatch)
+    with_topic(tmp_path)
+
+    async def body() -> None:
+        async with running_member(tmp_path, has_log(is_unclean=True)) as broker:
+            await expire_session(tmp_path, broker)
+            await until(lambda: len(seen) == 2)
+
+    run(body)
+    assert [one.get("clean_shutdown", True) for one in seen] == [False, True]
+
+
+def test_unclean_stop_is_registered_until_a_controller_has_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power loss of all brokers nobody reads the first registration; the session may end before somebody does."""
+    seen = watch_registrations(monkeypatch)
+    with_topic(tmp_path)
+
+    async def body() -> None:
+        made: list[Broker] = []
+        init = Broker.__init__
+        monkeypatch.setattr(Broker, "__init__", lambda self, config: (init(self, config), made.append(self))[0])
+
+        async def no_controller(self: Controller) -> None:
+            await expire_session(tmp_path, made[0])
+            await until(lambda: len(seen) == 2)
+
+        monkeypatch.setattr(Controller, "start", no_controller)
+        monkeypatch.setattr(member, "TOLD_LIMIT_S", 0)
+        with pytest.raises(StartupError, match="no controller"):
+            await started_broker(tmp_path, has_log(is_unclean=True), kafkastore__metadata__path=store_path(tmp_path))
+
+    run(body)
+    assert [one.get("clean_shutdown", True) for one in seen] == [False, False]
+
+
+# ---- the logs that are here
+@pytest.mark.parametrize(
+    ("prepare", "replicas"),
+    [(has_log(b"o" * 16), (1,)), (has_log(name="unknown"), (1,)), (has_log(), (2, 3))],
+    ids=["another topic of the name", "no topic", "moved to other brokers"],
+)
+def test_log_that_is_not_this_brokers_is_set_aside_and_never_deleted(
+    tmp_path: Path, prepare: Callable[[Engine], None], replicas: tuple[int, ...]
+) -> None:
+    with_topic(tmp_path, replicas=replicas)
+
+    async def body() -> None:
+        async with running_member(tmp_path, prepare) as broker:
+            engine = broker.services.engine
+            assert len(engine.stray) == 1
+            assert engine.deleted == []
+
+    run(body)
+
+
+def test_log_of_the_cluster_metadata_is_left_alone(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_member(tmp_path, has_log(name="__cluster_metadata")) as broker:
+            assert broker.services.engine.stray == []
+
+    run(body)
+
+
+# ---- lives
+def test_every_life_has_a_higher_epoch_that_all_parts_know(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_member(tmp_path) as broker:
+            services = broker.services
+            first = services.engine.broker_epoch
+            assert first == services.assigned.broker_epoch == services.isr_changes.broker_epoch > 0
+            assert (await services.store.get(REGISTRATION)).created == first
+            await expire_session(tmp_path, broker)
+            await until(lambda: services.engine.broker_epoch > first)
+            assert services.engine.broker_epoch == services.assigned.broker_epoch == services.isr_changes.broker_epoch
+            assert (await services.store.get(REGISTRATION)).created == services.engine.broker_epoch
+
+    run(body)
+
+
+@pytest.mark.parametrize("call", ["create", "get"])
+def test_registration_whose_answer_is_lost_is_taken_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The session lives and its node is there: whoever waits for it to go waits for ever, and is no replica of anything."""
+    monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker:
+            services = broker.services
+            first, real = services.engine.broker_epoch, getattr(SqliteStore, call)
+            faults = [StoreUnavailableError(REGISTRATION, "the answer was lost")]
+
+            async def flaky(self: SqliteStore, path: str, *arguments: object, **options: object) -> object:
+                answer = (
+                    None
+                    if call == "get" and path == REGISTRATION and faults
+                    else await real(self, path, *arguments, **options)
+                )
+                if path == REGISTRATION and self is services.store and faults and self.session_id:
+                    raise faults.pop()
+                return answer
+
+            monkeypatch.setattr(SqliteStore, call, flaky)
+            await expire_session(tmp_path, broker)
+            await until(lambda: services.engine.broker_epoch > first)
+            assert faults == []
+
+    run(body)
+
+
+def test_configuration_that_changed_while_the_session_was_lost_is_taken_over_and_the_next_too(tmp_path: Path) -> None:
+    """A watch ends with its session."""
+    with_topic(tmp_path)
+
+    async def write(value: str) -> None:
+        async with other_store(tmp_path) as store:
+            await store.set("/config/topics/t", json.dumps({"version": 1, "config": {"retention.ms": value}}).encode())
+            notice = json.dumps({"version": 2, "entity_path": "topics/t"}).encode()
+            await store.create("/config/changes/config_change_", notice, is_sequential=True)
+
+    async def body() -> None:
+        async with running_member(tmp_path, has_log()) as broker:
+            configs, first = broker.services.engine.topic_configs, broker.services.engine.broker_epoch
+            await expire_session(tmp_path, broker)
+            await write("11")
+            await until(lambda: broker.services.engine.broker_epoch > first)
+            await until(lambda: configs["t"]["retention.ms"] == "11")
+            await write("12")
+            await until(lambda: configs["t"]["retention.ms"] == "12")
+
+    run(body)
+
+
+def test_broker_that_leaves_has_nothing_registered(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_member(tmp_path):
+            pass
+        async with other_store(tmp_path) as store:
+            assert await store.exists(REGISTRATION) is None
+            assert await store.exists("/controller") is None
+
+    run(body)

@@ -1,0 +1,222 @@
+"""The client of broker to broker requests: against a started broker, and against sockets that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import struct
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kio.schema.api_versions.v3.request import ApiVersionsRequest
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v12.request import MetadataRequest
+
+from kafkastore.interbroker.client import FIRST_BACKOFF_S, BrokerClient, BrokerUnreachableError
+from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leader_and_isr
+from kafkastore.interbroker.schema.update_metadata.v8 import request as update_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from peer.broker_process import BrokerProcess
+
+    Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+PLENTY_MS = 10_000
+_isr: Any = leader_and_isr  # kio's fields have types of their own
+_metadata: Any = update_metadata
+UPDATE = _metadata.UpdateMetadataRequest(controller_id=1, controller_epoch=1, topic_states=(), live_brokers=())
+LEADER_AND_ISR = _isr.LeaderAndIsrRequest(
+    controller_id=1, controller_epoch=1, type_=1, topic_states=(), live_leaders=()
+)
+
+
+@asynccontextmanager
+async def client_of(serve: Serve) -> AsyncIterator[BrokerClient]:
+    """A client of a socket that ``serve`` answers on."""
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve(reader, writer)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    client = BrokerClient("127.0.0.1", server.sockets[0].getsockname()[1], "controller-1", max_frame_bytes=1000)
+    try:
+        yield client
+    finally:
+        await client.close()
+        server.close()
+        await server.wait_closed()
+
+
+async def read_request(reader: asyncio.StreamReader) -> bytes:
+    return await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+
+
+def answering(*answers: Callable[[bytes], bytes]) -> Serve:
+    """Serves one connection: each request is answered with what a function makes of its correlation id."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for answer in answers:
+            request = await read_request(reader)
+            writer.write(answer(request[4:8]))
+        await reader.read()
+
+    return serve
+
+
+def framed(body: bytes) -> Callable[[bytes], bytes]:
+    return lambda correlation: struct.pack(">i", 4 + len(body)) + correlation + body
+
+
+async def fails(client: BrokerClient, match: str, request: Any = UPDATE, timeout_ms: int = PLENTY_MS) -> None:
+    with pytest.raises(BrokerUnreachableError, match=match):
+        await client.send(request, timeout_ms)
+
+
+def test_started_broker_answers_on_one_connection(broker: BrokerProcess) -> None:
+    opened = []
+
+    async def open_connection(host: str, port: int) -> Any:
+        opened.append(port)
+        return await asyncio.open_connection(host, port)
+
+    async def body() -> None:
+        client = BrokerClient("127.0.0.1", broker.port, "broker-7", open_connection=open_connection)
+        versions = ApiVersionsRequest(client_software_name="kafkastore", client_software_version="1")
+        metadata = MetadataRequest(
+            topics=(), allow_auto_topic_creation=False, include_topic_authorized_operations=False
+        )
+        both = await asyncio.gather(client.send(versions, PLENTY_MS), client.send(metadata, PLENTY_MS))
+        assert both[0].error_code is ErrorCode.none
+        assert {api.api_key for api in both[0].api_keys} >= {0, 1, 3, 18}
+        assert broker.port in [one.port for one in both[1].brokers]
+        await client.close()
+
+    asyncio.run(body())
+    assert opened == [broker.port]
+
+
+def test_requests_wait_their_turn_and_answers_are_matched() -> None:
+    async def body() -> None:
+        async with client_of(answering(framed(b"\0\0\0\0"), framed(b"\0\0\x0b\0"), framed(b"\0\0\0\0"))) as client:
+            found = await asyncio.gather(*(client.send(UPDATE, PLENTY_MS) for _ in range(3)))
+            assert [one.error_code for one in found] == [0, 11, 0]
+
+    asyncio.run(body())
+
+
+def test_header_names_the_client_and_the_version() -> None:
+    seen: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.append(await read_request(reader))
+
+    async def body() -> None:
+        async with client_of(serve) as client:
+            await fails(client, "0 bytes read")
+
+    asyncio.run(body())
+    assert seen[0][:23] == bytes.fromhex("0006 0008 00000001 000c") + b"controller-1" + b"\0"
+
+
+def test_broker_that_hangs_is_given_up_and_asked_anew_on_another_connection() -> None:
+    connections = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(reader)
+        request = await read_request(reader)
+        if len(connections) > 1:
+            writer.write(framed(b"\0\0\0\0")(request[4:8]))
+        await reader.read()
+
+    async def body() -> None:
+        async with client_of(serve) as client:
+            await fails(client, "TimeoutError", timeout_ms=50)
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+
+    asyncio.run(body())
+
+
+MISBEHAVING = {
+    "it closes": (lambda _: b"", "0 bytes read"),
+    "a short frame": (lambda correlation: b"\0\0\0\x10" + correlation, "4 bytes read on a total of 16"),
+    "a frame of two billion": (lambda _: b"\x7f\xff\xff\xff", "a frame of 2147483647 bytes"),
+    "a negative frame": (lambda _: b"\x80\0\0\0", "a frame of -2147483648 bytes"),
+    "a frame without a header": (lambda _: b"\0\0\0\x03abc", "a frame of 3 bytes"),
+    "another correlation id": (lambda _: b"\0\0\0\x08\0\0\0\x63\0\0\0\0", "correlation id 99 instead of 1"),
+    "tags in the header": (framed(b"\xff\xff\xff\xff\x0f"), "tagged fields in the header"),
+    "a body that ends": (framed(b"\0\0"), "answered with"),
+    "bytes after the body": (framed(b"\0\0\0\0\0"), "answered with"),
+}
+
+
+@pytest.mark.parametrize("name", MISBEHAVING)
+def test_broker_that_misbehaves_costs_one_connection(name: str) -> None:
+    answer, match = MISBEHAVING[name]
+    connections = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(reader)
+        request = await read_request(reader)
+        writer.write((answer if len(connections) == 1 else framed(b"\0\0\0\0"))(request[4:8]))
+        if len(connections) > 1:
+            await reader.read()
+
+    async def body() -> None:
+        async with client_of(serve) as client:
+            await fails(client, match)
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+
+    asyncio.run(body())
+    assert len(connections) == 2
+
+
+def test_answer_with_an_absurd_count_allocates_nothing() -> None:  # CVE-2026-111108's class, from a peer
+    async def body() -> None:
+        async with client_of(answering(framed(b"\0\0\0" + b"\xff\xff\xff\xff\x0f"))) as client:
+            await fails(client, "answered with", LEADER_AND_ISR)
+
+    asyncio.run(body())
+
+
+def test_connections_that_fail_are_tried_ever_more_rarely() -> None:
+    tried: list[float] = []
+
+    async def refuse(_: str, __: int) -> Any:
+        tried.append(time.monotonic())
+        raise ConnectionRefusedError("refused")
+
+    async def body() -> None:
+        client = BrokerClient("127.0.0.1", 1, "controller-1", open_connection=refuse)
+        for _ in range(4):
+            await fails(client, "refused")
+
+    asyncio.run(body())
+    gaps = [after - before for before, after in itertools.pairwise(tried)]
+    assert all(gap >= FIRST_BACKOFF_S * 2**number * 0.9 for number, gap in enumerate(gaps)), gaps
+
+
+def test_closing_fails_the_request_that_waits_and_those_after_it() -> None:
+    async def body() -> None:
+        asked = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await read_request(reader)
+            asked.set()
+            await reader.read()
+
+        async with client_of(serve) as client:
+            first = asyncio.create_task(client.send(UPDATE, PLENTY_MS))
+            await asked.wait()
+            await client.close()
+            with pytest.raises(BrokerUnreachableError):
+                await first
+            await fails(client, "the client is closed")
+
+    asyncio.run(body())
