@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from kafkastore.controller.watched_store import WatchedStore
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
+
+logger = logging.getLogger("kafkastore.controller.loading")
 
 DELETION_MARKS = "/admin/delete_topics"
 
@@ -67,7 +70,7 @@ async def load_topic(store: MetadataStore, name: str) -> Topic | None:
         return None
     topic = Topic(name, *decode_assigned(node.data), node.version)
     with suppress(NoNodeError):
-        topic.configs = decode_config((await store.get(f"/config/topics/{name}")).data)
+        _take_configs(topic, (await store.get(f"/config/topics/{name}")).data)
     for path, data, version in await store.get_tree(topic.path):
         _take_state(topic, path.split("/"), data, version)
     return topic
@@ -76,7 +79,14 @@ async def load_topic(store: MetadataStore, name: str) -> Topic | None:
 async def load_configs(store: MetadataStore, topics: Iterable[Topic]) -> None:
     found = {path.rpartition("/")[2]: data for path, data, _ in await store.get_tree("/config/topics")}
     for topic in topics:
-        topic.configs = decode_config(found.get(topic.name, b""))
+        _take_configs(topic, found.get(topic.name, b""))
+
+
+def _take_configs(topic: Topic, data: bytes) -> None:
+    try:
+        topic.configs = decode_config(data)
+    except (ValueError, AttributeError) as error:  # written by hand: one topic must not end the control of all
+        logger.warning("The configuration of topic %s is wrong and stays as it was: %s", topic.name, error)
 
 
 def _take_state(topic: Topic, parts: list[str], data: bytes, version: int) -> None:
