@@ -123,7 +123,7 @@ class KafkaApis:
             logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
             self._put(request.token, None)
             return
-        if context.api.is_inter_broker and request.listener != self.broker.config.inter_broker_listener:
+        if context.api.is_inter_broker and not self._may_give_orders(request):
             self._respond_error(context, decoded, ClusterAuthorizationFailedError())  # no effect, whoever it is
             return
         try:
@@ -137,6 +137,11 @@ class KafkaApis:
             task = self.broker.loop.create_task(self._finish(context, decoded, coroutine, waits_for))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _may_give_orders(self, request: Request) -> bool:
+        """Whether it came where brokers reach each other; a broker that is alone takes none, from anywhere."""
+        config = self.broker.config
+        return config.is_member and request.listener == config.inter_broker_listener
 
     async def _finish(
         self, context: RequestContext, decoded: Any, coroutine: Coroutine[Any, Any, Any], waits_for: Any
