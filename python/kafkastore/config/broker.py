@@ -167,7 +167,7 @@ class BrokerConfig:
         protocol is ``security.inter.broker.protocol``, else the first."""
         named: str | None = self.get("inter.broker.listener.name")
         if named:
-            return named
+            return named.upper()
         protocol = self.get("security.inter.broker.protocol")
         matching = [listener.name for listener in self.listeners if listener.protocol == protocol]
         return (matching or [self.listeners[0].name])[0]
@@ -222,6 +222,11 @@ class BrokerConfig:
                     f"Invalid value {text} for configuration listeners: {listener.name} needs {listener.protocol}, which"
                     " this version does not serve; use a PLAINTEXT listener"
                 )
+        if self.inter_broker_listener not in {listener.name for listener in self.listeners}:
+            raise ConfigError(
+                f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; other"
+                " brokers could not reach this one"
+            )
         advertised = self.text("advertised.listeners")
         if advertised:
             self.advertised_listeners = [
