@@ -249,3 +249,25 @@ def test_wrong_topic_configuration_has_kafkas_message(overrides: dict[str, str],
 )
 def test_what_kafka_accepts_is_accepted(overrides: dict[str, str]) -> None:
     assert validate_topic_configs(overrides) == overrides
+
+
+@pytest.mark.parametrize(
+    ("properties", "name"),
+    [
+        ({"inter__broker__listener__name": "B"}, "B"),
+        ({"inter__broker__listener__name": "b"}, "B"),  # as the names of listeners are read
+        ({"security__inter__broker__protocol": "PLAINTEXT"}, "A"),  # the first of this protocol
+        ({"security__inter__broker__protocol": "SSL"}, "A"),  # nobody's: the first of all
+        ({}, "A"),
+    ],
+)
+def test_brokers_reach_each_other_on_one_listener(properties: dict[str, str], name: str) -> None:
+    protocols = "A:PLAINTEXT,B:PLAINTEXT"
+    found = config(listeners="A://:1,B://:2", listener__security__protocol__map=protocols, **properties)
+    assert found.inter_broker_listener == name
+    assert found.engine_options()["inter.broker.listener.name"] == name
+
+
+def test_listener_for_brokers_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"inter\.broker\.listener\.name=X"):
+        config(listeners="A://:1", listener__security__protocol__map="A:PLAINTEXT", inter__broker__listener__name="X")

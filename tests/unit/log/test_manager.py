@@ -82,3 +82,17 @@ def test_new_log_is_refused_when_no_directory_works(tmp_path: Path) -> None:
         logs.fail(directory, "broken")
     with pytest.raises(KafkaStorageError):
         logs.place("a", [0])
+
+
+def test_log_that_is_gone_frees_its_place_and_leaves_the_others(tmp_path: Path) -> None:
+    logs, _ = manager(tmp_path)
+    logs.record("a", 0, "/one")
+    logs.record("a", 1, "/one")
+    logs.forget_partition("a", 0)
+    assert (logs.directory_of("a", 0), logs.directory_of("a", 1)) == (None, "/one")
+    for _ in range(2):  # again, or what never was: no change
+        logs.forget_partition("a", 0)
+        logs.forget_partition("b", 7)
+    assert logs.place("c", range(2)) == [(0, "/two"), (1, "/one")]  # one each before
+    logs.forget_partition("a", 1)
+    assert logs.fail("/one", "broken") == {"c": [1]}

@@ -1,0 +1,77 @@
+"""What is known of partitions: older news never replaces newer, whatever the order in which it comes (spec R0.10; H4)."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from kafkastore.metadata.image import MetadataImage, PartitionState
+
+T_ID, NEW_ID = b"\1" * 16, b"\2" * 16
+
+
+def state(leader: int, leader_epoch: int, partition_epoch: int) -> PartitionState:
+    return PartitionState(leader, leader_epoch, partition_epoch, (1, 2), (1,))
+
+
+@pytest.mark.parametrize("order", list(permutations([state(1, 0, 0), state(2, 1, 1), state(2, 1, 2), state(1, 2, 3)])))
+def test_newest_state_wins_in_every_order(order: tuple[PartitionState, ...]) -> None:
+    image = MetadataImage()
+    for one in order:
+        image.merge("t", T_ID, {0: one})
+    assert image.partition("t", 0) == state(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("told", "is_taken"),
+    [
+        (state(2, 3, 5), True),  # the same epochs: told again
+        (state(2, 3, 6), True),
+        (state(2, 4, 0), True),  # the leader epoch counts before the partition epoch
+        (state(2, 3, 4), False),
+        (state(2, 2, 9), False),
+    ],
+)
+def test_older_state_stays_out(told: PartitionState, is_taken: bool) -> None:
+    image = MetadataImage()
+    image.merge("t", T_ID, {0: state(1, 3, 5)})
+    assert image.merge("t", T_ID, {0: told}) == ([0] if is_taken else [])
+    assert image.partition("t", 0) == (told if is_taken else state(1, 3, 5))
+
+
+def test_each_partition_is_judged_for_itself() -> None:
+    image = MetadataImage()
+    image.merge("t", T_ID, {0: state(1, 3, 5), 1: state(1, 0, 0)})
+    assert image.merge("t", T_ID, {0: state(2, 2, 2), 1: state(2, 2, 2)}) == [1]
+
+
+def test_partition_of_which_nothing_was_told_has_no_leader_and_takes_any_state() -> None:
+    image = MetadataImage()
+    image.merge("t", T_ID, {2: state(1, 0, 0)})
+    assert [one.leader for one in image.topics["t"].partitions] == [-1, -1, 1]
+    assert image.merge("t", T_ID, {0: state(2, 0, 0)}) == [0]
+
+
+def test_other_topic_of_the_name_takes_its_place_with_epochs_of_its_own() -> None:
+    image = MetadataImage()
+    image.merge("t", T_ID, {0: state(1, 9, 9), 1: state(1, 9, 9)})
+    assert image.merge("t", NEW_ID, {0: state(2, 0, 0)}) == [0]
+    assert image.topic_by_id(T_ID) is None
+    assert image.topic_by_id(NEW_ID) is image.topic("t")
+    assert (image.partition("t", 0), image.partition("t", 1)) == (state(2, 0, 0), None)
+
+
+def test_states_that_are_told_leave_the_configuration_alone() -> None:
+    image = MetadataImage()
+    image.merge("t", T_ID, {0: state(1, 0, 0)})
+    image.topics["t"].configs = {"retention.ms": "-1"}
+    image.merge("t", T_ID, {0: state(1, 1, 1)})
+    assert image.topics["t"].configs == {"retention.ms": "-1"}
+
+
+def test_topic_told_without_partitions_is_known_and_keeps_those_it_has() -> None:
+    image = MetadataImage()
+    image.merge("t", T_ID, {0: state(1, 0, 0)})
+    assert image.merge("t", T_ID, {}) == []
+    assert image.partition("t", 0) == state(1, 0, 0)

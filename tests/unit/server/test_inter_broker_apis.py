@@ -1,0 +1,153 @@
+"""What brokers ask of each other is taken on their listener alone (spec R1.11): nobody else may say who leads."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from fake_engine import Request
+from kio.serial import entity_reader, entity_writer
+from world import run, running_broker
+
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
+from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leaders
+from kafkastore.interbroker.schema.stop_replica.v4 import request as stops
+from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata
+from kafkastore.server.context import schema_class
+from kafkastore.server.registry import BY_KEY, INTER_BROKER_APIS
+
+from .member_world import other_store, put_topic, running_member, until
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from kafkastore.server.broker import Broker
+    from kafkastore.server.registry import Api
+
+LISTENERS = {
+    "listeners": "CLIENTS://127.0.0.1:9092,BROKERS://127.0.0.1:9093",
+    "listener__security__protocol__map": "CLIENTS:PLAINTEXT,BROKERS:PLAINTEXT",
+    "inter__broker__listener__name": "BROKERS",
+}
+T_ID = UUID(bytes=b"t".ljust(16, b"-"))
+NEW_EPOCH = 99
+
+
+def requests() -> dict[int, Any]:
+    """Of each API one that a newer controller might send: it deposes, deletes, empties, moves."""
+    kio: Any = leaders
+    fields = {"controller_id": 7, "controller_epoch": NEW_EPOCH, "broker_epoch": -1}
+    state = kio.LeaderAndIsrPartitionState(
+        partition_index=0,
+        controller_epoch=NEW_EPOCH,
+        leader=7,
+        leader_epoch=9,
+        isr=(7,),
+        partition_epoch=9,
+        replicas=(1, 7),
+        adding_replicas=(),
+        removing_replicas=(),
+        is_new=False,
+        leader_recovery_state=0,
+        elr=(),
+    )
+    topic = kio.LeaderAndIsrTopicState(topic_name="t", topic_id=T_ID, partition_states=(state,))
+    stop: Any = stops
+    gone = stop.StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    alter: Any = schema_class(BY_KEY[56], 3, "request")
+    return {
+        4: kio.LeaderAndIsrRequest(**fields, type_=1, topic_states=(topic,), live_leaders=()),
+        5: stop.StopReplicaRequest(
+            **fields, topic_states=(stop.StopReplicaTopicState(topic_name="t", partition_states=(gone,)),)
+        ),
+        6: metadata.UpdateMetadataRequest(**fields, type_=2, topic_states=(), live_brokers=()),  # type: ignore[arg-type]
+        7: shutdown.ControlledShutdownRequest(broker_id=1, broker_epoch=-1),  # type: ignore[arg-type]
+        56: alter(broker_id=1, broker_epoch=-1, topics=()),
+    }
+
+
+async def ask(broker: Broker, key: int, listener: str) -> Any:
+    request, buffer = requests()[key], io.BytesIO()
+    entity_writer(type(request))(buffer, request)
+    engine = broker.services.engine
+    engine.answers.pop(5000, None)
+    engine.submit(Request(key, request.__version__, buffer.getvalue(), 5000, listener=listener))
+    await until(lambda: 5000 in engine.answers)
+    body = engine.answers[5000]
+    assert body is not None
+    answer, size = entity_reader(schema_class(BY_KEY[key], request.__version__, "response"))(body, 0)
+    assert size == len(body)
+    return answer
+
+
+def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
+    async def body() -> None:
+        async with other_store(folder) as store:
+            await put_topic(store, "t")
+        async with running_member(folder, lambda engine: engine.add_log("t", 0, T_ID.bytes), **LISTENERS) as broker:
+            await test(broker)
+
+    run(body)
+
+
+@pytest.mark.parametrize("api", INTER_BROKER_APIS, ids=lambda api: api.name)
+def test_clients_request_is_refused_and_has_no_effect(tmp_path: Path, api: Api) -> None:
+    async def test(broker: Broker) -> None:
+        engine, image, held = broker.services.engine, broker.services.image, broker.services.replica_manager.held
+        before = dict(engine.leases), image.controller_epoch, image.controller_id, dict(image.topics), held.topics["t"]
+        states = held.topics["t"].partitions[:]
+        answer = await ask(broker, api.key, "CLIENTS")
+        assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        now = dict(engine.leases), image.controller_epoch, image.controller_id, dict(image.topics), held.topics["t"]
+        assert (now, held.topics["t"].partitions, engine.deleted) == (before, states, [])
+        assert broker.services.controller.is_active
+        assert engine.leases["t", 0][0] == 1
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("api", INTER_BROKER_APIS, ids=lambda api: api.name)
+def test_brokers_request_is_taken(tmp_path: Path, api: Api) -> None:
+    async def test(broker: Broker) -> None:
+        answer = await ask(broker, api.key, "BROKERS")
+        assert answer.error_code != ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        engine, image = broker.services.engine, broker.services.image
+        if api.name == "LeaderAndIsr":
+            assert [one.error_code for one in answer.topics[0].partition_errors] == [ErrorCode.NONE]
+            assert engine.leases["t", 0] == (7, 9, 9, (1, 7), (7,))
+            assert image.controller_epoch == NEW_EPOCH
+        elif api.name == "StopReplica":
+            assert [(one.topic_name, one.error_code) for one in answer.partition_errors] == [("t", ErrorCode.NONE)]
+            assert engine.deleted == [("t", [0])]
+        elif api.name == "UpdateMetadata":
+            assert (image.topics, image.brokers, engine.published_topics) == ({}, {}, {})
+        elif api.name == "AlterPartition":
+            assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("api", INTER_BROKER_APIS, ids=lambda api: api.name)
+def test_broker_that_is_alone_takes_no_orders(tmp_path: Path, api: Api, caplog: pytest.LogCaptureFixture) -> None:
+    """It has one listener, for clients; there is nobody who may give any."""
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            await broker.services.topics.create("t")
+            before = dict(broker.services.engine.leases)
+            assert (await ask(broker, api.key, "PLAINTEXT")).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+            assert broker.services.engine.leases == before
+            assert broker.services.image.topic("t") is not None
+
+    run(body)
+    assert "Traceback" not in caplog.text
+
+
+def test_only_what_kafka_4_dropped_comes_from_schemas_of_ours() -> None:
+    assert [api.schema for api in INTER_BROKER_APIS if api.schema.startswith("kio.")] == ["kio.schema.alter_partition"]
+    assert all(api.is_inter_broker for api in INTER_BROKER_APIS)
+    assert not any(BY_KEY[key].is_inter_broker for key in BY_KEY.keys() - {4, 5, 6, 7, 56})
