@@ -14,7 +14,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkastore.controller.requests import ALL, SOME
-from kafkastore.errors import KafkastoreError
+from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     OpenClient = Callable[[Registration], "Client"]
 
 logger = logging.getLogger("kafkastore.controller.channels")
+
+_FINAL = frozenset((ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH))
+"""Of a request as a whole. Any other error (its way to the store was away, say) took no effect and says nothing of why for
+good: it is as no answer."""
 
 RETRY_BACKOFF_S = 0.1
 """Kafka's, between two attempts at a broker that is registered but does not answer."""
@@ -134,6 +138,8 @@ class Channel:
 
     async def _send(self, request: Any) -> None:
         answer = await self._client.send(request, self._channels.timeout_ms)
+        if answer.error_code not in _FINAL:
+            raise KafkastoreError(f"the request as a whole failed with error {int(answer.error_code)}")
         self._channels.on_answer(self.broker, request, answer)
 
 
