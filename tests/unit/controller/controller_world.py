@@ -124,6 +124,7 @@ class WorldBroker:
         self.deleted: list[tuple[str, int]] = []
         self.broken: set[tuple[str, int]] = set()  # in a log directory that failed
         self.refuses_deletion = False
+        self.faults: dict[int, ErrorCode] = {}  # by API key: what the next request of it as a whole is answered
         self.highest_epoch = 0
         self._names: dict[Any, str] = {}
 
@@ -179,6 +180,8 @@ class WorldBroker:
         self.highest_epoch = request.controller_epoch
         if request.broker_epoch != self.epoch:
             return _empty(answer, ErrorCode.stale_broker_epoch)
+        if request.__api_key__ in self.faults:
+            return _empty(answer, self.faults.pop(request.__api_key__))
         return {LEADER_AND_ISR: self._take_leaders, STOP_REPLICA: self._take_stops, UPDATE_METADATA: self._take_all}[
             request.__api_key__
         ](request, answer)
