@@ -1,0 +1,132 @@
+"""Orders of the controller between the wire and their owners: every field arrives, every refusal goes back (KIP-497)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from fake_engine import Request
+
+from kafkastore.errors import ErrorCode, NotControllerError
+from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and_isr, stop_replica, update_metadata
+from kafkastore.metadata.image import BrokerImage, PartitionState
+from kafkastore.replica.assigned import Stopped, Told
+from kafkastore.server.context import BrokerServices, RequestContext
+from kafkastore.server.error_response import error_response
+from kafkastore.server.registry import BY_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+T_ID = b"\1" * 16
+STATE = PartitionState(2, 7, 9, (1, 2, 3), (2, 3))
+
+
+class Owner:
+    """Keeps what it is asked and gives the answer of the test."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[Any] = []
+
+    async def become(self, *arguments: Any) -> Any:
+        self.asked.append(arguments)
+        return self.answer
+
+    stop = controlled_shutdown = alter_partition = become
+
+    async def update(self, *arguments: Any, is_full: bool) -> Any:
+        self.asked.append((*arguments, is_full))
+        return self.answer
+
+
+def context(api: str, version: int, owner: Owner) -> RequestContext:
+    services = BrokerServices()
+    services.assigned = owner  # type: ignore[assignment]
+    services.controller = owner  # type: ignore[assignment]
+    return RequestContext(Request(BY_NAME[api].key, version, b""), BY_NAME[api], services)  # type: ignore[arg-type]
+
+
+def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    with pytest.raises(StopIteration) as end:
+        coroutine.send(None)
+    return end.value.value
+
+
+def request(**fields: Any) -> Any:
+    return SimpleNamespace(controller_id=3, controller_epoch=5, broker_epoch=77, **fields)
+
+
+def partition(**fields: Any) -> Any:
+    return SimpleNamespace(partition_index=4, leader=2, leader_epoch=7, isr=(2, 3), replicas=(1, 2, 3), **fields)
+
+
+def topic(*states: Any) -> Any:
+    return SimpleNamespace(topic_name="t", topic_id=UUID(bytes=T_ID), partition_states=states)
+
+
+def test_leader_and_isr_names_each_partition_and_its_error() -> None:
+    owner = Owner((0, {("t", 4): ErrorCode.STALE_CONTROLLER_EPOCH}))
+    asked = request(topic_states=(topic(partition(partition_epoch=9)),))
+    answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
+    assert owner.asked == [(3, 5, 77, [Told("t", T_ID, {4: STATE})])]
+    (of_topic,) = answer.topics
+    assert (answer.error_code, of_topic.topic_id) == (0, UUID(bytes=T_ID))
+    assert [(one.partition_index, one.error_code) for one in of_topic.partition_errors] == [(4, 11)]
+
+
+def test_leader_and_isr_that_is_fenced_says_nothing_of_partitions() -> None:
+    asked = request(topic_states=(topic(partition(partition_epoch=9)),))
+    owner = Owner((ErrorCode.STALE_BROKER_EPOCH, {}))
+    answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
+    assert (answer.error_code, answer.topics) == (ErrorCode.STALE_BROKER_EPOCH, ())
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_stop_replica_deletes_only_where_it_says_so(is_deleted: bool) -> None:
+    owner = Owner((0, {("t", 4): ErrorCode.FENCED_LEADER_EPOCH}))
+    asked = request(topic_states=(topic(partition(delete_partition=is_deleted)),))
+    answer = finished(stop_replica.handle(context("StopReplica", 4, owner), asked))
+    assert owner.asked == [(5, 77, [Stopped("t", 4, 7, is_deleted)])]
+    (error,) = answer.partition_errors
+    assert (error.topic_name, error.partition_index, error.error_code) == ("t", 4, ErrorCode.FENCED_LEADER_EPOCH)
+
+
+@pytest.mark.parametrize(("kind", "is_full"), [(0, False), (1, False), (2, True)])
+def test_update_metadata_is_full_only_where_it_says_so(kind: int, is_full: bool) -> None:
+    owner = Owner(0)
+    endpoint = SimpleNamespace(listener="A", host="h", port=9)
+    broker = SimpleNamespace(id_=2, rack="r", endpoints=(endpoint,))
+    states = (topic(partition(zk_version=9)),)
+    asked = request(topic_states=states, live_brokers=(broker,), type_=kind)
+    assert finished(update_metadata.handle(context("UpdateMetadata", 8, owner), asked)).error_code == 0
+    brokers = [BrokerImage(2, "r", (("A", "h", 9),))]
+    assert owner.asked == [(3, 5, 77, brokers, [Told("t", T_ID, {4: STATE})], is_full)]
+
+
+def test_update_metadata_that_is_fenced_says_so() -> None:
+    asked = request(topic_states=(), live_brokers=(), type_=1)
+    answer = finished(update_metadata.handle(context("UpdateMetadata", 8, Owner(11)), asked))
+    assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+
+
+def test_controlled_shutdown_names_what_is_still_led() -> None:
+    owner, asked = Owner([("t", 4)]), SimpleNamespace(broker_id=2, broker_epoch=77)
+    answer = finished(controlled_shutdown.handle(context("ControlledShutdown", 3, owner), asked))
+    assert owner.asked == [(2, 77)]
+    assert [(one.topic_name, one.partition_index) for one in answer.remaining_partitions] == [("t", 4)]
+    assert answer.error_code == 0
+
+
+def test_controlled_shutdown_elsewhere_is_an_error_and_no_leave_to_go() -> None:
+    api, error = BY_NAME["ControlledShutdown"], NotControllerError()
+    answer = error_response(api, 3, SimpleNamespace(), error.code, error.client_message)
+    assert (answer.error_code, answer.remaining_partitions) == (ErrorCode.NOT_CONTROLLER, ())
+
+
+def test_alter_partition_is_the_controllers_to_answer() -> None:
+    owner = Owner("answer")
+    assert finished(alter_partition.handle(context("AlterPartition", 3, owner), "request")) == "answer"
+    assert owner.asked == [("request",)]
