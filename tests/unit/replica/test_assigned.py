@@ -258,6 +258,8 @@ def test_waiting_ends_with_what_is_waited_for_or_with_its_limit(tmp_path: Path) 
         await asyncio.sleep(0)
         assert not waiting.done()
         await replicas.update(is_full=True)
-        assert await waiting
+        await asyncio.sleep(0)
+        assert waiting.done()  # at once, not at its limit
+        assert waiting.result()
 
     on_replicas(tmp_path, test)
