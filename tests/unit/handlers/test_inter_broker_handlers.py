@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from fake_engine import Request
 
+from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, NotControllerError
 from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and_isr, stop_replica, update_metadata
 from kafkastore.metadata.image import BrokerImage, PartitionState
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 T_ID = b"\1" * 16
+PROTOCOLS = {
+    "listener.security.protocol.map": "REPLICATION:PLAINTEXT",
+    "inter.broker.listener.name": "REPLICATION",
+}
+LEADER = BrokerImage(2, None, (("REPLICATION", "two", 9093),))
 STATE = PartitionState(2, 7, 9, (1, 2, 3), (2, 3))
 
 
@@ -44,6 +50,7 @@ class Owner:
 
 def context(api: str, version: int, owner: Owner) -> RequestContext:
     services = BrokerServices()
+    services.config = BrokerConfig({"log.dirs": "/data", "listeners": "REPLICATION://:9093", **PROTOCOLS})
     services.assigned = owner  # type: ignore[assignment]
     services.controller = owner  # type: ignore[assignment]
     return RequestContext(Request(BY_NAME[api].key, version, b""), BY_NAME[api], services)  # type: ignore[arg-type]
@@ -69,16 +76,17 @@ def topic(*states: Any) -> Any:
 
 def test_leader_and_isr_names_each_partition_and_its_error() -> None:
     owner = Owner((0, {("t", 4): ErrorCode.STALE_CONTROLLER_EPOCH}))
-    asked = request(topic_states=(topic(partition(partition_epoch=9)),))
+    live = SimpleNamespace(broker_id=2, host_name="two", port=9093)
+    asked = request(topic_states=(topic(partition(partition_epoch=9)),), live_leaders=(live,))
     answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
-    assert owner.asked == [(3, 5, 77, [Told("t", T_ID, {4: STATE})])]
+    assert owner.asked == [(3, 5, 77, [Told("t", T_ID, {4: STATE})], [LEADER])]
     (of_topic,) = answer.topics
     assert (answer.error_code, of_topic.topic_id) == (0, UUID(bytes=T_ID))
     assert [(one.partition_index, one.error_code) for one in of_topic.partition_errors] == [(4, 11)]
 
 
 def test_leader_and_isr_that_is_fenced_says_nothing_of_partitions() -> None:
-    asked = request(topic_states=(topic(partition(partition_epoch=9)),))
+    asked = request(live_leaders=(), topic_states=(topic(partition(partition_epoch=9)),))
     owner = Owner((ErrorCode.STALE_BROKER_EPOCH, {}))
     answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
     assert (answer.error_code, answer.topics) == (ErrorCode.STALE_BROKER_EPOCH, ())
