@@ -11,6 +11,7 @@ one. It never waits but for SQLite's own locks.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from contextlib import contextmanager, suppress
@@ -242,5 +243,7 @@ def _make_private(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
     # An existing file is looked at by name alone. Opening and closing it would take away the locks that another connection of
     # this process holds on it (POSIX), and the next process to close the file would then think that it is the last.
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if 0 < os.stat(path).st_size < _HEADER_BYTES:  # SQLite would overwrite it
         raise sqlite3.DatabaseError("file is not a database")
