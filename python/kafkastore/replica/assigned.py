@@ -83,6 +83,8 @@ class AssignedReplicas:
         self.replica_manager = replica_manager
         self.log_manager = log_manager
         self.broker_epoch = -1
+        self.on_deleted: Callable[[Sequence[str]], None] = lambda _: None
+        """Told the names of topics that were deleted; not of those that a controller has merely nothing to say of."""
         self._make_logs = make_logs
         self._load_configs = load_configs
         self._turn = asyncio.Lock()
@@ -328,7 +330,8 @@ class AssignedReplicas:
 
     def _take_away(self, topics: Sequence[Told], *, is_full: bool) -> None:
         """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""
-        gone = {told.name for told in topics if _is_deletion(told) and self._known(told) is not None}
+        doomed = {told.name for told in topics if _is_deletion(told) and self._known(told) is not None}
+        gone = set(doomed)
         if is_full:
             gone |= self.image.topics.keys() - {told.name for told in topics}
         removed = [found for name in sorted(gone) if (found := self.image.remove_topic(name)) is not None]
@@ -336,6 +339,9 @@ class AssignedReplicas:
             self.replica_manager.withdraw(removed)
         for topic in removed:
             self._forget(topic)
+        deleted = [topic.name for topic in removed if topic.name in doomed]
+        if deleted:
+            self.on_deleted(deleted)
 
 
 def _is_deletion(told: Told) -> bool:

@@ -138,8 +138,6 @@ class ClusterTopics(Topics):
         image = self.broker.image
         gone = [name for name in topics if name not in failed]
         await self._wait_until(lambda: not any(image.topic(name) is topics[name] for name in gone))
-        for listener in self.on_deleted:
-            listener(gone)
         return failed
 
     # ---- waiting

@@ -91,6 +91,7 @@ class Member:
             broker.topics.make_logs,
             self._load_configs,
         )
+        broker.assigned.on_deleted = self._tell_deleted
         broker.isr_changes = IsrChanges(
             broker.node_id,
             broker.replica_manager.held,
@@ -102,6 +103,11 @@ class Member:
         open_client = client_opener(broker.node_id, listener, self.serve)
         settings = settings_of(config)._replace(listener=listener)
         broker.controller = Controller(broker.node_id, broker.store, open_client, settings, broker.loop)
+
+    def _tell_deleted(self, names: Sequence[str]) -> None:
+        """On every broker: whoever coordinates groups forgets their offsets of these topics."""
+        for listener in self.broker.topics.on_deleted:
+            listener(names)
 
     # ---- joining
     async def claim_logs(self) -> None:

@@ -85,6 +85,22 @@ def test_deleted_topic_is_gone_for_clients_and_coordinators(tmp_path: Path) -> N
     on_replicas(tmp_path, test)
 
 
+def test_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_it_is_not_told(tmp_path: Path) -> None:
+    """On every broker, whoever was asked to delete it; a controller that has nothing to say of a topic yet has not deleted it."""
+
+    async def test(replicas: Replicas) -> None:
+        deleted: list[str] = []
+        replicas.assigned.on_deleted = deleted.extend
+        await replicas.update(told(state(ME)), told(state(ME), name="u", topic_id=NEW_ID))
+        await replicas.update(told(state(ME)), is_full=True)
+        assert deleted == []
+        await replicas.update(told(DELETED))
+        await replicas.update(told(DELETED))
+        assert deleted == ["t"]
+
+    on_replicas(tmp_path, test)
+
+
 def test_topic_made_anew_outlives_the_news_that_the_old_one_is_gone(tmp_path: Path) -> None:
     """A broker that hung is told of both at once: LeaderAndIsr first, then the old and the new topic in one request."""
 
