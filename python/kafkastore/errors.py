@@ -279,6 +279,11 @@ class InvalidReplicaAssignmentError(KafkastoreError):
     text = "Replica assignment is invalid."
 
 
+class NoReassignmentInProgressError(KafkastoreError):
+    code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    text = "No partition reassignment is in progress."
+
+
 class ClusterAuthorizationFailedError(KafkastoreError):
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     text = "Cluster authorization failed."

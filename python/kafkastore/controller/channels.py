@@ -202,12 +202,12 @@ class Channels:
         for channel in touched:
             channel.wake()
 
-    def tell_broker(self, node_id: int, partitions: Iterable[Partition]) -> None:
+    def tell_broker(self, node_id: int, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
         """LeaderAndIsr of these partitions, to one broker."""
         channel = self._channels.get(node_id)
         if channel is not None:
             for partition in partitions:
-                channel.waiting.add_leader(partition, is_new=False)
+                channel.waiting.add_leader(partition, is_new=is_new)
             channel.wake()
 
     def tell_all(self, partitions: Iterable[Partition] = ()) -> None:

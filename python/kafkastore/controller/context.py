@@ -38,7 +38,7 @@ class Partition:
         self.leadership: Leadership | None = None
         self.has_folder = False  # whether the store has the parent of the state node
         self.status = PartitionStatus.NON_EXISTENT
-        self.replica_states = dict.fromkeys(assigned.replicas, ReplicaState.NON_EXISTENT)
+        self.replica_states = dict.fromkeys((*assigned.replicas, *assigned.owed), ReplicaState.NON_EXISTENT)
 
     @property
     def replicas(self) -> tuple[int, ...]:
@@ -66,6 +66,17 @@ class Partition:
                 "Replica %d of %s-%d: %s to %s", replica, self.topic.name, self.number, current.value, state.value
             )
         self.replica_states[replica] = state
+
+    def reassign(self, assigned: Assigned) -> None:
+        """The store has taken another assignment. Replicas that are new begin as such, whatever is known of an earlier one."""
+        for replica in assigned.replicas:
+            if replica not in self.assigned.replicas:
+                self.replica_states[replica] = ReplicaState.NON_EXISTENT
+                self.move_replica(replica, ReplicaState.NEW)
+        for replica in self.replica_states.keys() - {*assigned.replicas, *assigned.owed}:
+            self.move_replica(replica, ReplicaState.NON_EXISTENT)
+            del self.replica_states[replica]
+        self.assigned = assigned
 
     def __repr__(self) -> str:
         return f"{self.topic.name}-{self.number}"
@@ -98,6 +109,8 @@ class ControllerContext:
         self.shutting_down: set[int] = set()
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
+        self.moving: dict[Partition, None] = {}
+        """What a reassignment changes, or owes the deletion of a replica."""
         self.offline_logs: dict[int, set[Partition]] = {}
         """Of live brokers: the partitions whose log directory failed there."""
 
@@ -132,12 +145,23 @@ class ControllerContext:
     def put_topic(self, topic: Topic) -> None:
         self.topics[topic.name] = topic
         self.topics_by_id[topic.topic_id] = topic
+        for partition in topic.partitions:
+            self.note_moving(partition)
+
+    def note_moving(self, partition: Partition) -> None:
+        """Its assignment is new here, or has changed."""
+        if partition.assigned.adding or partition.assigned.removing:
+            self.moving[partition] = None
+        else:
+            self.moving.pop(partition, None)
 
     def remove_topic(self, topic: Topic) -> None:
         self.topics.pop(topic.name, None)
         self.topics_by_id.pop(topic.topic_id, None)
         for offline in self.offline_logs.values():
             offline.difference_update(topic.partitions)
+        for partition in topic.partitions:
+            self.moving.pop(partition, None)
 
     def partitions(self) -> Iterator[Partition]:
         """Of all topics that are not being deleted."""

@@ -22,6 +22,7 @@ from kafkastore.controller import (
     campaign,
     elections,
     failover,
+    reassignment,
     topic_changes,
     topic_deletion,
 )
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from kafkastore.controller.context import Topic
     from kafkastore.controller.settings import ControllerSettings
     from kafkastore.controller.topic_changes import NewTopic
+    from kafkastore.errors import KafkastoreError
+    from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
 
@@ -152,6 +155,17 @@ class Controller:
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
         return await self._ask("controlled_shutdown", lambda term: elections.shut_down(term, broker_id, broker_epoch))
 
+    async def alter_reassignments(
+        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
+    ) -> dict[tuple[str, int], KafkastoreError | None]:
+        return await self._ask(
+            "alter_reassignments",
+            lambda term: reassignment.alter_reassignments(term, asked, allows_factor_change=allows_factor_change),
+        )
+
+    async def reassignments(self) -> dict[tuple[str, int], Assigned]:
+        return await self._ask("reassignments", reassignment.under_way)
+
     async def alter_partition(self, request: Any) -> Any:
         """The answer to an AlterPartitionRequest of version 2 or 3; never raises but for a store that is away."""
         if self._term is None:
@@ -212,7 +226,10 @@ class Controller:
         elif self._term is None:
             self._events.refuse_all(NotControllerError())
         elif self._events:
-            await self._events.run_next(self._term)
+            term = self._term
+            await self._events.run_next(term)
+            if term.context.moving and not term.is_over:
+                await reassignment.advance(term)
 
     # ---- the seat
     async def _look(self) -> None:

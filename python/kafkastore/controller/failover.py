@@ -2,14 +2,14 @@
 unfinished, tell everybody everything (spec R2.4).
 
 Unfinished may be: partitions without a state (the controller died between the topic and its states), dead leaders and dead
-members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, failed log directories.
+members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, reassignments, failed log directories.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.controller import broker_changes, topic_deletion
+from kafkastore.controller import broker_changes, reassignment, topic_deletion
 from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.loading import load_brokers, load_topics
 
@@ -47,4 +47,5 @@ async def take_over(term: Term) -> None:
     for broker in context.brokers.values():  # not before: nobody may be told a state that is about to change
         term.channels.add(broker)
     await topic_deletion.resume(term)
+    await reassignment.resume(term)
     await broker_changes.on_log_dirs(term)

@@ -136,6 +136,32 @@ def elect_reassigned(state: Leadership, targets: Sequence[int], usable: Containe
     return None
 
 
+def complete_reassignment(state: Leadership, targets: Sequence[int], usable: Container[int]) -> Leadership | None:
+    """The reassignment is over, if all of ``targets`` are in sync and one of them can lead: nobody else is in a set then."""
+    if not set(targets).issubset(state.isr):
+        return None
+    changed = elect_reassigned(state, targets, usable)
+    return changed and changed._replace(isr=tuple(member for member in state.isr if member in targets), elr=())
+
+
+def drop_replicas(
+    state: Leadership, replicas: Sequence[int], usable: Container[int], min_isr: int
+) -> Leadership | None:
+    """All but ``replicas`` are taken from the partition while it moves. None when what was committed might be on the others
+    alone, or on fewer than the minimum because of it, or when nobody who stays could lead: it must not be done then."""
+    kept = tuple(member for member in state.isr if member in replicas)
+    if len(kept) < min(min_isr, len(replicas), len(state.isr)):
+        return None
+    isr, elr = _sets(state, kept, replicas, min_isr)
+    if not isr and not elr:
+        return None
+    changed = state._replace(isr=isr, elr=elr)
+    if state.leader in replicas or not state.has_leader:
+        return _led_by(changed, state.leader)
+    able = [replica for replica in replicas if replica in usable and replica in isr]
+    return _led_by(changed, able[0]) if able else None
+
+
 def with_isr(
     state: Leadership, isr: Sequence[int], replicas: Sequence[int], min_isr: int, *, is_recovering: bool
 ) -> Leadership:

@@ -1,4 +1,4 @@
-"""Which brokers hold the replicas of new partitions (spec R1.2). Pure arithmetic.
+"""Which brokers hold the replicas of new partitions (spec R1.2), and which may hold those of a moved one. Pure arithmetic.
 
 Brokers and partitions are sorted; with n brokers, partition i prefers broker i mod n, and the j-th replica of the k-th
 partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. With racks the
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.errors import InvalidReplicationFactorError
+from kafkastore.errors import InvalidReplicaAssignmentError, InvalidReplicationFactorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping, Sequence
 
 
 def place_replicas(
@@ -45,6 +45,26 @@ def place_replicas(
             replicas.append(chosen)
         placed.append(tuple(replicas))
     return placed
+
+
+def check_target(target: Sequence[int], brokers: Container[int], factor: int | None) -> None:
+    """Whether a partition may be moved to ``target``: brokers that there are, each once, ``factor`` of them if that is given.
+    Raises InvalidReplicaAssignmentError, InvalidReplicationFactorError with Kafka's messages."""
+    if not target:
+        raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
+    before = None
+    for replica in sorted(target):
+        if replica not in brokers:
+            raise InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+            )
+        if replica == before:
+            raise InvalidReplicaAssignmentError(
+                f"The manual partition assignment includes the broker {replica} more than once."
+            )
+        before = replica
+    if factor is not None and len(target) != factor:
+        raise InvalidReplicationFactorError(f"The replication factor is changed from {factor} to {len(target)}")
 
 
 def _alternate_racks(brokers: Mapping[int, str | None]) -> list[int]:

@@ -140,7 +140,7 @@ def _leader_and_isr_state(partition: Partition, *, is_new: bool) -> Any:
         partition_epoch=state.partition_epoch,
         replicas=partition.assigned.replicas,
         adding_replicas=partition.assigned.adding,
-        removing_replicas=partition.assigned.removing,
+        removing_replicas=partition.assigned.leaving,
         is_new=is_new,
         leader_recovery_state=int(state.is_recovering),
         elr=state.elr,

@@ -133,7 +133,7 @@ class Term:
 
     def introduce_partition(self, partition: Partition) -> None:
         partition.move(PartitionStatus.NEW)
-        for replica in partition.replicas:
+        for replica in partition.replica_states:
             partition.move_replica(replica, ReplicaState.NEW)
         self.note_replicas(partition)
         if partition.leadership is not None:

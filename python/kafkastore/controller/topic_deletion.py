@@ -69,30 +69,30 @@ def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
         for replica, state in partition.replica_states.items():
             if replica in joined and state is ReplicaState.DELETION_INELIGIBLE:
                 partition.move_replica(replica, ReplicaState.OFFLINE)
-                _delete_replica(term, partition, replica)
+                delete_replica(term, partition, replica)
 
 
 async def on_stop_replica_answer(term: Term, broker: Registration, request: Any, answer: Any) -> None:
-    """Notes which replicas are deleted; the topics of which all are go from the store."""
+    """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took away it
+    finds itself."""
     failed = {
         (one.topic_name, one.partition_index) for one in answer.partition_errors if one.error_code != ErrorCode.NONE
     }
     touched: dict[Topic, None] = {}
     for of_topic in request.topic_states:
-        topic = term.context.topics.get(of_topic.topic_name)
-        if topic is None or not topic.is_deleting:
-            continue
         for one in of_topic.partition_states:
-            partition = topic.partitions[one.partition_index]
+            partition = term.context.partition(of_topic.topic_name, one.partition_index)
+            if partition is None or not one.delete_partition:
+                continue
             if partition.replica_states.get(broker.node_id) is not ReplicaState.DELETION_STARTED:
                 continue
-            is_done = answer.error_code == ErrorCode.NONE and (topic.name, partition.number) not in failed
+            is_done = answer.error_code == ErrorCode.NONE and (of_topic.topic_name, partition.number) not in failed
             partition.move_replica(
                 broker.node_id, ReplicaState.DELETION_SUCCESSFUL if is_done else ReplicaState.DELETION_INELIGIBLE
             )
-            touched[topic] = None
+            touched[partition.topic] = None
     for topic in touched:
-        if _is_deleted(topic):
+        if topic.is_deleting and _is_deleted(topic):
             await _complete(term, topic)
 
 
@@ -103,13 +103,15 @@ def _begin(term: Term, topic: Topic) -> None:
     for partition in topic.partitions:
         partition.move(PartitionStatus.OFFLINE)
         partition.move(PartitionStatus.NON_EXISTENT)
-        for replica in partition.replicas:
-            partition.move_replica(replica, ReplicaState.OFFLINE)
-            _delete_replica(term, partition, replica)
+        for replica, state in list(partition.replica_states.items()):
+            if state in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):  # others a reassignment deletes
+                partition.move_replica(replica, ReplicaState.OFFLINE)
+                delete_replica(term, partition, replica)
     term.channels.tell_all(topic.partitions)
 
 
-def _delete_replica(term: Term, partition: Partition, replica: int) -> None:
+def delete_replica(term: Term, partition: Partition, replica: int) -> None:
+    """Of an offline replica, now or when its broker is back."""
     if replica in term.context.brokers:
         partition.move_replica(replica, ReplicaState.DELETION_STARTED)
         term.channels.stop_replica(replica, [partition], is_deleted=True)
@@ -118,7 +120,9 @@ def _delete_replica(term: Term, partition: Partition, replica: int) -> None:
 
 
 def _being_deleted(term: Term) -> Iterable[Partition]:
-    return [partition for topic in term.context.topics.values() if topic.is_deleting for partition in topic.partitions]
+    """With replicas in a state of deletion: of topics that go, and of those that a reassignment has taken replicas from."""
+    topics = [topic for topic in term.context.topics.values() if topic.is_deleting]
+    return dict.fromkeys(partition for topic in topics for partition in topic.partitions) | term.context.moving
 
 
 def _is_deleted(topic: Topic) -> bool:

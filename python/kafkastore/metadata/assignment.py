@@ -1,6 +1,9 @@
 """Which brokers have which partitions of a topic: the content of ``/brokers/topics/T`` (spec R2.3).
 
-``adding`` and ``removing`` are what a reassignment under way adds to and takes from a partition's replicas (R2.5)."""
+While a partition moves (R2.5, KIP-455) ``replicas`` are the target and what it had before; ``adding`` and ``removing`` are the
+differences. A replica in ``removing`` that is none of ``replicas`` any more is *owed*: taken from the partition, and its broker
+has not said yet that the data is deleted.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
 
 class Assigned(NamedTuple):
@@ -19,6 +22,45 @@ class Assigned(NamedTuple):
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas when the reassignment is complete."""
+        return _without(self.replicas, self.removing)
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """The replicas when it is cancelled."""
+        return _without(self.replicas, self.adding)
+
+    @property
+    def leaving(self) -> tuple[int, ...]:
+        """Replicas still, until the reassignment is complete."""
+        return tuple(replica for replica in self.removing if replica in self.replicas)
+
+    @property
+    def owed(self) -> tuple[int, ...]:
+        """No replicas any more, and not known to be deleted."""
+        return _without(self.removing, self.replicas)
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.leaving)
+
+    def moved_to(self, target: Sequence[int]) -> Assigned:
+        """A reassignment that begins, or another in place of one under way; the origin as the target ends it."""
+        origin = self.origin
+        replicas = (*target, *_without(origin, target))
+        owed = _without((*self.owed, *self.replicas), replicas)
+        return Assigned(replicas, _without(target, origin), (*_without(origin, target), *owed))
+
+    def completed(self) -> Assigned:
+        """With the target alone; what leaves is owed from now on."""
+        return Assigned(self.target, (), self.removing)
+
+    def without_owed(self, deleted: Container[int]) -> Assigned:
+        """Of what is owed, ``deleted`` is done."""
+        return self._replace(removing=tuple(one for one in self.removing if one in self.replicas or one not in deleted))
 
 
 def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
@@ -43,3 +85,7 @@ def decode_assigned(data: bytes) -> tuple[bytes, list[Assigned]]:
         for number in range(len(replicas))
     ]
     return parse_topic_id(content["topic_id"]), partitions
+
+
+def _without(replicas: Sequence[int], others: Container[int]) -> tuple[int, ...]:
+    return tuple(replica for replica in replicas if replica not in others)

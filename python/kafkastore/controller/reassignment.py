@@ -1,0 +1,196 @@
+"""Moves partitions to other brokers (spec R2.5, KIP-455). RAR are the target replicas, OAR those before.
+
+A  asked          one write: replicas RAR and OAR, with adding and removing, and a new partition epoch. LeaderAndIsr to all of them
+B  catching up    nothing is done until all of RAR are in sync, which AlterPartition tells
+C  complete       one write: replicas RAR; a leader in RAR, under a new leader epoch; in sync who is in RAR. What is left of OAR
+                  is *owed*, and told to delete its data
+D  deleted        when a broker has said so: no longer owed. One that is away is told when it is back
+
+Asked for something else during A and B, or for nothing (a cancellation), the origin of both is OAR, and added replicas that
+are not wanted any more are owed. All of this stands in the topic's node: a new controller reads it there and goes on, since
+:func:`advance` asks after each event what there is to do, not how far it had come. Replicas leave the sets, the replicas and
+the leadership in one write, so nobody ever leads who is not a replica.
+
+It sends no data: followers fetch. What is written is told afterwards, like everything.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkastore.controller import leader_election as rules
+from kafkastore.controller.placement import check_target
+from kafkastore.controller.states import ReplicaState
+from kafkastore.controller.topic_deletion import delete_replica
+from kafkastore.errors import (
+    InvalidReplicaAssignmentError,
+    KafkastoreError,
+    NoReassignmentInProgressError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.metadata.assignment import encode_assigned
+from kafkastore.metadata.store import SetData
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkastore.controller.context import Partition, Topic
+    from kafkastore.controller.term import Term
+    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.leadership import Leadership
+
+    Key = tuple[str, int]
+    Change = tuple[Assigned, Leadership | None]
+
+logger = logging.getLogger("kafkastore.controller.reassignment")
+
+PARTITIONS_AT_ONCE = 200
+"""In one write: with the topic's node they must fit one ``multi``, which is all or nothing."""
+
+
+# ---- asked for
+async def alter_reassignments(
+    term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
+) -> dict[Key, KafkastoreError | None]:
+    """Begins, replaces and, where the target is None, cancels reassignments. For each (topic, partition) why it was refused, or
+    None. Returns when it is decided; :func:`under_way` tells when it has ended."""
+    outcomes: dict[Key, KafkastoreError | None] = {}
+    todo: dict[Topic, dict[Partition, Change]] = {}
+    for key, target in asked.items():
+        outcomes[key] = None
+        try:
+            partition = _existing(term, key)
+            change = _asked_change(term, partition, target, allows_factor_change=allows_factor_change)
+        except KafkastoreError as error:
+            outcomes[key] = error
+        else:
+            if change[0] != partition.assigned:
+                todo.setdefault(partition.topic, {})[partition] = change
+    for topic, changes in todo.items():
+        await _write(term, topic, changes)
+        for partition, (assigned, _) in changes.items():
+            logger.info("%s moves to %s, from %s", partition, list(assigned.target), list(assigned.origin))
+    return outcomes
+
+
+def _existing(term: Term, key: Key) -> Partition:
+    name, number = key
+    topic = term.context.topics.get(name)
+    if topic is None or topic.is_deleting:
+        raise UnknownTopicOrPartitionError(f"Unable to find a topic named {name}.")
+    partition = term.context.partition(name, number)
+    if partition is None:
+        raise UnknownTopicOrPartitionError(f"Unable to find partition {name}:{number}.")
+    return partition
+
+
+def _asked_change(
+    term: Term, partition: Partition, target: Sequence[int] | None, *, allows_factor_change: bool
+) -> Change:
+    """Raises what the partition is answered."""
+    current = partition.assigned
+    if target is None:
+        if not current.is_moving:
+            raise NoReassignmentInProgressError
+        target = current.origin
+    else:
+        check_target(target, term.context.brokers, None if allows_factor_change else len(current.target))
+    assigned, state = current.moved_to(target), partition.leadership
+    if state is not None and not set(current.replicas).issubset(assigned.replicas):
+        usable = term.context.usable_of(partition, term.context.usable())
+        state = rules.drop_replicas(state, assigned.replicas, usable, term.min_isr(partition))
+        if state is None:
+            raise InvalidReplicaAssignmentError(
+                f"Unable to take the added replicas from {partition}: too few of the others are in sync."
+            )
+    return assigned, state
+
+
+async def under_way(term: Term) -> dict[Key, Assigned]:
+    """All that are not complete."""
+    return {
+        (partition.topic.name, partition.number): partition.assigned
+        for partition in term.context.moving
+        if partition.assigned.is_moving and not partition.topic.is_deleting
+    }
+
+
+# ---- what follows from what there is
+async def resume(term: Term) -> None:
+    """Goes on with what an earlier controller left: its brokers are told of what is under way with everything else."""
+    for partition in term.context.moving:
+        if not partition.topic.is_deleting:
+            _delete_owed(term, partition, partition.assigned.owed)
+    await advance(term)
+
+
+async def advance(term: Term) -> None:
+    """Completes what can be completed, and forgets what was owed and is deleted."""
+    todo: dict[Topic, dict[Partition, Change]] = {}
+    for partition in term.context.moving:
+        if partition.topic.is_deleting:
+            continue
+        change = _completion(term, partition) if partition.assigned.is_moving else None
+        change = change or _settlement(partition)
+        if change is not None:
+            todo.setdefault(partition.topic, {})[partition] = change
+    for topic, changes in todo.items():
+        await _write(term, topic, changes)
+
+
+def _completion(term: Term, partition: Partition) -> Change | None:
+    state, assigned = partition.leadership, partition.assigned
+    if state is None:
+        return None
+    usable = term.context.usable_of(partition, term.context.usable())
+    changed = rules.complete_reassignment(state, assigned.target, usable)
+    if changed is None:
+        return None
+    logger.info("%s is on %s, led by %d", partition, list(assigned.target), changed.leader)
+    return assigned.completed(), changed
+
+
+def _settlement(partition: Partition) -> Change | None:
+    states, owed = partition.replica_states, partition.assigned.owed
+    deleted = {replica for replica in owed if states[replica] is ReplicaState.DELETION_SUCCESSFUL}
+    return (partition.assigned.without_owed(deleted), None) if deleted else None
+
+
+# ---- one write for many partitions of a topic
+async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) -> None:
+    """Assignments and states, in one ``multi`` for each PARTITIONS_AT_ONCE. Raises the store's errors: what was written is then
+    read again before anything else is decided."""
+    items = list(changes.items())
+    for first in range(0, len(items), PARTITIONS_AT_ONCE):
+        some = dict(items[first : first + PARTITIONS_AT_ONCE])
+        assigned = [some[one][0] if one in some else one.assigned for one in topic.partitions]
+        node = SetData(topic.path, encode_assigned(topic.topic_id, assigned), topic.version)
+        states = {partition: state for partition, (_, state) in some.items() if state is not None}
+        await term.update(states, states.get, [node])
+        topic.version += 1
+        for partition, (new, _) in some.items():
+            _take_over(term, partition, new)
+        term.channels.tell_replicas(states)
+        for partition in states:
+            _tell_added(term, partition)
+        term.channels.tell_all(states)
+
+
+def _take_over(term: Term, partition: Partition, assigned: Assigned) -> None:
+    dropped = [replica for replica in partition.replicas if replica not in assigned.replicas]
+    partition.reassign(assigned)
+    term.context.note_moving(partition)
+    term.note_replicas(partition)
+    _delete_owed(term, partition, dropped)
+
+
+def _delete_owed(term: Term, partition: Partition, replicas: Sequence[int]) -> None:
+    for replica in replicas:
+        partition.move_replica(replica, ReplicaState.OFFLINE)
+        delete_replica(term, partition, replica)
+
+
+def _tell_added(term: Term, partition: Partition) -> None:
+    for replica in partition.assigned.adding:
+        term.channels.tell_broker(replica, [partition], is_new=True)
