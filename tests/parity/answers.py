@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 LEFT_OUT = {"throttle_time", "cluster_id", "host", "port", "rack", "log_dir", "partition_size"}
 ONLY_WHETHER_SET = {"topic_id", "total_bytes", "usable_bytes", "documentation"}
 STATIC_BROKER_CONFIG = 4
-READERS = {"describe_configs", "describe_topic_partitions", "describe_cluster", "list_config_resources"}
+READERS = {
+    "describe_configs",
+    "describe_topic_partitions",
+    "describe_cluster",
+    "list_config_resources",
+    "list_partition_reassignments",
+}
 SETTLE_SECONDS = 0.3  # Apache Kafka's broker learns of a change after its controller has answered
 Answers = dict[str, Any]
 

@@ -601,3 +601,45 @@ drop("delete: records of a deleted topic", ("p-man", 0, 0))
 epochs("delete: epochs of a deleted topic", ("p-man", 0, -1, 0))
 drop("delete: records of a compacted topic", ("p-conf", 0, 0))
 create("create: two new ones collide with each other", topic("p.new"), topic("p_new"))
+
+# ---- AlterPartitionReassignments, ListPartitionReassignments --------------------------------------------------------
+
+
+def move(
+    name: str, *topics: tuple[str, dict[int, list[Any] | None]], versions: int | tuple[int, ...] = 1, **more: Any
+) -> None:
+    asked = [
+        {"name": t, "partitions": [{"partition_index": p, "replicas": r} for p, r in partitions.items()]}
+        for t, partitions in topics
+    ]
+    case(name, "alter_partition_reassignments", versions, topics=asked, **more)
+
+
+def moving(name: str, *topics: tuple[str, list[int]], is_all: bool = False) -> None:
+    asked = None if is_all else [{"name": t, "partition_indexes": numbers} for t, numbers in topics]
+    case(name, "list_partition_reassignments", 0, topics=asked)
+
+
+move("move: nothing asked")
+move("move: unknown topic", ("p-nope", {0: [BROKER]}), versions=(0, 1))
+move("move: unknown partition", ("p-a", {7: [BROKER]}))
+move("move: negative partition", ("p-a", {-1: [BROKER]}))
+move("move: to where it is", ("p-a", {0: [BROKER]}), versions=(0, 1))
+move("move: unknown broker", ("p-a", {0: [4711]}), versions=(0, 1))
+move("move: unknown broker among others", ("p-a", {0: [BROKER, 4711]}))
+move("move: two unknown brokers", ("p-a", {0: [4712, 4711]}))
+move("move: no replicas", ("p-a", {0: []}))
+move("move: broker twice", ("p-a", {0: [BROKER, BROKER]}))
+move(
+    "move: broker twice, other factor not allowed",
+    ("p-a", {0: [BROKER, BROKER]}),
+    allow_replication_factor_change=False,
+)
+move("move: same factor", ("p-a", {0: [BROKER]}), allow_replication_factor_change=False)
+move("move: cancel nothing", ("p-a", {0: None}), versions=(0, 1))
+move("move: cancel in an unknown topic", ("p-nope", {0: None}))
+move("move: a bad one does not stop a good one", ("p-a", {0: [BROKER], 1: [BROKER]}), ("p-nope", {0: None}))
+moving("moving: everything", is_all=True)
+moving("moving: nothing asked")
+moving("moving: a topic that does not move", ("p-a", [0]))
+moving("moving: unknown topic and partition", ("p-nope", [0]), ("p-a", [7]))

@@ -19,6 +19,7 @@ from kafkastore.server.topics import NewTopic, Topics
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.image import TopicImage
 
 TOLD_LIMIT_S: Final = 10.0
@@ -101,6 +102,14 @@ class ClusterTopics(Topics):
     def _partition_count(self, name: str) -> int:
         topic = self.broker.image.topic(name)
         return 0 if topic is None else len(topic.partitions)
+
+    async def reassign(
+        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
+    ) -> Mapping[tuple[str, int], KafkastoreError | None]:
+        return await self.broker.controller.alter_reassignments(asked, allows_factor_change=allows_factor_change)
+
+    async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
+        return await self.broker.controller.reassignments()
 
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
         """Through the controller, which has to know of a lower ``min.insync.replicas`` before leaders do."""

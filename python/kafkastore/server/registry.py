@@ -88,6 +88,8 @@ _ROWS = (
     (37, "CreatePartitions", 0, 3, 2, "control", "create_partitions"),
     (42, "DeleteGroups", 0, 2, 2, "control", "delete_groups"),
     (44, "IncrementalAlterConfigs", 0, 1, 1, "control", "incremental_alter_configs"),
+    (45, "AlterPartitionReassignments", 0, 1, 0, "control", "alter_partition_reassignments"),
+    (46, "ListPartitionReassignments", 0, 0, 0, "control", "list_partition_reassignments"),
     (47, "OffsetDelete", 0, 0, NO_FLEXIBLE_VERSION, "control", "offset_delete"),
     (60, "DescribeCluster", 0, 2, 0, "control", "describe_cluster"),
     (61, "DescribeProducers", 0, 0, 0, "control", "describe_producers"),

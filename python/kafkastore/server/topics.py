@@ -1,4 +1,4 @@
-"""Creates, grows, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
+"""Creates, grows, moves, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
 
 Order of a creation: validate → place replicas → write the store (one atomic ``multi`` for all topics of a request) → choose
 log directories → make the logs (one turn of a thread) → image → leases → clients see it. The store's record is the decision:
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults, validate_topic_configs
-from kafkastore.controller.placement import place_replicas
+from kafkastore.controller.placement import check_target, place_replicas
 from kafkastore.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
@@ -23,6 +23,7 @@ from kafkastore.errors import (
     InvalidRequestError,
     InvalidTopicError,
     KafkastoreError,
+    NoReassignmentInProgressError,
     PolicyViolationError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
     from kafkastore._core import Engine
+    from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.store import Operation
     from kafkastore.server.context import BrokerServices
 
@@ -372,6 +374,33 @@ class Topics:
         if additional > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
         return place_replicas(self._racks(), additional, factor, current)
+
+    # ---- move
+    async def reassign(
+        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
+    ) -> Mapping[tuple[str, int], KafkastoreError | None]:
+        """Moves partitions to the brokers that are given, cancels a move where none are: for each (topic, partition) why not, or
+        None. A broker that is alone can only say what it has already."""
+        brokers = self.broker.image.brokers
+        outcomes: dict[tuple[str, int], KafkastoreError | None] = {}
+        for (name, number), target in asked.items():
+            outcomes[name, number] = None
+            try:
+                topic = self.broker.image.topic(name)
+                if topic is None:
+                    raise UnknownTopicOrPartitionError(f"Unable to find a topic named {name}.")
+                if not 0 <= number < len(topic.partitions):
+                    raise UnknownTopicOrPartitionError(f"Unable to find partition {name}:{number}.")
+                if target is None:
+                    raise NoReassignmentInProgressError
+                check_target(target, brokers, None if allows_factor_change else 1)
+            except KafkastoreError as error:
+                outcomes[name, number] = error
+        return outcomes
+
+    async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
+        """The partitions that are being moved."""
+        return {}
 
     # ---- configure
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
