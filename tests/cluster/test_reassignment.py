@@ -1,0 +1,172 @@
+"""Four brokers, and a topic that moves off one of them under load with acks=all: nothing acknowledged is lost or doubled, and what
+is left behind is deleted (spec R2.5, R2.8; KIP-455, H16). Apache Kafka's kafka-reassign-partitions drives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka.admin import NewTopic
+
+from cluster.cluster import Cluster
+from crash.load import Load, assert_all_are_read_back
+from parity.raw_client import RawClient
+from peer.broker_process import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from peer.java_tools import JavaTools
+    from peer.kafkastore_broker import KafkastoreBroker
+
+TOPIC = "orders"
+PARTITIONS = 3
+LIMIT_S = 60.0
+
+
+@pytest.fixture(params=["sqlite", "zookeeper"])
+def four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FourBrokers]:
+    made = Cluster(tmp_path, request.param, size=4)
+    try:
+        yield FourBrokers(made.start())
+    finally:
+        made.close()
+
+
+class FourBrokers:
+    """The controller, one whose replicas move away, one that takes them, and another. The topic is on all but the third."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.controller = self.ask("describe_cluster", 0, cluster.broker(1)).controller_id
+        self.old, self.new, self.other = (node for node in range(1, 5) if node != self.controller)
+        before = [self.controller, self.old, self.other]
+        self.assignment = [before[number:] + before[:number] for number in range(PARTITIONS)]
+        topic = NewTopic(TOPIC, PARTITIONS, replica_assignment=self.assignment)
+        admin = cluster.admin()  # ends with its last reference, and its requests with it
+        admin.create_topics([topic], operation_timeout=20)[TOPIC].result(30)
+        self.target = [[self.new if node == self.old else node for node in replicas] for replicas in self.assignment]
+
+    def ask(self, api: str, version: int, broker: KafkastoreBroker, **given: Any) -> Any:
+        client = RawClient("127.0.0.1", broker.port)
+        try:
+            return client.ask(api, version, given)
+        finally:
+            client.close()
+
+    def begin(self) -> None:
+        """By the protocol alone: tools ask other brokers too."""
+        asked = [{"partition_index": number, "replicas": replicas} for number, replicas in enumerate(self.target)]
+        topics = [{"name": TOPIC, "partitions": asked}]
+        answer = self.ask(
+            "alter_partition_reassignments", 1, self.cluster.broker(self.controller), topics=topics, timeout=10_000
+        )
+        assert {one.error_code for one in answer.responses[0].partitions} == {0}
+
+    def run(self, java: JavaTools, *args: str) -> str:
+        """kafka-reassign-partitions, which is told of a broker that does not hang."""
+        bootstrap = self.cluster.broker(self.controller).bootstrap
+        result = java.tool("kafka-reassign-partitions", "--bootstrap-server", bootstrap, *args)
+        assert result.exit == 0, result
+        return result.out
+
+    def plan(self, folder: Path, assignment: Sequence[Sequence[int]]) -> str:
+        """A file for kafka-reassign-partitions."""
+        partitions = [
+            {"topic": TOPIC, "partition": number, "replicas": replicas} for number, replicas in enumerate(assignment)
+        ]
+        path = folder / "plan.json"
+        path.write_text(json.dumps({"version": 1, "partitions": partitions}))
+        return str(path)
+
+    def replicas(self) -> list[list[int]]:
+        found = self.cluster.admin().list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
+        return [found[number].replicas for number in range(PARTITIONS)]
+
+    def directories(self, node: int) -> list[str]:
+        """Without those renamed to ``-delete``, whose files go log.segment.delete.delay.ms later."""
+        return sorted(path.name for path in self.cluster.broker(node).log_dir.glob(f"{TOPIC}-[0-9]"))
+
+    def assert_settled(self, assignment: list[list[int]], without: int) -> None:
+        """Everywhere, and nothing is left on the broker that has none of it."""
+        wait_until(lambda: self.replicas() == assignment, LIMIT_S, f"the replicas are {assignment}")
+        self.cluster.wait_in_sync(TOPIC, 3)
+        wait_until(lambda: not self.directories(without), LIMIT_S, f"broker {without} has deleted its replicas")
+        for number in range(PARTITIONS):
+            wait_until(lambda number=number: self._are_equal(number), 20, f"the replicas of {number} are equal")  # type: ignore[misc]
+
+    def _are_equal(self, number: int) -> bool:
+        held = [found for found in self.cluster.log_bytes(TOPIC, number) if found]
+        return len(held) == 3 and len(set(held)) == 1
+
+
+def assert_nothing_is_lost_or_doubled(cluster: Cluster, load: Load) -> None:
+    values = assert_all_are_read_back(cluster, TOPIC, [load])  # type: ignore[arg-type]
+    for number, of_partition in values.items():
+        assert len(set(of_partition)) == len(of_partition), f"partition {number} has a record twice"
+
+
+def start_load(cluster: Cluster) -> Load:
+    load = Load(cluster, TOPIC, "load", PARTITIONS, enable_idempotence=True)  # type: ignore[arg-type]
+    load.run_until_acknowledged(1000)
+    return load
+
+
+def test_topic_moves_off_a_broker_under_load(four: FourBrokers, java: JavaTools, tmp_path: Path) -> None:  # R2.5, R2.8
+    cluster = four.cluster
+    plan = four.plan(tmp_path, four.target)
+    load = start_load(cluster)
+    printed = four.run(java, "--reassignment-json-file", plan, "--execute")
+    assert "Successfully started partition reassignments" in printed
+    assert json.loads(next(line for line in printed.splitlines() if line.startswith("{")))["partitions"]
+    load.run_until_acknowledged(2000)
+    wait_until(lambda: "No partition reassignments found." in four.run(java, "--list"), LIMIT_S, "it is done")
+    load.run_until_acknowledged(500)
+    load.finish()
+    verified = four.run(java, "--reassignment-json-file", plan, "--verify")
+    assert verified.count("is completed.") == PARTITIONS, verified
+    assert_nothing_is_lost_or_doubled(cluster, load)
+    four.assert_settled(four.target, without=four.old)
+
+
+def test_move_to_a_broker_that_hangs_is_listed_and_cancelled(  # KIP-455
+    four: FourBrokers, java: JavaTools, tmp_path: Path
+) -> None:
+    cluster = four.cluster
+    load = start_load(cluster)
+    os.kill(cluster.broker(four.new).pid, signal.SIGSTOP)
+    four.begin()
+    load.run_until_acknowledged(500)
+    cluster.wait_for_brokers(3)
+    assert f"adding: {four.new}. removing: {four.old}." in four.run(java, "--list")
+    plan = four.plan(tmp_path, four.target)
+    # throttles would be cleared on the broker that hangs, too
+    cancelled = four.run(java, "--reassignment-json-file", plan, "--cancel", "--preserve-throttles")
+    assert "Successfully cancelled partition reassignments" in cancelled
+    assert "No partition reassignments found." in four.run(java, "--list")
+    os.kill(cluster.broker(four.new).pid, signal.SIGCONT)
+    load.run_until_acknowledged(500)
+    load.finish()
+    cluster.wait_for_brokers(4)
+    assert_nothing_is_lost_or_doubled(cluster, load)
+    assert [sorted(replicas) for replicas in four.replicas()] == [sorted(replicas) for replicas in four.assignment]
+    four.assert_settled(four.replicas(), without=four.new)
+
+
+def test_next_controller_ends_what_one_that_was_killed_began(four: FourBrokers) -> None:  # R2.4, H16
+    cluster = four.cluster
+    load = start_load(cluster)
+    os.kill(cluster.broker(four.new).pid, signal.SIGSTOP)
+    four.begin()
+    cluster.broker(four.controller).kill()
+    load.run_until_acknowledged(500)
+    os.kill(cluster.broker(four.new).pid, signal.SIGCONT)
+    cluster.broker(four.controller).start()
+    load.run_until_acknowledged(500)
+    load.finish()
+    four.assert_settled(four.target, without=four.old)
+    assert_nothing_is_lost_or_doubled(cluster, load)
