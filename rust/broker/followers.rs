@@ -104,6 +104,11 @@ impl Followers {
         followers
     }
 
+    /// Where this leader's epoch begins.
+    pub const fn epoch_start(&self) -> i64 {
+        self.epoch_start
+    }
+
     /// Whether this is still the leader epoch of `lease`.
     pub const fn is_of(&self, lease: &Lease) -> bool {
         self.leader_epoch == lease.leader_epoch

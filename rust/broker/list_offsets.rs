@@ -15,6 +15,9 @@ use crate::wire::{
     ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
 };
 
+/// The first version whose clients know `OFFSET_NOT_AVAILABLE`.
+const OFFSET_NOT_AVAILABLE_FROM: i16 = 5;
+
 /// What became of a `ListOffsets` request.
 pub enum ListOffsetsOutcome {
     /// The response body is written.
@@ -130,7 +133,10 @@ fn one(
         })
     };
     match row.timestamp {
-        timestamp::LATEST => result(-1, partition.bound(isolation), lease.leader_epoch),
+        timestamp::LATEST => {
+            check_end_is_known(partition, version, isolation)?;
+            result(-1, partition.bound(isolation), lease.leader_epoch)
+        }
         timestamp::EARLIEST | timestamp::EARLIEST_LOCAL => {
             let start = partition.offsets().log_start;
             let epoch = partition.log().epochs().epoch_for_offset(start);
@@ -139,9 +145,26 @@ fn one(
         timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, -1, -1),
         target => match partition.lookup_timestamp(target, isolation)? {
             Some((timestamp, offset, epoch)) => result(timestamp, offset, epoch),
-            None => result(-1, -1, -1),
+            None => {
+                check_end_is_known(partition, version, isolation)?;
+                result(-1, -1, -1)
+            }
         },
     }
+}
+
+/// A new leader may have a high watermark from before its epoch: a client must not be told an end that goes back (KIP-207).
+fn check_end_is_known(partition: &Partition, version: i16, isolation: Isolation) -> Result<(), Error> {
+    if isolation == Isolation::LogEnd || partition.is_end_known() {
+        return Ok(());
+    }
+    let code = if version >= OFFSET_NOT_AVAILABLE_FROM {
+        ErrorCode::OFFSET_NOT_AVAILABLE
+    } else {
+        ErrorCode::LEADER_NOT_AVAILABLE
+    };
+    let message = "the high watermark of the new leader has not reached the start of its epoch";
+    Err(Error::rejected(code, message.to_owned()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 use super::super::testing::{Fixture, NODE, START_MS, batch, give, lease};
+use std::time::Instant;
+
 use super::*;
+use crate::broker::FollowerFetch;
 use crate::record::Origin;
 use crate::wire::{Reader, Writer};
 
@@ -84,6 +87,45 @@ fn a_timestamp_finds_the_first_record_at_or_after_it_below_the_bound() {
     assert_eq!(find(START_MS + 1), (0, START_MS + 10, 1, 0));
     assert_eq!(find(START_MS + 11), (0, -1, -1, -1), "past the high watermark");
     assert_eq!(find(i64::MAX), (0, -1, -1, -1));
+}
+
+/// KIP-207: a new leader does not tell an end below what the old one had committed.
+#[test]
+fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
+    let fixture = fixture();
+    let partition = fixture.partition("t", 0);
+    give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
+    let asked = |version: i16, replica: i32, target: i64| {
+        let mut out = Vec::new();
+        match handle(
+            &fixture.broker,
+            version,
+            &body(replica, 0, &[(0, -1, target)]),
+            &mut out,
+        )
+        .unwrap()
+        {
+            ListOffsetsOutcome::Answered => {}
+            ListOffsetsOutcome::Lookup(lookup) => {
+                lookup.run(&fixture.broker);
+                lookup.encode_if_done(&mut |bytes| out.extend_from_slice(bytes));
+            }
+        }
+        rows(&out)[0]
+    };
+    let not_yet = ErrorCode::OFFSET_NOT_AVAILABLE.0;
+    assert_eq!(asked(5, -1, timestamp::LATEST).0, not_yet);
+    assert_eq!(asked(5, -1, START_MS + 11).0, not_yet);
+    assert_eq!(asked(5, -1, START_MS + 1).2, 1, "what is below is known");
+    assert_eq!(asked(5, -1, timestamp::EARLIEST).2, 0);
+    assert_eq!(asked(5, 2, timestamp::LATEST).2, 3, "a follower sees the log end");
+    let fetch = FollowerFetch {
+        node_id: 2,
+        broker_epoch: -1,
+        log_end: 3,
+    };
+    assert_eq!(partition.note_follower(fetch, Instant::now()), None);
+    assert_eq!(asked(5, -1, timestamp::LATEST).2, 3);
 }
 
 #[test]

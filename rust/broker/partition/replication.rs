@@ -92,6 +92,16 @@ impl Partition {
         followers.as_mut()?.propose_joining(fetch.node_id, high_watermark)
     }
 
+    /// Whether the high watermark has reached the start of this leader's epoch: until then what was committed before ends
+    /// somewhere above it (KIP-207).
+    pub fn is_end_known(&self) -> bool {
+        let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
+        let followers = self.followers.lock();
+        followers
+            .as_ref()
+            .is_none_or(|known| known.epoch_start() <= high_watermark)
+    }
+
     /// Proposes to go on without followers that lag (R1.8).
     pub fn propose_leaving(&self, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end.load(Ordering::Acquire);
