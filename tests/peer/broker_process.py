@@ -12,6 +12,7 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from typing import IO, TYPE_CHECKING
 
 from peer.wire_socket import WireSocket
@@ -41,14 +42,21 @@ def wait_until(condition: Callable[[], object], limit_s: float, what: str) -> No
         time.sleep(POLL_S)
 
 
+_recent: deque[int] = deque(maxlen=200)
+"""Ports that were given away: whoever has one may not have bound it yet."""
+
+
 def free_port() -> int:
-    """A port of PORTS on which nothing listens, nor anything else is bound."""
+    """A port of PORTS on which nothing listens, nor anything else is bound, nor about to be."""
     for port in random.sample(PORTS, len(PORTS)):
+        if port in _recent:
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _recent.append(port)
             return port
     raise AssertionError(f"every port of {PORTS} is taken")
 
