@@ -143,13 +143,13 @@ fn one(
             result(-1, start, epoch.unwrap_or(-1))
         }
         timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, -1, -1),
-        target => match partition.lookup_timestamp(target, isolation)? {
-            Some((timestamp, offset, epoch)) => result(timestamp, offset, epoch),
-            None => {
-                check_end_is_known(partition, version, isolation)?;
-                result(-1, -1, -1)
+        target => {
+            if let Some((timestamp, offset, epoch)) = partition.lookup_timestamp(target, isolation)? {
+                return result(timestamp, offset, epoch);
             }
-        },
+            check_end_is_known(partition, version, isolation)?;
+            result(-1, -1, -1)
+        }
     }
 }
 
