@@ -140,10 +140,11 @@ def tail(broker: BrokerProcess) -> tuple[Figures, Usage]:
     """A record at a time to a consumer that waits for it: from before the send until the fetch is answered."""
     topic = create_topic(broker.bootstrap, "tail")
     writer, reader = Connection(broker.port), Connection(broker.port)
+    wait_until_led(writer, topic, 0)  # which takes offset 0
     latencies: list[float] = []
     usage = Usage()
     with measured(broker, usage):
-        for offset in range(TAIL_RECORDS):
+        for offset in range(1, TAIL_RECORDS + 1):
             reader.socket.sendall(fetch_frame(topic, 0, offset, 1 << 20, max_wait_ms=10_000))
             time.sleep(TAIL_GAP_S)  # the fetch is parked by now
             request = produce_frame(topic, 0, batch([b"x" * 100]), acks=1)
