@@ -22,15 +22,11 @@ use super::registry::TopicId;
 use super::{Broker, Options};
 use crate::error::{Error, ErrorCode};
 use crate::storage::AppendError;
-use crate::wire::WireError;
 use crate::wire::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerFetched, decode_response, encode_request,
 };
 use crate::wire::list_offsets::{self, decode_follower_response, encode_follower_request, timestamp};
-
-/// API keys.
-const FETCH: i16 = 1;
-const LIST_OFFSETS: i16 = 2;
+use crate::wire::{ApiTable, WireError};
 
 /// Where a partition stands; see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,11 +110,6 @@ impl ReplicaFetcher {
         }
     }
 
-    /// Whether it has nothing to fetch.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Takes over what changed.
     pub fn apply(&mut self, changes: Vec<Change>) {
         for change in changes {
@@ -172,11 +163,11 @@ impl ReplicaFetcher {
         if let Some(ask) = self.ask_bound(broker.node_id) {
             return Next::Ask(ask);
         }
-        let (rows, fetching) = self.changed_rows(&broker.options());
+        let options = broker.options();
+        let (rows, fetching) = self.changed_rows(&options);
         if fetching == 0 {
             return Next::Idle(self.next_wake());
         }
-        let options = broker.options();
         let head = FollowerFetchHead {
             replica_id: broker.node_id,
             replica_epoch: broker.broker_epoch(),
@@ -193,7 +184,7 @@ impl ReplicaFetcher {
         encode_request(&mut body, &head, &rows, &forgotten);
         self.under_way = UnderWay::Fetch;
         Next::Ask(Ask {
-            api_key: FETCH,
+            api_key: ApiTable::FETCH,
             api_version: follower::VERSION,
             body,
         })
@@ -272,7 +263,7 @@ impl ReplicaFetcher {
         encode_follower_request(&mut body, node_id, place, row.leader_epoch, timestamp);
         self.under_way = UnderWay::Bound(*key);
         Some(Ask {
-            api_key: LIST_OFFSETS,
+            api_key: ApiTable::LIST_OFFSETS,
             api_version: list_offsets::FOLLOWER_VERSION,
             body,
         })

@@ -9,6 +9,7 @@ import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr_schema
 from kafkastore.interbroker.schema.stop_replica.v4 import request as stop_schema
 from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata_schema
+from kafkastore.replica.assigned import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 SOME, ALL = 1, 2
 """The type of a request: some partitions, or all that there are."""
-
-LEADER_DURING_DELETE = -2
-EPOCH_DURING_DELETE = -2
-"""What Kafka's controllers say of a partition whose topic is being deleted."""
 
 _SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 

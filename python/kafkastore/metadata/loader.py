@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from kafkastore.metadata.assignment import decode_assigned
 from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
-from kafkastore.metadata.nodes import decode_config, parse_topic_id
+from kafkastore.metadata.leadership import decode_leadership
+from kafkastore.metadata.nodes import decode_config
 
 if TYPE_CHECKING:
     from kafkastore.metadata.store import MetadataStore
@@ -29,22 +30,21 @@ async def load_topics(store: MetadataStore) -> list[TopicImage]:
 
 
 def _topic(name: str, data: bytes, states: dict[int, tuple[bytes, int]], configs: dict[str, str]) -> TopicImage:
-    assignment = json.loads(data)
-    replicas = {int(number): tuple(ids) for number, ids in assignment["partitions"].items()}
+    topic_id, assigned = decode_assigned(data)
     decoded: dict[tuple[bytes, int, tuple[int, ...]], PartitionState] = {}  # equal states share one object
     partitions = []
-    for number in range(len(replicas)):
+    for number, one in enumerate(assigned):
         text, version = states.get(number, (b"", 0))
-        key = text, version, replicas[number]
+        key = text, version, one.replicas
         state = decoded.get(key)
         if state is None:
             state = decoded[key] = _state(*key)
         partitions.append(state)
-    return TopicImage(name, parse_topic_id(assignment["topic_id"]), partitions, configs)
+    return TopicImage(name, topic_id, partitions, configs)
 
 
 def _state(data: bytes, version: int, replicas: tuple[int, ...]) -> PartitionState:
     if not data:
         return PartitionState(NO_LEADER, 0, version, replicas, replicas)
-    state = json.loads(data)
-    return PartitionState(state["leader"], state["leader_epoch"], version, replicas, tuple(state["isr"]))
+    state = decode_leadership(data, version)
+    return PartitionState(state.leader, state.leader_epoch, version, replicas, state.isr)

@@ -7,6 +7,7 @@ import json
 import os
 from typing import TYPE_CHECKING
 
+from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.store import Create
 
 if TYPE_CHECKING:
@@ -52,11 +53,7 @@ def encode_assignment(topic: TopicImage) -> bytes:
 
 def encode_state(state: PartitionState, controller_epoch: int) -> bytes:
     """``/brokers/topics/T/partitions/P/state``."""
-    isr = ",".join(map(str, state.isr))
-    return (
-        f'{{"controller_epoch":{controller_epoch},"leader":{state.leader},"version":1,'
-        f'"leader_epoch":{state.leader_epoch},"isr":[{isr}]}}'
-    ).encode()
+    return encode_leadership(Leadership(state.leader, state.leader_epoch, state.isr), controller_epoch)
 
 
 def topic_nodes(topic: TopicImage, controller_epoch: int) -> list[Operation]:

@@ -25,25 +25,20 @@ from kafkastore.metadata.processes import is_alive, process_identity
 from kafkastore.metadata.sqlite_file import SqliteFile, is_busy, unavailable
 from kafkastore.metadata.sqlite_transaction import Transaction, last_change, session_lives, version_of
 from kafkastore.metadata.store import (
-    ANY_VERSION,
     CONNECTED,
     EXPIRED,
     SUSPENDED,
-    Create,
-    Delete,
     Node,
-    NodeExistsError,
     NoNodeError,
     SessionExpiredError,
-    SetData,
     StoreUnavailableError,
     WatchEvent,
-    ancestors,
     join_path,
     split_path,
     validate_path,
 )
 from kafkastore.metadata.watches import Found, Watch, Watches
+from kafkastore.metadata.writes import WritesByMulti
 
 if TYPE_CHECKING:
     import sqlite3
@@ -72,7 +67,7 @@ LOOK_S = 0.5
 BUSY_RETRY_S = 0.02
 
 
-class SqliteStore:
+class SqliteStore(WritesByMulti):
     """See the module. Methods run on one loop."""
 
     def __init__(
@@ -183,28 +178,7 @@ class SqliteStore:
 
         return await self._read(read)
 
-    async def delete_tree(self, path: str) -> list[Operation]:
-        if await self.exists(path) is None:
-            return []
-        below = [Delete(node[0]) for node in await self.get_tree(path)]
-        below.sort(key=lambda operation: operation.path.count("/"), reverse=True)
-        return [*below, Delete(path)]
-
     # ---- writes
-    async def create(
-        self, path: str, data: bytes = b"", *, is_ephemeral: bool = False, is_sequential: bool = False
-    ) -> str:
-        results = await self.multi([Create(path, data, is_ephemeral, is_sequential)])
-        return str(results[0])
-
-    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        results = await self.multi([SetData(path, data, version)])
-        assert isinstance(results[0], int)
-        return results[0]
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self.multi([Delete(path, version)])
-
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:
         if not operations:
             return []
@@ -225,13 +199,6 @@ class SqliteStore:
             raise
         self._watches.fire(events, change)
         return results
-
-    async def ensure_path(self, path: str) -> None:
-        missing = [Create(one) for one in ancestors(path) if await self.exists(one) is None]
-        try:
-            await self.multi(missing)
-        except NodeExistsError:  # another process was faster with one of them
-            await self.ensure_path(path)
 
     async def poll(self) -> None:
         await self._read(lambda *_: None)

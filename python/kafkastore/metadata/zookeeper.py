@@ -44,7 +44,6 @@ from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from kafkastore.metadata.batches import check_size
 from kafkastore.metadata.store import (
-    ANY_VERSION,
     CHILDREN_CHANGED,
     CONNECTED,
     CREATED,
@@ -55,7 +54,6 @@ from kafkastore.metadata.store import (
     BadVersionError,
     Check,
     Create,
-    Delete,
     NoChildrenForEphemeralsError,
     Node,
     NodeExistsError,
@@ -72,6 +70,7 @@ from kafkastore.metadata.store import (
     validate_path,
 )
 from kafkastore.metadata.watches import Found, Watch, Watches
+from kafkastore.metadata.writes import WritesByMulti
 from kafkastore.metadata.zookeeper_client import STOP_LIMIT_S, AwayError, Reply, ZookeeperClient
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ _KINDS = {
 }
 
 
-class ZookeeperStore:
+class ZookeeperStore(WritesByMulti):
     """See the module. Methods run on one loop."""
 
     def __init__(self, settings: ZookeeperSettings) -> None:
@@ -210,40 +209,12 @@ class ZookeeperStore:
                         level.append(one)
         return found
 
-    async def delete_tree(self, path: str) -> list[Operation]:
-        if await self.exists(path) is None:
-            return []
-        below = [Delete(node[0]) for node in await self.get_tree(path)]
-        below.sort(key=lambda operation: operation.path.count("/"), reverse=True)
-        return [*below, Delete(path)]
-
     # ---- writes
-    async def create(
-        self, path: str, data: bytes = b"", *, is_ephemeral: bool = False, is_sequential: bool = False
-    ) -> str:
-        results = await self.multi([Create(path, data, is_ephemeral, is_sequential)])
-        return str(results[0])
-
-    async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> int:
-        results = await self.multi([SetData(path, data, version)])
-        assert isinstance(results[0], int)
-        return results[0]
-
-    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
-        await self.multi([Delete(path, version)])
-
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:
         if not operations:
             return []
         check_size(operations)
         return await self._multi(operations)
-
-    async def ensure_path(self, path: str) -> None:
-        missing = [Create(one) for one in ancestors(path) if await self.exists(one) is None]
-        try:
-            await self.multi(missing)
-        except NodeExistsError:  # another process was faster with one of them
-            await self.ensure_path(path)
 
     async def poll(self) -> None:
         """What the ensemble's leader had done when it was asked has been told when this returns."""

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.replica.assigned")
 
 LEADER_DURING_DELETE = -2
-"""As a leader in UpdateMetadata: the partition is gone."""
+"""What Kafka's controllers say, as a leader in UpdateMetadata: the partition is gone."""
 
 EPOCH_DURING_DELETE = -2
-"""As a leader epoch in StopReplica: whatever the replica knows, it ends."""
+"""And as a leader epoch in StopReplica: whatever the replica knows, it ends."""
 
 
 class Told(NamedTuple):

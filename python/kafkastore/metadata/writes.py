@@ -1,0 +1,42 @@
+"""Single writes and paths as the contract has them, out of ``multi`` and the reads: the same in every store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.metadata.store import ANY_VERSION, Create, Delete, NodeExistsError, SetData, ancestors
+
+if TYPE_CHECKING:
+    from kafkastore.metadata.store import MetadataStore, Operation
+
+
+class WritesByMulti:
+    """What a store inherits. It keeps nothing, and never sends anything by itself."""
+
+    async def create(
+        self: MetadataStore, path: str, data: bytes = b"", *, is_ephemeral: bool = False, is_sequential: bool = False
+    ) -> str:
+        results = await self.multi([Create(path, data, is_ephemeral, is_sequential)])
+        return str(results[0])
+
+    async def set(self: MetadataStore, path: str, data: bytes, version: int = ANY_VERSION) -> int:
+        results = await self.multi([SetData(path, data, version)])
+        assert isinstance(results[0], int)
+        return results[0]
+
+    async def delete(self: MetadataStore, path: str, version: int = ANY_VERSION) -> None:
+        await self.multi([Delete(path, version)])
+
+    async def ensure_path(self: MetadataStore, path: str) -> None:
+        missing = [Create(one) for one in ancestors(path) if await self.exists(one) is None]
+        try:
+            await self.multi(missing)
+        except NodeExistsError:  # another process was faster with one of them
+            await self.ensure_path(path)
+
+    async def delete_tree(self: MetadataStore, path: str) -> list[Operation]:
+        if await self.exists(path) is None:
+            return []
+        below = [Delete(node[0]) for node in await self.get_tree(path)]
+        below.sort(key=lambda operation: operation.path.count("/"), reverse=True)
+        return [*below, Delete(path)]
