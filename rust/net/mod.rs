@@ -18,6 +18,7 @@ mod reactor;
 mod replica_fetchers;
 mod serve;
 mod server;
+mod socket_options;
 mod spread;
 mod warm;
 

@@ -16,15 +16,12 @@ use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
+use super::socket_options::SocketOptions;
 use super::spread::Spread;
 use crate::broker::{Broker, guarded};
 
 /// How long accepting pauses when the process has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; at it the system's own sizing, which is
-/// never worse, is left alone.
-const DEFAULT_SOCKET_BUFFER_BYTES: i64 = 102_400;
-
 /// A listener to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerConfig {
@@ -89,8 +86,7 @@ impl Shared {
 pub struct Acceptor {
     listeners: Vec<mio::net::TcpListener>,
     paused: Option<Instant>,
-    send_buffer: Option<usize>,
-    receive_buffer: Option<usize>,
+    options: SocketOptions,
 }
 
 impl Acceptor {
@@ -120,7 +116,7 @@ impl Acceptor {
                             .metrics
                             .connections
                             .store(shared.limits.open() as u64, Ordering::Relaxed);
-                        self.prepare(&socket);
+                        self.options.apply(&socket, socket.local_addr().ok(), peer);
                         shared.hand_over(socket.into(), listener);
                     }
                 }
@@ -134,18 +130,6 @@ impl Acceptor {
                     return;
                 }
             }
-        }
-    }
-
-    /// Options of a socket; one that cannot be set leaves a slower socket, not a broken one.
-    fn prepare(&self, socket: &mio::net::TcpStream) {
-        let _ = socket.set_nodelay(true);
-        let _ = rustix::net::sockopt::set_socket_keepalive(socket, true);
-        if let Some(bytes) = self.send_buffer {
-            let _ = rustix::net::sockopt::set_socket_send_buffer_size(socket, bytes);
-        }
-        if let Some(bytes) = self.receive_buffer {
-            let _ = rustix::net::sockopt::set_socket_recv_buffer_size(socket, bytes);
         }
     }
 }
@@ -192,16 +176,10 @@ impl Server {
             spread: Spread::new(loops, cores),
             broker,
         });
-        let buffer = |bytes: i64| {
-            (bytes != DEFAULT_SOCKET_BUFFER_BYTES)
-                .then(|| usize::try_from(bytes).ok())
-                .flatten()
-        };
         let mut acceptor = Acceptor {
             listeners: Vec::new(),
             paused: None,
-            send_buffer: buffer(options.socket_send_buffer_bytes),
-            receive_buffer: buffer(options.socket_receive_buffer_bytes),
+            options: SocketOptions::new(&options),
         };
         for (i, socket) in sockets.into_iter().enumerate() {
             let mut socket = mio::net::TcpListener::from_std(socket);

@@ -1,0 +1,65 @@
+//! What is set on each accepted socket.
+//!
+//! A client on this very host gets plain congestion control: between two ends of one memory there is nothing to control,
+//! and a control that paces (BBR) arms a timer for every segment, which on loopback costs three times the processor time
+//! of sending. Other clients keep what the system gives them. It never fails: an option that cannot be set leaves a slower
+//! socket, not a broken one.
+
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use rustix::net::sockopt;
+
+use crate::broker::Options;
+
+/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; at it the system's own sizing, which is
+/// never worse without pacing, is left alone.
+const DEFAULT_SOCKET_BUFFER_BYTES: i64 = 102_400;
+/// Congestion control that does not pace; every Linux kernel has it and lets anyone choose it.
+const PLAIN_CONGESTION_CONTROL: &str = "reno";
+
+/// See the module.
+pub struct SocketOptions {
+    send_buffer: Option<usize>,
+    receive_buffer: Option<usize>,
+}
+
+impl SocketOptions {
+    /// As configured.
+    pub fn new(options: &Options) -> Self {
+        let buffer = |bytes: i64| {
+            (bytes != DEFAULT_SOCKET_BUFFER_BYTES)
+                .then(|| usize::try_from(bytes).ok())
+                .flatten()
+        };
+        Self {
+            send_buffer: buffer(options.socket_send_buffer_bytes),
+            receive_buffer: buffer(options.socket_receive_buffer_bytes),
+        }
+    }
+
+    /// Sets them on the socket between `local` and `peer`.
+    pub fn apply(&self, socket: impl AsFd, local: Option<SocketAddr>, peer: SocketAddr) {
+        let socket = socket.as_fd();
+        let _ = sockopt::set_tcp_nodelay(socket, true);
+        let _ = sockopt::set_socket_keepalive(socket, true);
+        if is_this_host(local, peer) {
+            let _ = sockopt::set_tcp_congestion(socket, PLAIN_CONGESTION_CONTROL);
+        }
+        if let Some(bytes) = self.send_buffer {
+            let _ = sockopt::set_socket_send_buffer_size(socket, bytes);
+        }
+        if let Some(bytes) = self.receive_buffer {
+            let _ = sockopt::set_socket_recv_buffer_size(socket, bytes);
+        }
+    }
+}
+
+/// Whether both ends of a connection are on this host.
+fn is_this_host(local: Option<SocketAddr>, peer: SocketAddr) -> bool {
+    let peer = peer.ip().to_canonical();
+    peer.is_loopback() || local.is_some_and(|local| local.ip().to_canonical() == peer)
+}
+
+#[cfg(test)]
+mod tests;
