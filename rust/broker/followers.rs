@@ -114,18 +114,22 @@ impl Followers {
         self.leader_epoch == lease.leader_epoch
     }
 
-    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is kept.
+    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is kept; one
+    /// that was taken out of the set counts for nothing until it fetches again: its broker may be dead.
     pub fn renew(&mut self, lease: &Lease, now: Instant) {
         if lease.partition_epoch > self.partition_epoch {
             self.proposed = None;
         }
         self.now = now;
         self.partition_epoch = lease.partition_epoch;
-        self.in_sync = lease.in_sync_replicas.to_vec();
+        let before = std::mem::replace(&mut self.in_sync, lease.in_sync_replicas.to_vec());
         let known = |id: &i32| {
             let is_in_sync = self.in_sync.contains(id);
-            let unknown = || Follower::unknown(*id, is_in_sync, now);
-            self.follower(*id).copied().unwrap_or_else(unknown)
+            let was_taken_out = before.contains(id) && !is_in_sync;
+            let stays = self.follower(*id).filter(|_| !was_taken_out);
+            stays
+                .copied()
+                .unwrap_or_else(|| Follower::unknown(*id, is_in_sync, now))
         };
         let others = lease.replicas.iter().filter(|id| **id != self.node_id);
         self.others = others.map(known).collect();
