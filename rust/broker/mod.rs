@@ -52,6 +52,6 @@ pub use partition::{
 };
 pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};
-pub use replica_fetcher::{Ask, Next, ReplicaFetcher};
+pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
 pub use state::Broker;
 pub use waiters::{WaitKind, Waiter, Waiters, Wake};

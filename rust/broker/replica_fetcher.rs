@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::fetchers::Change;
 use super::partition::{Fetched, Partition};
@@ -27,6 +27,9 @@ use crate::wire::fetch::follower::{
 };
 use crate::wire::list_offsets::{self, decode_follower_response, encode_follower_request, timestamp};
 use crate::wire::{ApiTable, WireError};
+
+/// After a first failure.
+const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 
 /// Where a partition stands; see the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +57,8 @@ struct Row {
     told: Option<Told>,
     /// Its position may differ from what was told.
     is_changed: bool,
+    /// Errors since records were last taken.
+    failures: u32,
 }
 
 type Key = (TopicId, i32);
@@ -123,6 +128,7 @@ impl ReplicaFetcher {
                         state: State::Fetching,
                         told,
                         is_changed: true,
+                        failures: 0,
                     };
                     self.rows.insert(key, row);
                 }
@@ -318,7 +324,10 @@ impl ReplicaFetcher {
             ErrorCode::NONE => take_records(broker, row, body, fetched),
             error => Err(error),
         };
-        let Err(error) = outcome else { return };
+        let Err(error) = outcome else {
+            row.failures = 0;
+            return;
+        };
         self.refused(broker, key, error, now);
     }
 
@@ -328,7 +337,7 @@ impl ReplicaFetcher {
         row.state = match error {
             ErrorCode::OFFSET_OUT_OF_RANGE => State::AskEnd,
             ErrorCode::FENCED_LEADER_EPOCH => State::Stopped,
-            _ => State::Waiting(now + broker.options().replica_fetch_backoff),
+            _ => State::Waiting(now + backoff(&mut row.failures, broker.options().replica_fetch_backoff)),
         };
         if !is_usual(error) {
             broker.log(&format!(
@@ -386,6 +395,14 @@ impl ReplicaFetcher {
             self.refused(broker, key, code, now);
         }
     }
+}
+
+/// How long to wait after one more failure: doubles up to `most` (`replica.fetch.backoff.ms`). A leader is often told that it
+/// leads a moment after its followers, and produces wait for these.
+pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
+    let doubled = FIRST_BACKOFF.saturating_mul(1 << (*failures).min(16));
+    *failures = failures.saturating_add(1);
+    doubled.min(most)
 }
 
 /// Cuts the log where it parts from the leader's, or appends. An error code says how the row goes on.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::broker::{Ask, Broker, Next, ReplicaFetcher, Source, guarded};
+use crate::broker::{Ask, Broker, Next, ReplicaFetcher, Source, backoff, guarded};
 use crate::wire::Reader;
 
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
@@ -89,7 +89,7 @@ fn spawn(broker: &Weak<Broker>, source: Arc<Source>, running: &Arc<Mutex<Running
 fn fetch_from(broker: &Broker, source: &Source, running: &Mutex<Running>) {
     let mut fetcher = ReplicaFetcher::new(source.node_id);
     let mut connection = Connection::new(source.node_id, running);
-    let mut has_failed = false;
+    let mut failures = 0;
     while let Some(changes) = source.take() {
         fetcher.apply(changes);
         let ask = match fetcher.next(broker, Instant::now()) {
@@ -105,15 +105,15 @@ fn fetch_from(broker: &Broker, source: &Source, running: &Mutex<Running>) {
             completed.map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
         let Err(error) = outcome else {
-            has_failed = false;
+            failures = 0;
             continue;
         };
         connection.close();
         fetcher.lost();
-        if !std::mem::replace(&mut has_failed, true) && !running.lock().is_stopped {
+        if failures == 0 && !running.lock().is_stopped {
             broker.log(&format!("broker {} cannot be fetched from: {error}", source.node_id));
         }
-        source.wait(broker.options().replica_fetch_backoff);
+        source.wait(backoff(&mut failures, broker.options().replica_fetch_backoff));
     }
 }
 

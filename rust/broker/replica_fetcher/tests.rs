@@ -305,11 +305,18 @@ fn fetch_in_an_epoch_ahead_of_the_leaders_waits_and_goes_on() {
     pair.leader_epoch += 1;
     pair.tell(2, 1, &[1, 2]);
     assert!(pair.fetch(2));
-    let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
-        panic!("it does not wait")
-    };
-    assert_eq!(until, pair.now + Duration::from_secs(1), "replica.fetch.backoff.ms");
-    pair.now = until;
+    let mut waits = Vec::new();
+    for _ in 0..9 {
+        let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+            panic!("it does not wait")
+        };
+        waits.push((until - pair.now).as_millis());
+        pair.now = until;
+        assert!(pair.fetch(2));
+    }
+    assert_eq!(waits[..3], [10, 20, 40]);
+    assert_eq!(waits[8], 1000, "replica.fetch.backoff.ms");
+    pair.now += Duration::from_secs(1);
     pair.tell(1, 1, &[1, 2]);
     pair.append(1);
     pair.fetch_until_equal(2);
