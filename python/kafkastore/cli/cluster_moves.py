@@ -44,10 +44,12 @@ async def _run(command: str, options: Namespace) -> None:
         elif command == "reassign":
             plan = read_plan(options.reassignment_json_file, _text_of(options.reassignment_json_file))
             rate = _rate(options)
-            await _move(client, options, rate, lambda view: _plan_of_file(options.reassignment_json_file, plan, view))
+            await _move_once(
+                client, options, rate, lambda view: _plan_of_file(options.reassignment_json_file, plan, view)
+            )
         elif command == "add-brokers":
             nodes, rate = _nodes(options.brokers), _rate(options)
-            await _move(client, options, rate, lambda view: _plan_added(view, nodes))
+            await _move_once(client, options, rate, lambda view: _plan_added(view, nodes))
         else:
             await _remove(client, options)
     finally:
@@ -60,6 +62,10 @@ async def _remove(client: ClusterClient, options: Namespace) -> None:
         is_empty = await _move(client, options, rate, lambda view: _plan_removed(view, nodes))
         if is_empty or options.dry_run:
             break
+    else:
+        raise AdminError(
+            f"broker(s) {_listed(nodes)} get new replicas while they are emptied; stop making topics and run it again"
+        )
     if not options.dry_run:
         await _wait_until_deleted(client, nodes)
         sys.stdout.write(f"broker(s) {_listed(nodes)} hold nothing: they may be stopped\n")
@@ -73,6 +79,11 @@ async def _wait_until_deleted(client: ClusterClient, nodes: list[int]) -> None:
         view = await client.view()
 
 
+async def _move_once(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> None:
+    if await _move(client, options, rate, planner):
+        sys.stdout.write("nothing moves: it is so already\n")
+
+
 async def _move(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> bool:
     """Whether there was nothing to do."""
     view = await client.view()
@@ -82,7 +93,6 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
         return False
     mover = Mover(client, view, plan.targets, rate)
     if not mover.targets:
-        sys.stdout.write("nothing moves: it is so already\n")
         return True
     if plan.targets:
         before = {key: view.partitions[key].target for key in plan.targets}
