@@ -27,6 +27,10 @@ CONTROLLER_LIMIT_S = 30.0
 """How long an election of the controller is waited for."""
 
 RETRY_S = 0.3
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+SET, DELETE = 0, 1
+"""org.apache.kafka.clients.admin.AlterConfigOp.OpType"""
+
 TOPICS_AT_ONCE = 200
 """In one DescribeConfigs."""
 
@@ -115,7 +119,7 @@ class ClusterClient:
         for first in range(0, len(topics), TOPICS_AT_ONCE):
             resources = tuple(
                 schema.DescribeConfigsResource(
-                    resource_type=2, resource_name=name, configuration_keys=("min.insync.replicas",)
+                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=("min.insync.replicas",)
                 )
                 for name in topics[first : first + TOPICS_AT_ONCE]
             )
@@ -144,6 +148,32 @@ class ClusterClient:
             for one in topic.partitions
             if one.error_code != ErrorCode.NONE
         }
+
+    # ---- configuration
+    async def alter_configs(
+        self, changes: Mapping[str, str | None], *, topic: str | None = None, broker: int | None = None
+    ) -> None:
+        """Of a topic, or of a broker, which must be asked itself; None takes a configuration away. Raises AdminError."""
+        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
+        configs = tuple(
+            schema.AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
+            for name, value in changes.items()
+        )
+        kind, name = (BROKER_RESOURCE, str(broker)) if topic is None else (TOPIC_RESOURCE, topic)
+        resource = schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+        request = schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+        if topic is None:
+            found = next(one for one in (await self._metadata()).brokers if one.node_id == broker)
+            try:
+                answer = await self._send(found.host, found.port, request)
+            except BrokerUnreachableError as error:
+                raise AdminError(f"broker {broker} does not take its configuration ({error.client_message})") from None
+        else:
+            answer = await self._ask_any(request)
+        for one in answer.responses:
+            if one.error_code != ErrorCode.NONE:
+                what = f"broker {broker}" if topic is None else f"topic {topic}"
+                raise AdminError(f"{what} does not take its configuration ({one.error_message or int(one.error_code)})")
 
     async def _moving(self) -> dict[Key, Any]:
         schema: Any = import_module("kio.schema.list_partition_reassignments.v0.request")

@@ -1,8 +1,6 @@
 """Carries out a plan: begins the moves, and tells how far they are until the cluster has done them.
 
-What moves is kept by the cluster, not here: a command that is killed is run again, finds what moves, and plans the rest anew. With a
-rate, a partition is begun only when what was begun before it would have been moved at that rate; nothing else is held back, so one
-large partition moves as fast as it can.
+What moves is kept by the cluster, not here: a command that is killed is run again, finds what moves, and plans the rest anew.
 """
 
 from __future__ import annotations
@@ -41,32 +39,27 @@ class Progress(NamedTuple):
 class Mover:
     """See the module. ``before`` is the cluster when the plan was made; ``targets`` what changes in it."""
 
-    def __init__(
-        self, client: ClusterClient, before: View, targets: Mapping[Key, Sequence[int]], rate: int = 0
-    ) -> None:
+    def __init__(self, client: ClusterClient, before: View, targets: Mapping[Key, Sequence[int]]) -> None:
         self.client = client
-        self.rate = rate
         moving = {key: one.target for key, one in before.partitions.items() if one.is_moving}
         self._pending = {key: tuple(target) for key, target in targets.items() if moving.get(key) != tuple(target)}
         self.targets = {**moving, **{key: tuple(target) for key, target in targets.items()}}
         self._sizes = before.sizes()
-        self._added: dict[Key, set[int]] = {}
+        self.added: dict[Key, set[int]] = {}
+        """The brokers that get a replica."""
         for key, target in self.targets.items():
             current = before.partitions[key]
-            self._added[key] = set(target) - (set(current.replicas) - set(current.adding))
-        self._begun_bytes = 0
+            self.added[key] = set(target) - (set(current.replicas) - set(current.adding))
 
     @property
     def total_bytes(self) -> int:
-        return sum(self._sizes.get(key, 0) * len(added) for key, added in self._added.items())
+        return sum(self._sizes.get(key, 0) * len(added) for key, added in self.added.items())
 
     async def run(self, report: Callable[[Progress], None]) -> None:
         """Returns when all is done. Raises AdminError when a move was refused; those begun go on."""
-        loop = asyncio.get_running_loop()
-        start = loop.time()
         idle_polls = 0
         while True:
-            await self._begin(loop.time() - start)
+            await self._begin()
             view = await self.client.view()
             progress = self.progress(view)
             report(progress)
@@ -85,11 +78,11 @@ class Mover:
         for key, target in self.targets.items():
             now = view.partitions.get(key)
             if now is None:  # deleted meanwhile
-                moved += self._sizes.get(key, 0) * len(self._added[key])
+                moved += self._sizes.get(key, 0) * len(self.added[key])
                 continue
             is_done = not now.is_moving and now.replicas == target
             left += not is_done
-            for node in self._added[key]:
+            for node in self.added[key]:
                 size = self._sizes.get(key, 0)
                 is_there = is_done or (node in now.isr and node in now.replicas)
                 moved += size if is_there else min(view.held.get(node, {}).get(key, 0), size)
@@ -97,13 +90,8 @@ class Mover:
                     waits.add(node)
         return Progress(moved, self.total_bytes, left, tuple(sorted(waits)))
 
-    async def _begin(self, passed_s: float) -> None:
-        some: dict[Key, tuple[int, ...]] = {}
-        for key in list(self._pending):
-            if len(some) == PARTITIONS_AT_ONCE or (self.rate and self._begun_bytes > self.rate * passed_s):
-                break
-            some[key] = self._pending.pop(key)
-            self._begun_bytes += self._sizes.get(key, 0) * len(self._added[key])
+    async def _begin(self) -> None:
+        some = {key: self._pending.pop(key) for key in list(self._pending)[:PARTITIONS_AT_ONCE]}
         if not some:
             return
         refused = await self.client.reassign(some)

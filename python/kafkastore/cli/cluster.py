@@ -37,7 +37,7 @@ options of create:
   --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
 
 options of add-brokers, remove-brokers and reassign:
-  --throttle BYTES     a second: a partition is begun when those before it would have been moved at this rate
+  --throttle BYTES     a second, on each broker and in each direction; taken away when the command has ended well
   --dry-run            print the plan as a reassignment file, and do nothing
   --no-progress        no progress bar (there is one only when stderr is a terminal)
 

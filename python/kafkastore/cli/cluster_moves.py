@@ -12,6 +12,7 @@ from kafkastore.admin.balance import Plan, plan_added, plan_removed
 from kafkastore.admin.cluster_client import AdminError, ClusterClient, names_of
 from kafkastore.admin.mover import POLL_S, Mover
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
+from kafkastore.admin.throttles import clear_throttles, set_throttles
 from kafkastore.cli.cluster import number_of
 
 if TYPE_CHECKING:
@@ -91,8 +92,9 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
     if options.dry_run:
         sys.stdout.write(f"{plan_text(plan.targets)}\n{_sum(plan)}\n")
         return False
-    mover = Mover(client, view, plan.targets, rate)
+    mover = Mover(client, view, plan.targets)
     if not mover.targets:
+        await clear_throttles(client, view, ())  # of one that was killed
         return True
     if plan.targets:
         before = {key: view.partitions[key].target for key in plan.targets}
@@ -101,16 +103,31 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
     more = f"; {under_way} partition(s) move already, {mover.total_bytes:,} bytes in all" if under_way > 0 else ""
     sys.stdout.write(_sum(plan) + more + "\n")
     sys.stdout.flush()
+    if rate:
+        await set_throttles(client, view, mover.added, rate)
+    elif under_way > 0:
+        await _clear(client, mover)
     bar = _Bar(is_shown=not options.no_progress and sys.stderr.isatty())
     start = time.monotonic()
     try:
         await mover.run(bar.show)
     finally:
         bar.end()
+    if rate or under_way > 0:
+        await _clear(client, mover)
     sys.stdout.write(
         f"done: {len(mover.targets)} partition(s), {mover.total_bytes:,} bytes in {time.monotonic() - start:.1f} s\n"
     )
     return False
+
+
+async def _clear(client: ClusterClient, mover: Mover) -> None:
+    """The throttles of this move, or of the one that it goes on with."""
+    silent = await clear_throttles(client, await client.view(), {topic for topic, _ in mover.targets})
+    if silent:
+        sys.stderr.write(
+            f"broker(s) {_listed(silent)} do not answer and keep their throttled rates, which hold back no topic now\n"
+        )
 
 
 def _sum(plan: Plan) -> str:
@@ -118,8 +135,10 @@ def _sum(plan: Plan) -> str:
 
 
 async def _cancel(client: ClusterClient) -> None:
-    moving = [key for key, one in (await client.view()).partitions.items() if one.is_moving]
+    view = await client.view()
+    moving = [key for key, one in view.partitions.items() if one.is_moving]
     refused = await client.reassign(dict.fromkeys(moving)) if moving else {}
+    await clear_throttles(client, view, {topic for topic, _ in moving})
     if refused:
         (topic, number), reason = next(iter(refused.items()))
         raise AdminError(f"{len(refused)} move(s) cannot be cancelled, {topic}-{number} because: {reason}")
