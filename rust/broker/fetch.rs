@@ -12,6 +12,7 @@ use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionR
 use super::partition::{FollowerFetch, Isolation, Partition, ReadRequest, ReadResult};
 use super::produce::Caller;
 use super::registry::{TopicId, Topics};
+use super::throttle::UNLIMITED;
 use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
 use crate::storage::{AbortedTxn, FileSlice};
@@ -67,6 +68,8 @@ struct Plan {
     replica_epoch: i64,
     min_bytes: usize,
     max_bytes: usize,
+    /// Of a follower's fetch, while there is one.
+    throttled_rate: Option<i64>,
 }
 
 /// One row's outcome: an error, or what was read.
@@ -97,6 +100,8 @@ pub fn handle(
         }
     };
     let topics = broker.registry.snapshot();
+    let options = broker.options();
+    let is_throttled = request.replica_id >= 0 && options.leader_throttled_rate != UNLIMITED;
     let plan = Plan {
         version,
         session,
@@ -117,7 +122,8 @@ pub fn handle(
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
         max_bytes: usize::try_from(request.max_bytes)
             .unwrap_or(0)
-            .min(broker.options().fetch_max_bytes),
+            .min(options.fetch_max_bytes),
+        throttled_rate: is_throttled.then_some(options.leader_throttled_rate),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
     let outcomes = plan.read_all(broker, now);
@@ -223,13 +229,15 @@ impl Plan {
         let Some(partition) = &row.partition else {
             return Outcome::failed(Self::unknown(broker, row));
         };
+        let is_held_back = self.is_held_back(broker, partition, now);
+        let left = if is_held_back { 0 } else { left };
         let max_bytes = usize::try_from(row.asked.max_bytes).unwrap_or(0).min(left);
         let request = ReadRequest {
             offset: row.asked.fetch_offset,
             current_leader_epoch: row.asked.current_leader_epoch,
             last_fetched_epoch: row.asked.last_fetched_epoch,
             max_bytes,
-            at_least_one_batch,
+            at_least_one_batch: at_least_one_batch && !is_held_back,
             isolation: self.isolation,
         };
         let read = self.check_replica(partition).and_then(|()| partition.read(&request));
@@ -273,6 +281,31 @@ impl Plan {
         read.high_watermark = partition.offsets().high_watermark;
     }
 
+    /// Whether a replica that is not in sync gets nothing for now (KIP-73). That it fetched is noted all the same.
+    fn is_held_back(&self, broker: &Broker, partition: &Partition, now: Instant) -> bool {
+        self.throttled_rate.is_some_and(|rate| {
+            let is_in_sync = || {
+                partition
+                    .lease()
+                    .is_some_and(|l| l.in_sync_replicas.contains(&self.replica_id))
+            };
+            partition.is_throttled_leader() && !is_in_sync() && broker.throttles.leader.is_exceeded(rate, now)
+        })
+    }
+
+    /// What goes to a follower counts, whether it is in sync or not.
+    fn record_throttled(&self, broker: &Broker, outcomes: &[Outcome], now: Instant) {
+        if self.throttled_rate.is_none() {
+            return;
+        }
+        for (row, outcome) in self.rows.iter().zip(outcomes) {
+            let partition = row.partition.as_ref().filter(|p| p.is_throttled_leader());
+            if let (Some(_), Some(slice)) = (partition, &outcome.read.slice) {
+                broker.throttles.leader.record(slice.len, now);
+            }
+        }
+    }
+
     /// A replica id is only good for an assigned replica (CVE-2018-1288).
     fn check_replica(&self, partition: &Partition) -> Result<(), Error> {
         let is_assigned = || partition.lease().is_some_and(|l| l.replicas.contains(&self.replica_id));
@@ -310,6 +343,7 @@ impl Plan {
         now: Instant,
         out: &mut Vec<u8>,
     ) -> Vec<Splice> {
+        self.record_throttled(broker, outcomes, now);
         let news: Vec<RowNews> = outcomes.iter().map(Outcome::news).collect();
         let rows: Vec<&FetchRow> = self.rows.iter().map(|r| &r.asked).collect();
         let (session_id, told) = broker.sessions.settle(&self.session, &rows, &news, now);

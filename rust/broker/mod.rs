@@ -30,6 +30,7 @@ mod replica_fetcher;
 mod state;
 #[cfg(test)]
 pub(crate) mod testing;
+mod throttle;
 mod waiters;
 mod workers;
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
 
 /// Defaults are Kafka 4.3's.
@@ -49,6 +50,14 @@ pub struct Options {
     pub replica_socket_timeout: Duration,
     /// `replica.socket.receive.buffer.bytes`; -1 leaves the system's choice.
     pub replica_socket_receive_buffer_bytes: i64,
+    /// `leader.replication.throttled.rate`, bytes a second.
+    pub leader_throttled_rate: i64,
+    /// `follower.replication.throttled.rate`, bytes a second.
+    pub follower_throttled_rate: i64,
+    /// `replication.quota.window.num`.
+    pub replication_quota_samples: u32,
+    /// `replication.quota.window.size.seconds`.
+    pub replication_quota_sample: Duration,
     /// `inter.broker.listener.name`, or of the listener with `security.inter.broker.protocol`.
     pub inter_broker_listener: String,
     /// `producer.id.expiration.ms`.
@@ -78,6 +87,10 @@ impl Default for Options {
             replica_fetch_backoff: Duration::from_secs(1),
             replica_socket_timeout: Duration::from_secs(30),
             replica_socket_receive_buffer_bytes: 65_536,
+            leader_throttled_rate: UNLIMITED,
+            follower_throttled_rate: UNLIMITED,
+            replication_quota_samples: 11,
+            replication_quota_sample: Duration::from_secs(1),
             inter_broker_listener: "PLAINTEXT".to_owned(),
             producer_id_expiration_ms: 86_400_000,
         }
@@ -144,7 +157,30 @@ impl Options {
             &mut options.producer_id_expiration_ms,
         )?;
         options.parse_replication(pairs)?;
+        options.parse_throttles(pairs)?;
         Ok(options)
+    }
+
+    fn parse_throttles(&mut self, pairs: &HashMap<String, String>) -> Result<()> {
+        parse(
+            pairs,
+            "leader.replication.throttled.rate",
+            &mut self.leader_throttled_rate,
+        )?;
+        parse(
+            pairs,
+            "follower.replication.throttled.rate",
+            &mut self.follower_throttled_rate,
+        )?;
+        parse(
+            pairs,
+            "replication.quota.window.num",
+            &mut self.replication_quota_samples,
+        )?;
+        let mut seconds = self.replication_quota_sample.as_secs();
+        parse(pairs, "replication.quota.window.size.seconds", &mut seconds)?;
+        self.replication_quota_sample = Duration::from_secs(seconds);
+        Ok(())
     }
 
     fn parse_replication(&mut self, pairs: &HashMap<String, String>) -> Result<()> {

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use super::fetchers::Change;
 use super::partition::{Fetched, Partition};
 use super::registry::TopicId;
+use super::throttle::UNLIMITED;
 use super::{Broker, Options};
 use crate::error::{Error, ErrorCode};
 use crate::storage::AppendError;
@@ -59,6 +60,8 @@ struct Row {
     is_changed: bool,
     /// Errors since records were last taken.
     failures: u32,
+    /// It had everything that was committed when the leader answered last.
+    is_caught_up: bool,
 }
 
 type Key = (TopicId, i32);
@@ -129,6 +132,7 @@ impl ReplicaFetcher {
                         told,
                         is_changed: true,
                         failures: 0,
+                        is_caught_up: false,
                     };
                     self.rows.insert(key, row);
                 }
@@ -170,6 +174,7 @@ impl ReplicaFetcher {
             return Next::Ask(ask);
         }
         let options = broker.options();
+        self.hold_back(broker, &options, now);
         let (rows, fetching) = self.changed_rows(&options);
         if fetching == 0 {
             return Next::Idle(self.next_wake());
@@ -203,6 +208,28 @@ impl ReplicaFetcher {
                 row.state = State::Fetching;
                 row.is_changed = true;
             }
+        }
+    }
+
+    /// While the throttled rate is exceeded, replicas that are named and not caught up wait (KIP-73).
+    fn hold_back(&mut self, broker: &Broker, options: &Options, now: Instant) {
+        let rate = options.follower_throttled_rate;
+        if !broker.throttles.follower.is_exceeded(rate, now) {
+            return;
+        }
+        let is_held =
+            |row: &Row| row.state == State::Fetching && !row.is_caught_up && row.partition.is_throttled_follower();
+        let held: Vec<Key> = self
+            .rows
+            .iter()
+            .filter(|(_, row)| is_held(row))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in held {
+            if let Some(row) = self.rows.get_mut(&key) {
+                row.state = State::Waiting(now + options.replica_fetch_backoff);
+            }
+            self.forget(key, false);
         }
     }
 
@@ -326,6 +353,7 @@ impl ReplicaFetcher {
         };
         let Err(error) = outcome else {
             row.failures = 0;
+            note_progress(broker, row, fetched, now);
             return;
         };
         self.refused(broker, key, error, now);
@@ -450,6 +478,15 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
             Err(rejection.code)
         }
         Err(AppendError::Storage(error)) => Err(fail(broker, partition, &error)),
+    }
+}
+
+/// Whether the row is caught up now; what it took of a throttled partition counts.
+fn note_progress(broker: &Broker, row: &mut Row, fetched: &FollowerFetched, now: Instant) {
+    row.is_caught_up = row.partition.offsets().log_end >= fetched.high_watermark;
+    let is_limited = broker.options().follower_throttled_rate != UNLIMITED;
+    if is_limited && !fetched.records.is_empty() && row.partition.is_throttled_follower() {
+        broker.throttles.follower.record(fetched.records.len(), now);
     }
 }
 

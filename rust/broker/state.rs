@@ -22,6 +22,7 @@ use super::metrics::Metrics;
 use super::options::Options;
 use super::reaper::Reaper;
 use super::registry::Registry;
+use super::throttle::{Throttle, Throttles};
 use super::workers::Workers;
 use crate::storage::LogContext;
 use crate::storage::log_dir::LogDir;
@@ -63,6 +64,8 @@ pub struct Broker {
     pub materialiser: Materialiser,
     /// Disk threads.
     pub workers: Workers,
+    /// How fast replicas that move are copied.
+    pub(super) throttles: Throttles,
     /// Counters.
     pub metrics: Metrics,
     /// File system and clock for logs.
@@ -87,6 +90,7 @@ impl Broker {
         context: Arc<LogContext>,
     ) -> io::Result<Arc<Self>> {
         let events = Arc::new(EventQueue::new()?);
+        let throttle = || Throttle::new(options.replication_quota_samples, options.replication_quota_sample);
         let broker = Arc::new(Self {
             node_id,
             cluster_id: ArcSwap::from_pointee(cluster_id),
@@ -99,6 +103,10 @@ impl Broker {
             reaper: Reaper::default(),
             materialiser: Materialiser::default(),
             workers: Workers::start(&events)?,
+            throttles: Throttles {
+                leader: throttle(),
+                follower: throttle(),
+            },
             metrics: Metrics::default(),
             events,
             context,

@@ -49,6 +49,33 @@ pub struct LogConfig {
     pub segment_jitter_ms: i64,
     pub segment_ms: i64,
     pub unclean_leader_election_enable: bool,
+    /// `leader.replication.throttled.replicas`.
+    pub leader_throttled: ThrottledReplicas,
+    /// `follower.replication.throttled.replicas`.
+    pub follower_throttled: ThrottledReplicas,
+}
+
+/// Which replicas of a topic are copied no faster than the broker's throttled rate (KIP-73).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ThrottledReplicas {
+    /// None is named.
+    #[default]
+    None,
+    /// All of them: `*`.
+    All,
+    /// These: partition and broker.
+    Some(Vec<(i32, i32)>),
+}
+
+impl ThrottledReplicas {
+    /// Whether it names the replica of `partition` on `broker`.
+    pub fn has(&self, partition: i32, broker: i32) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Some(named) => named.contains(&(partition, broker)),
+        }
+    }
 }
 
 impl Default for LogConfig {
@@ -81,6 +108,8 @@ impl Default for LogConfig {
             segment_jitter_ms: 0,
             segment_ms: 604_800_000,
             unclean_leader_election_enable: false,
+            leader_throttled: ThrottledReplicas::None,
+            follower_throttled: ThrottledReplicas::None,
         }
     }
 }
@@ -146,6 +175,8 @@ impl LogConfig {
             "segment.index.bytes" => self.segment_index_bytes = int(key, value, 4, I32_MAX)? as u32,
             "segment.jitter.ms" => self.segment_jitter_ms = int(key, value, 0, i64::MAX)?,
             "segment.ms" => self.segment_ms = int(key, value, 1, i64::MAX)?,
+            "leader.replication.throttled.replicas" => self.leader_throttled = throttled(key, value)?,
+            "follower.replication.throttled.replicas" => self.follower_throttled = throttled(key, value)?,
             "unclean.leader.election.enable" => self.unclean_leader_election_enable = boolean(key, value)?,
             _ => {}
         }
@@ -181,6 +212,24 @@ fn int(key: &str, value: &str, least: i64, most: i64) -> Result<i64> {
         Ok(number) if (least..=most).contains(&number) => Ok(number),
         _ => Err(invalid(key, value, &format!("a whole number from {least} to {most}"))),
     }
+}
+
+fn throttled(key: &str, value: &str) -> Result<ThrottledReplicas> {
+    let items = || value.split(',').map(str::trim).filter(|item| !item.is_empty());
+    if items().next().is_none() || value == "none" {
+        return Ok(ThrottledReplicas::None);
+    }
+    if value == "*" {
+        return Ok(ThrottledReplicas::All);
+    }
+    let replica = |item: &str| {
+        let (partition, broker) = item.split_once(':')?;
+        Some((partition.parse().ok()?, broker.parse().ok()?))
+    };
+    let named: Option<Vec<(i32, i32)>> = items().map(replica).collect();
+    let named =
+        named.ok_or_else(|| invalid(key, value, "[partitionId]:[brokerId],[partitionId]:[brokerId],... or *"))?;
+    Ok(ThrottledReplicas::Some(named))
 }
 
 fn boolean(key: &str, value: &str) -> Result<bool> {

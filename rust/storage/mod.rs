@@ -33,7 +33,7 @@ pub mod uuid;
 pub use crate::index::AbortedTxn;
 pub use append::{AppendError, AppendOptions, Appended};
 pub use close::sync_together;
-pub use config::{Compression, LogConfig};
+pub use config::{Compression, LogConfig, ThrottledReplicas};
 pub use flush::{FlushJob, Flushed};
 pub use leader_epochs::EpochCache;
 pub use log::{Log, LogContext};

@@ -643,3 +643,23 @@ moving("moving: everything", is_all=True)
 moving("moving: nothing asked")
 moving("moving: a topic that does not move", ("p-a", [0]))
 moving("moving: unknown topic and partition", ("p-nope", [0]), ("p-a", [7]))
+
+# ---- ElectLeaders ---------------------------------------------------------------------------------------------------
+
+
+def elect(name: str, *topics: tuple[str, list[int]], kind: int | None = 0) -> None:
+    """Of no kind in version 0, which knows preferred leaders alone."""
+    asked = [{"topic": t, "partitions": numbers} for t, numbers in topics]
+    given = {} if kind is None else {"election_type": kind}
+    case(name, "elect_leaders", 0 if kind is None else (1, 2), topic_partitions=asked, timeout=10_000, **given)
+
+
+elect("elect: led by the preferred one", ("p-a", [0]), kind=None)
+elect("elect: led by the preferred one", ("p-a", [0]))
+elect("elect: uncleanly, with a leader", ("p-a", [0]), kind=1)
+elect("elect: nothing asked")
+elect("elect: unknown topic", ("p-nope", [0, 1]))
+elect("elect: unknown partition among others", ("p-a", [0, 7, -1]))
+elect("elect: unknown kind", ("p-a", [0]), kind=5)
+elect("elect: partition twice", ("p-a", [0, 0]))
+elect("elect: topic twice", ("p-a", [0]), ("p-a", [0, 7]))

@@ -1,6 +1,7 @@
 """The jars of Apache Kafka, fetched once through Maven into a cache folder, and our small Java program compiled against them.
 
-`pom.xml` beside this file pins every version; the folder's name carries its checksum, so a changed pom fetches anew.
+`pom.xml` beside this file pins every version, `pom-2.0.xml` those of the last tools that go through ZooKeeper; a folder's name
+carries the checksum of its pom, so a changed pom fetches anew.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ HERE = Path(__file__).parent
 JAVA_SOURCES = HERE / "java"
 
 
-def jars() -> Path:
+def jars(name: str = "pom.xml") -> Path:
     """The folder of jars."""
-    pom = HERE / "pom.xml"
+    pom = HERE / name
     command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DoutputDirectory={}"]
     return filled(f"jars-{digest(pom)}", command)
 
@@ -34,4 +35,5 @@ def program_classpath() -> str:
 
 
 if __name__ == "__main__":
-    program_classpath()  # fills both caches
+    program_classpath()  # fills all caches
+    jars("pom-2.0.xml")

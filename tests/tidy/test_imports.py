@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PYTHON_RANKS = {
     "cli": 10,
     "console": 10,
-    "admin": 10,
+    "admin": 8,
     "testing": 10,
     "server": 9,
     "handlers": 8,

@@ -15,6 +15,8 @@ commands:
   check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
   dump PATH [TOPIC]
                  print the records or batches of segment files as text, JSON or Parquet
+  cluster create|status|add-brokers|remove-brokers|reassign|cancel
+                 prepare a cluster, look at one, move its partitions when brokers come or go
 
 options:
   -h, --help     show this text
@@ -46,5 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import dump
 
         return dump.main(given[1:])
+    if command == "cluster":
+        from kafkastore.cli import cluster
+
+        return cluster.main(given[1:])
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2

@@ -19,6 +19,7 @@ from kafkastore.controller.states import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from kafkastore.controller.admin_nodes import ReassignNode
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
@@ -111,6 +112,8 @@ class ControllerContext:
         self.topics_by_id: dict[bytes, Topic] = {}
         self.moving: dict[Partition, None] = {}
         """What a reassignment changes, or owes the deletion of a replica."""
+        self.reassign_node: ReassignNode | None = None
+        """While there is one."""
         self.offline_logs: dict[int, set[Partition]] = {}
         """Of live brokers: the partitions whose log directory failed there."""
 

@@ -17,6 +17,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.controller import (
+    admin_nodes,
     alter_partition,
     broker_changes,
     campaign,
@@ -61,6 +62,8 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "deletions": topic_deletion.on_deletions,
     "configs": topic_changes.on_configs,
     "log_dirs": broker_changes.on_log_dirs,
+    "reassignments": admin_nodes.on_reassignments,
+    "elections": admin_nodes.on_elections,
     "rebalance": elections.rebalance,
 }
 """What each event of a watch or of the clock does; one that waits already is not queued again."""
@@ -164,7 +167,7 @@ class Controller:
     ) -> dict[tuple[str, int], KafkastoreError | None]:
         return await self._ask(
             "alter_reassignments",
-            lambda term: reassignment.alter_reassignments(term, asked, allows_factor_change=allows_factor_change),
+            lambda term: admin_nodes.alter_reassignments(term, asked, allows_factor_change=allows_factor_change),
         )
 
     async def reassignments(self) -> dict[tuple[str, int], Assigned]:
@@ -234,6 +237,8 @@ class Controller:
             await self._events.run_next(term)
             if term.context.moving and not term.is_over:
                 await reassignment.advance(term)
+            if term.context.reassign_node is not None and not term.is_over:
+                await admin_nodes.settle_reassignments(term)
 
     # ---- the seat
     async def _look(self) -> None:

@@ -2,14 +2,15 @@
 unfinished, tell everybody everything (spec R2.4).
 
 Unfinished may be: partitions without a state (the controller died between the topic and its states), dead leaders and dead
-members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, reassignments, failed log directories.
+members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, reassignments and elections, failed log
+directories.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.controller import broker_changes, reassignment, topic_deletion
+from kafkastore.controller import admin_nodes, broker_changes, reassignment, topic_deletion
 from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.loading import load_brokers, load_topics
 
@@ -48,4 +49,6 @@ async def take_over(term: Term) -> None:
         term.channels.add(broker)
     await topic_deletion.resume(term)
     await reassignment.resume(term)
+    await admin_nodes.on_reassignments(term)
+    await admin_nodes.on_elections(term)
     await broker_changes.on_log_dirs(term)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, int]
     Change = tuple[Assigned, Leadership | None]
+    Changes = dict[Topic, dict[Partition, Change]]
 
 logger = logging.getLogger("kafkastore.controller.reassignment")
 
@@ -50,13 +51,13 @@ PARTITIONS_AT_ONCE = 200
 
 
 # ---- asked for
-async def alter_reassignments(
+def judge(
     term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
-) -> dict[Key, KafkastoreError | None]:
-    """Begins, replaces and, where the target is None, cancels reassignments. For each (topic, partition) why it was refused, or
-    None. Returns when it is decided; :func:`under_way` tells when it has ended."""
+) -> tuple[dict[Key, KafkastoreError | None], Changes]:
+    """Of reassignments to begin, to replace and, where the target is None, to cancel: for each (topic, partition) why it is
+    refused, or None; and what the others change."""
     outcomes: dict[Key, KafkastoreError | None] = {}
-    todo: dict[Topic, dict[Partition, Change]] = {}
+    todo: Changes = {}
     for key, target in asked.items():
         outcomes[key] = None
         try:
@@ -67,11 +68,15 @@ async def alter_reassignments(
         else:
             if change[0] != partition.assigned:
                 todo.setdefault(partition.topic, {})[partition] = change
+    return outcomes, todo
+
+
+async def begin(term: Term, todo: Changes) -> None:
+    """Writes and tells what :func:`judge` found. :func:`under_way` tells when it has ended."""
     for topic, changes in todo.items():
         await _write(term, topic, changes)
         for partition, (assigned, _) in changes.items():
             logger.info("%s moves to %s, from %s", partition, list(assigned.target), list(assigned.origin))
-    return outcomes
 
 
 def _existing(term: Term, key: Key) -> Partition:
@@ -127,7 +132,7 @@ async def resume(term: Term) -> None:
 
 async def advance(term: Term) -> None:
     """Completes what can be completed, and forgets what was owed and is deleted."""
-    todo: dict[Topic, dict[Partition, Change]] = {}
+    todo: Changes = {}
     for partition in term.context.moving:
         if partition.topic.is_deleting:
             continue

@@ -111,6 +111,20 @@ class ClusterTopics(Topics):
     async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
         return await self.broker.controller.reassignments()
 
+    async def elect_leaders(
+        self, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
+    ) -> dict[tuple[str, int], int]:
+        outcomes = await self.broker.controller.elect_leaders(asked, is_unclean=is_unclean)
+        elected = [key for key, code in outcomes.items() if code == ErrorCode.NONE]
+        if elected:
+            await self._wait_until(lambda: all(self._is_elected(*key, is_unclean) for key in elected))
+        return outcomes
+
+    def _is_elected(self, name: str, number: int, is_unclean: bool) -> bool:
+        """As this broker was told; a topic that is gone meanwhile is not waited for."""
+        state = self.broker.image.partition(name, number)
+        return state is None or (state.leader >= 0 if is_unclean else state.replicas[:1] == (state.leader,))
+
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
         """Through the controller, which has to know of a lower ``min.insync.replicas`` before leaders do."""
         checked = validate_topic_configs(overrides)

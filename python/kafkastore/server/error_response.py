@@ -22,10 +22,12 @@ _PAIRS = {
     "results": ("topics", "resources", "groups_names"),
     "coordinators": ("coordinator_keys",),
     "partitions": ("partitions", "partition_indexes"),
+    "replica_election_results": ("topic_partitions",),
+    "partition_result": ("partitions",),
 }
 """Response array -> the request's arrays that it may answer; an array not listed answers the one of its own name."""
 
-_NAMES = ("name", "group_id", "key", "partition_index", "partition", "topic")
+_NAMES = ("name", "group_id", "key", "partition_index", "partition_id", "partition", "topic")
 """The field of a response item that takes a request item which is a plain string or number."""
 
 _UNKNOWN = frozenset(

@@ -87,6 +87,7 @@ _ROWS = (
     (35, "DescribeLogDirs", 1, 5, 2, "control", "describe_log_dirs"),
     (37, "CreatePartitions", 0, 3, 2, "control", "create_partitions"),
     (42, "DeleteGroups", 0, 2, 2, "control", "delete_groups"),
+    (43, "ElectLeaders", 0, 2, 2, "control", "elect_leaders"),
     (44, "IncrementalAlterConfigs", 0, 1, 1, "control", "incremental_alter_configs"),
     (45, "AlterPartitionReassignments", 0, 1, 0, "control", "alter_partition_reassignments"),
     (46, "ListPartitionReassignments", 0, 0, 0, "control", "list_partition_reassignments"),

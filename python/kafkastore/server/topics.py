@@ -17,6 +17,7 @@ from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults, validate_topic_configs
 from kafkastore.controller.placement import check_target, place_replicas
 from kafkastore.errors import (
+    ErrorCode,
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
     InvalidReplicationFactorError,
@@ -401,6 +402,27 @@ class Topics:
     async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
         """The partitions that are being moved."""
         return {}
+
+    # ---- elect
+    async def elect_leaders(
+        self, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
+    ) -> dict[tuple[str, int], int]:
+        """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails for. On a broker
+        that is alone each partition has the only leader that there can be, or its log is offline."""
+        topics = self.broker.image.topics.values()
+        everything = [(topic.name, number) for topic in topics for number in range(len(topic.partitions))]
+        outcomes = {key: self._judge_election(*key, is_unclean) for key in (everything if asked is None else asked)}
+        if asked is None:
+            return {key: code for key, code in outcomes.items() if code != ErrorCode.ELECTION_NOT_NEEDED}
+        return outcomes
+
+    def _judge_election(self, name: str, number: int, is_unclean: bool) -> int:
+        state = self.broker.image.partition(name, number)
+        if state is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if state.replicas[:1] == (state.leader,):
+            return ErrorCode.ELECTION_NOT_NEEDED
+        return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE if is_unclean else ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
 
     # ---- configure
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:

@@ -117,6 +117,23 @@ impl Partition {
     }
 }
 
+// ---- throttled
+impl Partition {
+    /// Whether `leader.replication.throttled.replicas` names this broker's replica.
+    pub fn is_throttled_leader(&self) -> bool {
+        self.log.lock().config().leader_throttled.has(self.index, self.node_id)
+    }
+
+    /// Whether `follower.replication.throttled.replicas` does.
+    pub fn is_throttled_follower(&self) -> bool {
+        self.log
+            .lock()
+            .config()
+            .follower_throttled
+            .has(self.index, self.node_id)
+    }
+}
+
 // ---- following
 impl Partition {
     /// The log, if the lease has this broker follow in that leader epoch.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Next, ReplicaFetcher};
 use crate::broker::testing::{Fixture, batch, lease, row};
-use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Proposal, Splice, fetch, list_offsets};
+use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Options, Proposal, Splice, fetch, list_offsets};
 use crate::error::ErrorCode;
 use crate::io::Fault;
 use crate::record::Origin;
@@ -457,5 +457,84 @@ proptest! {
         pair.append(leader);
         pair.fetch_until_equal(3 - leader);
         prop_assert_eq!(pair.bytes(1), pair.bytes(2));
+    }
+}
+
+// ---- throttles (KIP-73)
+const THROTTLED: [(&str, &str); 2] = [
+    ("leader.replication.throttled.replicas", "0:1"),
+    ("follower.replication.throttled.replicas", "0:2"),
+];
+
+/// Sets rates at the leader, broker 1, and at the follower, broker 2.
+fn limit(pair: &Pair, leader: i64, follower: i64) {
+    for (node, leader_throttled_rate, follower_throttled_rate) in [(1, leader, i64::MAX), (2, i64::MAX, follower)] {
+        let broker = &pair.at(node).broker;
+        broker.set_options(Options {
+            leader_throttled_rate,
+            follower_throttled_rate,
+            ..Options::clone(&broker.options())
+        });
+    }
+}
+
+/// How many of 400 appended batches reach broker 2 in ten seconds of fetches, of which one is made every 100 ms.
+fn batches_in_ten_seconds(pair: &mut Pair) -> i64 {
+    for _ in 0..400 {
+        pair.append(1);
+    }
+    for _ in 0..100 {
+        pair.fetch(2);
+        pair.now += Duration::from_millis(100);
+    }
+    pair.at(2).partition(TOPIC, 0).offsets().log_end
+}
+
+fn throttled_pair(config: &[(&str, &str)]) -> Pair {
+    let mut pair = Pair::new(config);
+    pair.elect(1, &[1]);
+    pair
+}
+
+#[test]
+fn replica_out_of_sync_is_held_to_the_rate_by_its_leader_and_by_itself() {
+    let rate = batch(1_000).len() as i64;
+    for (leader, follower) in [(rate, i64::MAX), (i64::MAX, rate)] {
+        let mut pair = throttled_pair(&THROTTLED);
+        for node in [1, 2] {
+            let broker = &pair.at(node).broker;
+            broker.set_options(Options {
+                replica_fetch_max_bytes: rate as i32,
+                ..Options::clone(&broker.options())
+            });
+        }
+        limit(&pair, leader, follower);
+        let copied = batches_in_ten_seconds(&mut pair);
+        assert!(
+            (10..=14).contains(&copied),
+            "{copied} batches, where one a second is allowed"
+        );
+    }
+}
+
+#[test]
+fn replica_that_is_not_named_or_is_in_sync_is_not_held_back() {
+    let mut pair = throttled_pair(&[]);
+    limit(&pair, 1, 1);
+    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
+    let mut pair = Pair::new(&THROTTLED);
+    limit(&pair, 1, i64::MAX);
+    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
+}
+
+#[test]
+fn replica_that_is_held_back_goes_on_when_the_rate_is_taken_away() {
+    let mut pair = throttled_pair(&THROTTLED);
+    limit(&pair, 0, 0);
+    let copied = batches_in_ten_seconds(&mut pair);
+    limit(&pair, i64::MAX, i64::MAX);
+    pair.now += Duration::from_secs(1);
+    while pair.at(2).partition(TOPIC, 0).offsets().log_end < 400 {
+        assert!(pair.fetch(2), "it has {copied} batches and does not ask");
     }
 }

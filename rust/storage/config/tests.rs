@@ -51,3 +51,19 @@ fn a_wrong_value_is_refused_and_named() {
 fn producer_compression_leaves_batches_alone() {
     assert_eq!(LogConfig::default().codec(), None);
 }
+
+#[test]
+fn throttled_replicas_are_those_named_or_all() {
+    // KIP-73
+    let key = "leader.replication.throttled.replicas";
+    let of = |value| LogConfig::from_pairs([(key, value)]).map(|config| config.leader_throttled);
+    let some = of("0:1, 2:3").unwrap();
+    assert!(some.has(0, 1) && some.has(2, 3) && !some.has(0, 3));
+    assert!(of("*").unwrap().has(7, 8));
+    for none in ["", "none"] {
+        assert!(!of(none).unwrap().has(0, 1));
+    }
+    for wrong in ["0", "0:", "a:b", "*,0:1"] {
+        assert!(of(wrong).is_err(), "{wrong}");
+    }
+}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.controller import reassignment
+from kafkastore.controller import admin_nodes
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.assignment import Assigned, decode_assigned
@@ -382,7 +382,7 @@ def test_replica_that_only_stopped_is_not_taken_for_deleted(tmp_path: Path) -> N
             if request.__api_key__ == STOP_REPLICA and broker.count(STOP_REPLICA) == 0:
                 move = {T0: (2,)}
                 controller._events.put(
-                    "move", lambda term: reassignment.alter_reassignments(term, move, allows_factor_change=True)
+                    "move", lambda term: admin_nodes.alter_reassignments(term, move, allows_factor_change=True)
                 )
             return take(request)
 

@@ -1,0 +1,1 @@
+"""What ``kafkastore cluster`` does to a running cluster, through the protocol alone."""

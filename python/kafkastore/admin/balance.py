@@ -1,0 +1,130 @@
+"""Which replicas go where when brokers are added or removed: balanced, with the least data moved (spec R1.2, R1.4). Pure arithmetic.
+
+Added     every broker ends with as many replicas as the others, give or take one; among the ways to get there the one that moves the
+          fewest bytes
+Removed   what the leaving brokers hold moves, and nothing else, to where there is least
+
+Both keep the replicas of a partition on different brokers and, as far as there are racks, alternating between them. A partition that
+moves is led first by whichever of its replicas leads least; that costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore.admin.placement_flow import ReplicaFlow
+from kafkastore.errors import InvalidReplicationFactorError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    Key = tuple[str, int]
+    Assignment = Mapping[Key, Sequence[int]]
+
+
+class Plan(NamedTuple):
+    targets: dict[Key, tuple[int, ...]]
+    """Of the partitions that change, the preferred leader first."""
+    moved_bytes: int
+    least_bytes: int
+    """No plan with the same outcome for the brokers moves less."""
+
+
+def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None]) -> Plan:
+    """Balances all ``brokers``, given with their racks; those that are new have nothing yet."""
+    flow = ReplicaFlow(assignment, _weights(assignment, sizes), brokers, is_rack_aware=True)
+    low, rest = divmod(sum(flow.count.values()), len(brokers))
+    high = low + (rest > 0)
+    least = _least_to_balance(flow, sizes, low, high)
+
+    def takes(node: int) -> tuple[int, ...] | None:
+        return (flow.count[node] >= low,) if flow.count[node] < high else None
+
+    def lacks(node: int) -> tuple[int, ...] | None:
+        return (0,) if flow.count[node] < low else None
+
+    while over := [node for node in flow.nodes if flow.count[node] > high]:
+        if not flow.shift(over, takes):
+            break
+    while any(flow.count[node] < low for node in brokers):
+        if not flow.shift([node for node in flow.nodes if flow.count[node] > low], lacks):
+            break
+    return _plan(assignment, sizes, flow, least)
+
+
+def plan_removed(
+    assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None], leaving: Collection[int]
+) -> Plan:
+    """Empties ``leaving``; ``brokers`` are those that stay. Raises InvalidReplicationFactorError when they are too few."""
+    for (topic, number), replicas in assignment.items():
+        if len(replicas) > len(brokers) and not set(replicas).isdisjoint(leaving):
+            raise InvalidReplicationFactorError(
+                f"{topic}-{number} has {len(replicas)} replicas and only {len(brokers)} broker(s) would be left; add a broker"
+                " first, or give the topic fewer replicas"
+            )
+    least = sum(sizes.get(key, 0) for key, replicas in assignment.items() for node in replicas if node in leaving)
+    weights = _weights(assignment, sizes)
+    flow = ReplicaFlow(assignment, weights, brokers, is_rack_aware=True)
+    if not _empty(flow, leaving):  # a rack goes with its only brokers
+        flow = ReplicaFlow(assignment, weights, brokers, is_rack_aware=False)
+        _empty(flow, leaving)
+    return _plan(assignment, sizes, flow, least)
+
+
+def _empty(flow: ReplicaFlow, leaving: Collection[int]) -> bool:
+    """Whether it worked."""
+
+    def takes(node: int) -> tuple[int, ...] | None:
+        return (0, flow.count[node]) if node in flow.brokers else None
+
+    while full := [node for node in leaving if flow.count.get(node)]:
+        if not flow.shift(full, takes):
+            return False
+    return True
+
+
+def _weights(assignment: Assignment, sizes: Mapping[Key, int]) -> dict[Key, int]:
+    """Bytes first, then how many replicas move."""
+    unit = 1 + sum(len(replicas) for replicas in assignment.values())
+    return {key: sizes.get(key, 0) * unit + 1 for key in assignment}
+
+
+def _least_to_balance(flow: ReplicaFlow, sizes: Mapping[Key, int], low: int, high: int) -> int:
+    """What brokers that have too many must give, or those that have too few must get, in their smallest partitions."""
+    given = taken = 0
+    for node in flow.nodes:
+        held = sorted(sizes.get(key, 0) for key, replicas in flow.found.items() if node in replicas)
+        others = sorted(sizes.get(key, 0) for key, replicas in flow.found.items() if node not in replicas)
+        given += sum(held[: max(len(held) - high, 0)])
+        taken += sum(others[: max(low - len(held), 0)])
+    return max(given, taken)
+
+
+def _plan(assignment: Assignment, sizes: Mapping[Key, int], flow: ReplicaFlow, least: int) -> Plan:
+    targets: dict[Key, list[int]] = {}
+    moved = 0
+    for key, replicas in sorted(assignment.items()):
+        added = sorted(flow.holders[key] - set(replicas))
+        if added:
+            moved += len(added) * sizes.get(key, 0)
+            fresh = iter(added)
+            targets[key] = [node if node in flow.holders[key] else next(fresh) for node in replicas]
+    _spread_leaders({key: targets.get(key, replicas) for key, replicas in assignment.items() if replicas}, targets)
+    return Plan({key: tuple(target) for key, target in targets.items()}, moved, least)
+
+
+def _spread_leaders(assignment: Assignment, targets: Mapping[Key, list[int]]) -> None:
+    """Puts another replica first in ``targets`` while that evens out who leads how much."""
+    led = Counter(replicas[0] for replicas in assignment.values())
+    is_changed = True
+    while is_changed:
+        is_changed = False
+        for target in targets.values():
+            least = min(target, key=lambda node: led[node])
+            if led[target[0]] - led[least] > 1:
+                led[target[0]] -= 1
+                led[least] += 1
+                target.remove(least)
+                target.insert(0, least)
+                is_changed = True

@@ -1,0 +1,252 @@
+"""A running cluster as ``kafkastore cluster`` sees it: asked through Kafka's protocol on a listener for clients.
+
+Any broker answers what the cluster is made of; what moves, and changes of that, the controller is asked, again when another broker
+has become it meanwhile: those requests say what is to be, so that asking twice does no harm. Sizes are asked of each broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
+from kafkastore.scanning.broker_offsets import parse_servers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    Key = tuple[str, int]
+
+CLIENT_ID = "kafkastore-cluster"
+TIMEOUT_MS = 10_000
+"""Of one request."""
+
+CONTROLLER_LIMIT_S = 30.0
+"""How long an election of the controller is waited for."""
+
+RETRY_S = 0.3
+TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+SET, DELETE = 0, 1
+"""org.apache.kafka.clients.admin.AlterConfigOp.OpType"""
+
+TOPICS_AT_ONCE = 200
+"""In one DescribeConfigs."""
+
+
+class AdminError(KafkastoreError):
+    """What the person at the keyboard is told: one sentence."""
+
+
+class Broker(NamedTuple):
+    host: str
+    port: int
+    rack: str | None
+
+
+class Partition(NamedTuple):
+    """While it moves ``replicas`` are those before and after; ``adding`` and ``removing`` the differences."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        return tuple(node for node in self.replicas if node not in self.removing)
+
+
+class View(NamedTuple):
+    """The cluster at one moment. ``held[node]`` are the bytes of each partition there; a broker that does not answer has no entry."""
+
+    brokers: dict[int, Broker]
+    controller: int
+    partitions: dict[Key, Partition]
+    held: dict[int, dict[Key, int]]
+
+    def sizes(self) -> dict[Key, int]:
+        """Of each partition, at its leader, else the largest that is known."""
+        found = {}
+        for key, partition in self.partitions.items():
+            at_leader = self.held.get(partition.leader, {}).get(key)
+            known = [self.held[node].get(key, 0) for node in partition.replicas if node in self.held]
+            found[key] = max(known, default=0) if at_leader is None else at_leader
+        return found
+
+
+class ClusterClient:
+    """See the module. Runs on one loop; whoever makes one closes it."""
+
+    def __init__(self, bootstrap_servers: str) -> None:
+        try:
+            self._servers = parse_servers(bootstrap_servers)
+        except ValueError as error:
+            raise AdminError(f"--bootstrap-server: {str(error).removeprefix('bootstrap_servers: ')}") from None
+        self._clients: dict[tuple[str, int], BrokerClient] = {}
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+    # ---- looking
+    async def view(self) -> View:
+        metadata = await self._metadata()
+        brokers = {one.node_id: Broker(one.host, one.port, one.rack) for one in metadata.brokers}
+        partitions = {
+            (topic.name, one.partition_index): Partition(one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
+            for topic in metadata.topics
+            for one in topic.partitions
+        }
+        moving = await self._moving()
+        for key, one in moving.items():
+            if key in partitions:
+                changed = {"replicas": one.replicas, "adding": one.adding_replicas, "removing": one.removing_replicas}
+                partitions[key] = partitions[key]._replace(**changed)
+        held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
+        known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
+        return View(brokers, metadata.controller_id, partitions, known)
+
+    async def min_insync_replicas(self, topics: Sequence[str]) -> dict[str, int]:
+        schema: Any = import_module("kio.schema.describe_configs.v4.request")
+        found = {}
+        for first in range(0, len(topics), TOPICS_AT_ONCE):
+            resources = tuple(
+                schema.DescribeConfigsResource(
+                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=("min.insync.replicas",)
+                )
+                for name in topics[first : first + TOPICS_AT_ONCE]
+            )
+            answer = await self._ask_any(schema.DescribeConfigsRequest(resources=resources))
+            for one in answer.results:
+                if one.error_code == ErrorCode.NONE and one.configs:
+                    found[one.resource_name] = int(one.configs[0].value)
+        return found
+
+    # ---- moving
+    async def reassign(self, targets: Mapping[Key, Sequence[int] | None]) -> dict[Key, str]:
+        """Begins moves and, where the target is None, cancels them. Why each that was refused was."""
+        schema: Any = import_module("kio.schema.alter_partition_reassignments.v1.request")
+        by_topic: dict[str, list[Any]] = {}
+        for (topic, number), target in targets.items():
+            replicas = None if target is None else tuple(target)
+            one = schema.ReassignablePartition(partition_index=number, replicas=replicas)
+            by_topic.setdefault(topic, []).append(one)
+        topics = tuple(
+            schema.ReassignableTopic(name=name, partitions=tuple(partitions)) for name, partitions in by_topic.items()
+        )
+        answer = await self._ask_controller(schema.AlterPartitionReassignmentsRequest(topics=topics))
+        return {
+            (topic.name, one.partition_index): one.error_message or f"error {int(one.error_code)}"
+            for topic in answer.responses
+            for one in topic.partitions
+            if one.error_code != ErrorCode.NONE
+        }
+
+    # ---- configuration
+    async def alter_configs(
+        self, changes: Mapping[str, str | None], *, topic: str | None = None, broker: int | None = None
+    ) -> None:
+        """Of a topic, or of a broker, which must be asked itself; None takes a configuration away. Raises AdminError."""
+        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
+        configs = tuple(
+            schema.AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
+            for name, value in changes.items()
+        )
+        kind, name = (BROKER_RESOURCE, str(broker)) if topic is None else (TOPIC_RESOURCE, topic)
+        resource = schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
+        request = schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
+        if topic is None:
+            found = next(one for one in (await self._metadata()).brokers if one.node_id == broker)
+            try:
+                answer = await self._send(found.host, found.port, request)
+            except BrokerUnreachableError as error:
+                raise AdminError(f"broker {broker} does not take its configuration ({error.client_message})") from None
+        else:
+            answer = await self._ask_any(request)
+        for one in answer.responses:
+            if one.error_code != ErrorCode.NONE:
+                what = f"broker {broker}" if topic is None else f"topic {topic}"
+                raise AdminError(f"{what} does not take its configuration ({one.error_message or int(one.error_code)})")
+
+    async def _moving(self) -> dict[Key, Any]:
+        schema: Any = import_module("kio.schema.list_partition_reassignments.v0.request")
+        answer = await self._ask_controller(schema.ListPartitionReassignmentsRequest(topics=None))
+        return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
+
+    # ---- asking
+    async def _metadata(self) -> Any:
+        schema: Any = import_module("kio.schema.metadata.v12.request")
+        request = schema.MetadataRequest(
+            topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False
+        )
+        answer = await self._ask_any(request)
+        self._servers = list(dict.fromkeys([*self._servers, *((one.host, one.port) for one in answer.brokers)]))
+        return answer
+
+    async def _held(self, broker: Broker) -> dict[Key, int] | None:
+        schema: Any = import_module("kio.schema.describe_log_dirs.v4.request")
+        try:
+            answer = await self._send(broker.host, broker.port, schema.DescribeLogDirsRequest(topics=None))
+        except BrokerUnreachableError:
+            return None
+        return {
+            (topic.name, one.partition_index): one.partition_size
+            for directory in answer.results
+            for topic in directory.topics
+            for one in topic.partitions
+            if not one.is_future_key
+        }
+
+    async def _ask_any(self, request: Any) -> Any:
+        """The answer of the first server that gives one."""
+        failures = []
+        for host, port in list(self._servers):
+            try:
+                answer = await self._send(host, port, request)
+            except BrokerUnreachableError as error:
+                failures.append(error.client_message)
+                continue
+            self._servers.remove((host, port))
+            self._servers.insert(0, (host, port))
+            return answer
+        raise AdminError(
+            f"--bootstrap-server: no broker answers ({'; '.join(failures)}); name one that runs, as HOST:PORT"
+        )
+
+    async def _ask_controller(self, request: Any) -> Any:
+        deadline = asyncio.get_running_loop().time() + CONTROLLER_LIMIT_S
+        while True:
+            metadata = await self._metadata()
+            found = [one for one in metadata.brokers if one.node_id == metadata.controller_id]
+            reason = "the cluster has no controller"
+            for one in found:
+                try:
+                    answer = await self._send(one.host, one.port, request)
+                except BrokerUnreachableError as error:
+                    reason = error.client_message
+                    continue
+                if answer.error_code == ErrorCode.NONE:
+                    return answer
+                reason = answer.error_message or f"error {int(answer.error_code)}"
+            if asyncio.get_running_loop().time() > deadline:
+                raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
+            await asyncio.sleep(RETRY_S)
+
+    async def _send(self, host: str, port: int, request: Any) -> Any:
+        client = self._clients.get((host, port))
+        if client is None:
+            client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID)
+        return await client.send(request, TIMEOUT_MS)
+
+
+def names_of(keys: Iterable[Key]) -> str:
+    """Partitions in a sentence."""
+    named = [f"{topic}-{number}" for topic, number in keys]
+    return ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")

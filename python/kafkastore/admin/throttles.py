@@ -1,0 +1,51 @@
+"""Holds moves to a rate: the configuration that KIP-73 names, set when a move is asked for and taken away when it is done.
+
+As Apache Kafka's kafka-reassign-partitions does: the rate on every broker that is alive, on both sides, and in each topic the replicas
+that are copied from and to. What others have set there is replaced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.admin.cluster_client import AdminError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from kafkastore.admin.cluster_client import ClusterClient, View
+
+    Key = tuple[str, int]
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+
+
+async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:
+    """``added`` are the brokers that get a replica of each partition. Raises AdminError."""
+    for node in view.brokers:
+        await client.alter_configs(dict.fromkeys(RATES, str(rate)), broker=node)
+    for topic in sorted({topic for topic, _ in added}):
+        of_topic = {number: set(nodes) for (name, number), nodes in sorted(added.items()) if name == topic}
+        copied_from = [
+            f"{number}:{node}"
+            for number, nodes in of_topic.items()
+            for node in view.partitions[topic, number].replicas
+            if node not in nodes
+        ]
+        copied_to = [f"{number}:{node}" for number, nodes in of_topic.items() for node in sorted(nodes)]
+        await client.alter_configs({LEADERS: ",".join(copied_from), FOLLOWERS: ",".join(copied_to)}, topic=topic)
+
+
+async def clear_throttles(client: ClusterClient, view: View, topics: Iterable[str]) -> list[int]:
+    """Of these topics, as far as they are there, and of every broker. The brokers that do not answer."""
+    silent = []
+    for node in view.brokers:
+        try:
+            await client.alter_configs(dict.fromkeys(RATES), broker=node)
+        except AdminError:
+            silent.append(node)
+    known = {topic for topic, _ in view.partitions}
+    for topic in sorted(known.intersection(topics)):
+        await client.alter_configs({LEADERS: None, FOLLOWERS: None}, topic=topic)
+    return silent

@@ -1,0 +1,127 @@
+"""``kafkastore cluster``: prepares a cluster, shows one, and moves its partitions when brokers come or go (spec R1.3, R1.4).
+
+What it prints goes to stdout, progress and refusals to stderr. Everything it is asked is checked before anything is done.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+USAGE = """\
+usage: kafkastore cluster create --folder DIR --brokers N [options]
+       kafkastore cluster status --bootstrap-server HOST:PORT
+       kafkastore cluster add-brokers --bootstrap-server HOST:PORT --brokers ID,ID,... [options]
+       kafkastore cluster remove-brokers --bootstrap-server HOST:PORT --brokers ID,ID,... [options]
+       kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
+       kafkastore cluster cancel --bootstrap-server HOST:PORT
+
+create           writes DIR/broker-ID/server.properties for each of N brokers; starts nothing
+status           brokers, controller, partitions that want something, what moves and how far it is
+add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that do it
+remove-brokers   moves what these brokers have to the others, and ends when they hold nothing: then they may be stopped
+reassign         moves partitions as a file says: {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
+cancel           ends all moves under way; what moves is again where it was
+
+options of create:
+  --hosts H,H,...      one for each broker, or one for all (default: 127.0.0.1)
+  --first-id N         node.id of the first (default: 1)
+  --first-port N       port of the first; the others on its host take the next (default: 9092)
+  --racks R,R,...      one for each broker
+  --log-dirs D,D,...   of each broker, relative to its folder (default: data)
+  --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
+
+options of add-brokers, remove-brokers and reassign:
+  --throttle BYTES     a second, on each broker and in each direction; taken away when the command has ended well
+  --dry-run            print the plan as a reassignment file, and do nothing
+  --no-progress        no progress bar (there is one only when stderr is a terminal)
+
+Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may be named;
+Apache Kafka's kafka-reassign-partitions sees and does the same moves.
+
+exit status: 0 done, 1 refused or failed, with one sentence on stderr
+"""
+
+COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "reassign", "cancel")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a command; returns the exit status, see USAGE."""
+    if not arguments or {"-h", "--help"} & set(arguments):
+        (sys.stdout if arguments else sys.stderr).write(USAGE)
+        return 0 if arguments else 1
+    from kafkastore.errors import KafkastoreError
+
+    try:
+        return _run(arguments[0], arguments[1:])
+    except KafkastoreError as error:
+        sys.stderr.write(f"kafkastore cluster: {error.client_message}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "\nkafkastore cluster: stopped; what moves goes on: run the same again, or kafkastore cluster cancel\n"
+        )
+        return 128 + signal.SIGINT
+
+
+def _run(command: str, given: list[str]) -> int:
+    from kafkastore.admin.cluster_client import AdminError
+
+    if command not in COMMANDS:
+        raise AdminError(f"there is no command {command}; the commands are {', '.join(COMMANDS)}")
+    options = _parser(command, AdminError).parse_args(given)
+    if command == "create":
+        from kafkastore.cli import cluster_create
+
+        return cluster_create.run(options)
+    if command == "status":
+        from kafkastore.cli import cluster_status
+
+        return cluster_status.run(options)
+    from kafkastore.cli import cluster_moves
+
+    return cluster_moves.run(command, options)
+
+
+def _parser(command: str, refusal: Callable[[str], Exception]) -> argparse.ArgumentParser:
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise refusal(f"{command}: {message}; see kafkastore cluster --help")
+
+    parser = Parser(add_help=False, allow_abbrev=False)
+    if command == "create":
+        parser.add_argument("--folder", required=True)
+        parser.add_argument("--brokers", required=True)
+        parser.add_argument("--hosts", default="127.0.0.1")
+        parser.add_argument("--first-id", default="1")
+        parser.add_argument("--first-port", default="9092")
+        parser.add_argument("--racks")
+        parser.add_argument("--log-dirs", default="data")
+        parser.add_argument("--zookeeper")
+        return parser
+    parser.add_argument("--bootstrap-server", required=True)
+    if command in ("add-brokers", "remove-brokers"):
+        parser.add_argument("--brokers", required=True)
+    if command == "reassign":
+        parser.add_argument("--reassignment-json-file", required=True)
+    if command in ("add-brokers", "remove-brokers", "reassign"):
+        parser.add_argument("--throttle", default="0")
+        parser.add_argument("--dry-run", action="store_true")
+        parser.add_argument("--no-progress", action="store_true")
+    return parser
+
+
+def number_of(key: str, text: str, low: int, high: int) -> int:
+    """A whole number within bounds. Raises AdminError."""
+    from kafkastore.admin.cluster_client import AdminError
+
+    if not (text.isascii() and text.isdigit() and len(text) < 19 and low <= int(text) <= high):
+        raise AdminError(f"{key} is {text}; give a whole number from {low} to {high}")
+    return int(text)

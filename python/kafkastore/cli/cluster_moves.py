@@ -1,0 +1,243 @@
+"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``reassign`` and ``cancel``: plan, move, show how far it is (spec R1.4, R2.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafkastore.admin.balance import Plan, plan_added, plan_removed
+from kafkastore.admin.cluster_client import AdminError, ClusterClient, names_of
+from kafkastore.admin.mover import POLL_S, Mover
+from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
+from kafkastore.admin.throttles import clear_throttles, set_throttles
+from kafkastore.cli.cluster import number_of
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from kafkastore.admin.cluster_client import View
+    from kafkastore.admin.mover import Progress
+
+    Planner = Callable[[View], Plan]
+
+BAR_WIDTH = 30
+MAX_RATE = 2**62
+MAX_FILE_BYTES = 64 << 20
+
+ROUNDS = 5
+"""How often remove-brokers looks again: topics may be made on a broker while it is emptied."""
+
+
+def run(command: str, options: Namespace) -> int:
+    asyncio.run(_run(command, options))
+    return 0
+
+
+async def _run(command: str, options: Namespace) -> None:
+    client = ClusterClient(options.bootstrap_server)
+    try:
+        if command == "cancel":
+            await _cancel(client)
+        elif command == "reassign":
+            plan = read_plan(options.reassignment_json_file, _text_of(options.reassignment_json_file))
+            rate = _rate(options)
+            await _move_once(
+                client, options, rate, lambda view: _plan_of_file(options.reassignment_json_file, plan, view)
+            )
+        elif command == "add-brokers":
+            nodes, rate = _nodes(options.brokers), _rate(options)
+            await _move_once(client, options, rate, lambda view: _plan_added(view, nodes))
+        else:
+            await _remove(client, options)
+    finally:
+        await client.close()
+
+
+async def _remove(client: ClusterClient, options: Namespace) -> None:
+    nodes, rate = _nodes(options.brokers), _rate(options)
+    for _ in range(ROUNDS):
+        is_empty = await _move(client, options, rate, lambda view: _plan_removed(view, nodes))
+        if is_empty or options.dry_run:
+            break
+    else:
+        raise AdminError(
+            f"broker(s) {_listed(nodes)} get new replicas while they are emptied; stop making topics and run it again"
+        )
+    if not options.dry_run:
+        await _wait_until_deleted(client, nodes)
+        sys.stdout.write(f"broker(s) {_listed(nodes)} hold nothing: they may be stopped\n")
+
+
+async def _wait_until_deleted(client: ClusterClient, nodes: list[int]) -> None:
+    """A broker deletes what it held after the move is complete."""
+    view = await client.view()
+    while any(view.held.get(node) for node in nodes):
+        await asyncio.sleep(POLL_S)
+        view = await client.view()
+
+
+async def _move_once(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> None:
+    if await _move(client, options, rate, planner):
+        sys.stdout.write("nothing moves: it is so already\n")
+
+
+async def _move(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> bool:
+    """Whether there was nothing to do."""
+    view = await client.view()
+    plan = planner(view)
+    if options.dry_run:
+        sys.stdout.write(f"{plan_text(plan.targets)}\n{_sum(plan)}\n")
+        return False
+    mover = Mover(client, view, plan.targets)
+    if not mover.targets:
+        await clear_throttles(client, view, ())  # of one that was killed
+        return True
+    if plan.targets:
+        before = {key: view.partitions[key].target for key in plan.targets}
+        sys.stdout.write(f"the current assignment, to roll back with:\n{plan_text(before)}\n")
+    under_way = len(mover.targets) - len(plan.targets)
+    more = f"; {under_way} partition(s) move already, {mover.total_bytes:,} bytes in all" if under_way > 0 else ""
+    sys.stdout.write(_sum(plan) + more + "\n")
+    sys.stdout.flush()
+    if rate:
+        await set_throttles(client, view, mover.added, rate)
+    elif under_way > 0:
+        await _clear(client, mover)
+    bar = _Bar(is_shown=not options.no_progress and sys.stderr.isatty())
+    start = time.monotonic()
+    try:
+        await mover.run(bar.show)
+    finally:
+        bar.end()
+    if rate or under_way > 0:
+        await _clear(client, mover)
+    sys.stdout.write(
+        f"done: {len(mover.targets)} partition(s), {mover.total_bytes:,} bytes in {time.monotonic() - start:.1f} s\n"
+    )
+    return False
+
+
+async def _clear(client: ClusterClient, mover: Mover) -> None:
+    """The throttles of this move, or of the one that it goes on with."""
+    silent = await clear_throttles(client, await client.view(), {topic for topic, _ in mover.targets})
+    if silent:
+        sys.stderr.write(
+            f"broker(s) {_listed(silent)} do not answer and keep their throttled rates, which hold back no topic now\n"
+        )
+
+
+def _sum(plan: Plan) -> str:
+    return f"{len(plan.targets)} partition(s) move; {plan.moved_bytes:,} bytes are copied, the least possible is {plan.least_bytes:,}"
+
+
+async def _cancel(client: ClusterClient) -> None:
+    view = await client.view()
+    moving = [key for key, one in view.partitions.items() if one.is_moving]
+    refused = await client.reassign(dict.fromkeys(moving)) if moving else {}
+    await clear_throttles(client, view, {topic for topic, _ in moving})
+    if refused:
+        (topic, number), reason = next(iter(refused.items()))
+        raise AdminError(f"{len(refused)} move(s) cannot be cancelled, {topic}-{number} because: {reason}")
+    sys.stdout.write(f"cancelled: {len(moving)} partition(s)\n")
+
+
+# ---- plans
+def _plan_added(view: View, nodes: list[int]) -> Plan:
+    for node in nodes:
+        if node not in view.brokers:
+            raise AdminError(
+                f"--brokers: broker {node} is not alive; start it first (alive are {_listed(view.brokers)})"
+            )
+    _check_sizes(view)
+    racks = {node: broker.rack for node, broker in view.brokers.items()}
+    return plan_added(_targets(view), view.sizes(), racks)
+
+
+def _plan_removed(view: View, nodes: list[int]) -> Plan:
+    known = view.brokers.keys() | {node for one in view.partitions.values() for node in one.replicas}
+    for node in nodes:
+        if node not in known:
+            raise AdminError(f"--brokers: there is no broker {node}; there are {_listed(known)}")
+    staying = {node: broker.rack for node, broker in view.brokers.items() if node not in nodes}
+    if not staying:
+        raise AdminError(f"--brokers {_listed(nodes)} are all brokers that are alive; leave at least one")
+    _check_sizes(view)
+    return plan_removed(_targets(view), view.sizes(), staying, nodes)
+
+
+def _plan_of_file(name: str, wanted: dict[tuple[str, int], tuple[int, ...]], view: View) -> Plan:
+    check_plan(name, wanted, view)
+    current, sizes = _targets(view), view.sizes()
+    targets = {key: target for key, target in wanted.items() if current[key] != target}
+    moved = sum(sizes[key] * len(set(target) - set(current[key])) for key, target in targets.items())
+    return Plan(targets, moved, moved)
+
+
+def _targets(view: View) -> dict[tuple[str, int], tuple[int, ...]]:
+    """What moves counts as if it were there."""
+    return {key: one.target for key, one in view.partitions.items()}
+
+
+def _check_sizes(view: View) -> None:
+    unknown = [key for key, one in view.partitions.items() if not any(node in view.held for node in one.replicas)]
+    if unknown:
+        raise AdminError(
+            f"no replica of {names_of(unknown)} is on a broker that answers; start one of its brokers first"
+        )
+
+
+# ---- options
+def _nodes(text: str) -> list[int]:
+    found = [number_of("--brokers", item.strip(), 0, 2**31 - 1) for item in text.split(",")]
+    for node in found:
+        if found.count(node) > 1:
+            raise AdminError(f"--brokers {text} names {node} twice; name each broker once")
+    return found
+
+
+def _rate(options: Namespace) -> int:
+    return number_of("--throttle", options.throttle, 0, MAX_RATE)
+
+
+def _text_of(name: str) -> str:
+    try:
+        with Path(name).open("rb") as file:
+            return file.read(MAX_FILE_BYTES).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise AdminError(
+            f"--reassignment-json-file {name} cannot be read ({reason}); give a reassignment file"
+        ) from None
+
+
+def _listed(nodes: object) -> str:
+    return ", ".join(map(str, sorted(nodes)))  # type: ignore[call-overload]  # of any collection of ids
+
+
+class _Bar:
+    """One line on stderr."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._is_shown = is_shown
+        self._start = time.monotonic()
+
+    def show(self, progress: Progress) -> None:
+        if not self._is_shown:
+            return
+        part = progress.moved_bytes / progress.total_bytes if progress.total_bytes else 1.0
+        rate = progress.moved_bytes / max(time.monotonic() - self._start, 0.001)
+        waits = f", waiting for broker {_listed(progress.waits_for)}" if progress.waits_for else ""
+        bar = "#" * int(part * BAR_WIDTH)
+        sys.stderr.write(
+            f"\r[{bar:<{BAR_WIDTH}}] {part:4.0%}  {progress.moved_bytes:,} of {progress.total_bytes:,} bytes, {rate:,.0f} B/s,"
+            f" {progress.left} partition(s) left{waits}\x1b[K"
+        )
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._is_shown:
+            sys.stderr.write("\n")

@@ -1,0 +1,79 @@
+"""``kafkastore cluster status``: one look at a cluster, as text."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from kafkastore.admin.cluster_client import ClusterClient
+from kafkastore.admin.mover import Mover
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Mapping
+
+    from kafkastore.admin.cluster_client import View
+
+    Key = tuple[str, int]
+
+SHOWN_PARTITIONS = 20
+"""Of each kind; the others are counted."""
+
+
+def run(options: Namespace) -> int:
+    sys.stdout.write(asyncio.run(_status(options.bootstrap_server)))
+    return 0
+
+
+async def _status(bootstrap: str) -> str:
+    client = ClusterClient(bootstrap)
+    try:
+        view = await client.view()
+        minimum = await client.min_insync_replicas(sorted({topic for topic, _ in view.partitions}))
+        return "\n".join([*_brokers(view), *_health(view, minimum), *_moves(client, view)]) + "\n"
+    finally:
+        await client.close()
+
+
+def _brokers(view: View) -> Iterable[str]:
+    yield f"{'broker':>6}  {'address':<24}{'rack':<10}{'replicas':>9}{'leads':>7}{'bytes':>16}"
+    for node, broker in sorted(view.brokers.items()):
+        replicas = sum(node in one.replicas for one in view.partitions.values())
+        leads = sum(node == one.leader for one in view.partitions.values())
+        held = f"{sum(view.held[node].values()):,}" if node in view.held else "no answer"
+        mark = "  controller" if node == view.controller else ""
+        address = f"{broker.host}:{broker.port}"
+        yield f"{node:>6}  {address:<24}{broker.rack or '-':<10}{replicas:>9}{leads:>7}{held:>16}{mark}"
+    gone = {node for one in view.partitions.values() for node in one.replicas} - view.brokers.keys()
+    for node in sorted(gone):
+        replicas = sum(node in one.replicas for one in view.partitions.values())
+        yield f"{node:>6}  {'not alive':<24}{'-':<10}{replicas:>9}"
+
+
+def _health(view: View, minimum: Mapping[str, int]) -> Iterable[str]:
+    parts = view.partitions
+    yield f"partitions: {len(parts)}"
+    yield from _listed("under-replicated", [key for key, one in parts.items() if len(one.isr) < len(one.target)])
+    under = [key for key, one in parts.items() if len(one.isr) < min(minimum.get(key[0], 1), len(one.replicas))]
+    yield from _listed("under min.insync.replicas", under)
+    yield from _listed("offline", [key for key, one in parts.items() if one.leader < 0])
+
+
+def _listed(kind: str, keys: list[Key]) -> Iterable[str]:
+    yield f"{kind}: {len(keys)}"
+    for topic, number in sorted(keys)[:SHOWN_PARTITIONS]:
+        yield f"  {topic}-{number}"
+    if len(keys) > SHOWN_PARTITIONS:
+        yield f"  and {len(keys) - SHOWN_PARTITIONS} more"
+
+
+def _moves(client: ClusterClient, view: View) -> Iterable[str]:
+    moving = sorted((key, one) for key, one in view.partitions.items() if one.is_moving)
+    progress = Mover(client, view, {}).progress(view)
+    left = progress.total_bytes - progress.moved_bytes
+    yield f"moving: {len(moving)}" + (f", {left:,} of {progress.total_bytes:,} bytes left" if moving else "")
+    for (topic, number), one in moving[:SHOWN_PARTITIONS]:
+        yield f"  {topic}-{number} to {list(one.target)}, adding {list(one.adding)}, removing {list(one.removing)}"
+    if len(moving) > SHOWN_PARTITIONS:
+        yield f"  and {len(moving) - SHOWN_PARTITIONS} more"

@@ -1,0 +1,148 @@
+"""Reassignments and elections that are asked for by a node of the store, as Kafka's tools up to 2.x do (spec R2.2, R2.5).
+
+``/admin/reassign_partitions``  what cannot be done is named in one line of the log and taken out of the node; the rest begins as if
+                                it had been asked for by AlterPartitionReassignments. What is complete, cancelled or replaced is
+                                taken out, and the node goes with its last entry: then the next one may be written.
+``/admin/preferred_replica_election``  what can be done is done at once, and the node goes.
+
+A node says what to begin, not what is: a reassignment goes on from the topic's node (``reassignment.py``), so a node that
+somebody deletes or spoils ends nothing, and one that a crash left behind begins nothing anew that is under way or complete.
+What was asked last counts, whichever way it was asked, as in Kafka since 2.4.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kafkastore.controller import elections, reassignment
+from kafkastore.errors import ErrorCode
+from kafkastore.metadata.admin_nodes import (
+    PREFERRED_REPLICA_ELECTION,
+    REASSIGN_PARTITIONS,
+    decode_elections,
+    decode_reassignments,
+    encode_reassignments,
+)
+from kafkastore.metadata.store import BadVersionError, Delete, NoNodeError, SetData
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkastore.controller.context import ControllerContext
+    from kafkastore.controller.term import Term
+    from kafkastore.errors import KafkastoreError
+    from kafkastore.metadata.store import Node
+
+    Key = tuple[str, int]
+
+logger = logging.getLogger("kafkastore.controller.admin_nodes")
+
+SHOWN_FAULTS = 10
+"""In the line of the log about a node."""
+
+_NOT_ELECTED = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition",
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "its preferred replica is not in sync or not alive",
+}
+
+
+class ReassignNode:
+    """What ``/admin/reassign_partitions`` holds, as far as it was begun."""
+
+    def __init__(self, version: int, asked: dict[Key, tuple[int, ...]]) -> None:
+        self.version = version
+        self.asked = asked
+
+
+# ---- reassignments
+async def on_reassignments(term: Term) -> None:
+    """The node came, went or changed, or this is a new controller."""
+    term.context.reassign_node = None
+    node = await _read(term, REASSIGN_PARTITIONS, "reassignments")
+    if node is None:
+        return
+    asked, faults = decode_reassignments(node.data)
+    new = {key: target for key, target in asked.items() if not _is_under_way(term.context, key, target)}
+    outcomes, changes = reassignment.judge(term, new, allows_factor_change=True)
+    refused = {key: error for key, error in outcomes.items() if error is not None}
+    faults += [f"{topic}-{number}: {error.client_message}" for (topic, number), error in refused.items()]
+    _warn(REASSIGN_PARTITIONS, faults)
+    await reassignment.begin(term, changes)
+    kept = {key: target for key, target in asked.items() if key not in refused}
+    term.context.reassign_node = ReassignNode(node.version, kept)
+    await settle_reassignments(term, must_write=bool(faults))
+
+
+async def settle_reassignments(term: Term, *, must_write: bool = False) -> None:
+    """Takes out what is not under way any more. To be called after whatever may have changed that."""
+    node = term.context.reassign_node
+    if node is not None:
+        left = {key: target for key, target in node.asked.items() if _is_under_way(term.context, key, target)}
+        if must_write or len(left) < len(node.asked) or not left:
+            await _write(term, node, left)
+
+
+async def alter_reassignments(
+    term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
+) -> dict[Key, KafkastoreError | None]:
+    """What AlterPartitionReassignments asks for. It leaves the node first, so that a new controller does not begin again what
+    this request ends. For each (topic, partition) why it was refused, or None."""
+    outcomes, changes = reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
+    node = term.context.reassign_node
+    changed = {(one.topic.name, one.number) for of_topic in changes.values() for one in of_topic}
+    if node is not None and not changed.isdisjoint(node.asked):
+        await _write(term, node, {key: target for key, target in node.asked.items() if key not in changed})
+    await reassignment.begin(term, changes)
+    return outcomes
+
+
+def _is_under_way(context: ControllerContext, key: Key, target: Sequence[int]) -> bool:
+    partition = context.partition(*key)
+    if partition is None or partition.topic.is_deleting:
+        return False
+    return partition.assigned.is_moving and partition.assigned.target == tuple(target)
+
+
+async def _write(term: Term, node: ReassignNode, asked: dict[Key, tuple[int, ...]]) -> None:
+    """A node that somebody else has changed is left as it is: the watch tells of it."""
+    term.context.reassign_node = None
+    with suppress(BadVersionError, NoNodeError):
+        if asked:
+            await term.writer.write([SetData(REASSIGN_PARTITIONS, encode_reassignments(asked), node.version)])
+            term.context.reassign_node = ReassignNode(node.version + 1, asked)
+        else:
+            await term.writer.write([Delete(REASSIGN_PARTITIONS, node.version)])
+
+
+# ---- preferred leaders
+async def on_elections(term: Term) -> None:
+    """The node came or changed, or this is a new controller."""
+    node = await _read(term, PREFERRED_REPLICA_ELECTION, "elections")
+    if node is None:
+        return
+    asked, faults = decode_elections(node.data)
+    outcomes = await elections.elect_leaders(term, asked, is_unclean=False)
+    faults += [
+        f"{topic}-{number}: {_NOT_ELECTED[code]}"
+        for (topic, number), code in outcomes.items()
+        if code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
+    ]
+    _warn(PREFERRED_REPLICA_ELECTION, faults)
+    with suppress(BadVersionError, NoNodeError):
+        await term.writer.write([Delete(PREFERRED_REPLICA_ELECTION, node.version)])
+
+
+# ---- both
+async def _read(term: Term, path: str, event: str) -> Node | None:
+    if await term.watched.exists(path, event) is not None:
+        with suppress(NoNodeError):  # gone again; the watch has fired
+            return await term.store.get(path)
+    return None
+
+
+def _warn(path: str, faults: Sequence[str]) -> None:
+    if faults:
+        more = f"; and {len(faults) - SHOWN_FAULTS} more" if len(faults) > SHOWN_FAULTS else ""
+        logger.warning("%s asks for what cannot be done: %s%s", path, "; ".join(faults[:SHOWN_FAULTS]), more)

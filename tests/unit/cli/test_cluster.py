@@ -1,0 +1,99 @@
+"""``kafkastore cluster`` without a cluster: files of new brokers, and wrong input as one sentence (spec R1.3)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.cli import main as cli
+from kafkastore.cli.cluster import COMMANDS
+from kafkastore.config import BrokerConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SERVER = ("--bootstrap-server", "127.0.0.1:1")
+
+
+def test_files_of_a_cluster_on_one_host_differ_where_they_must(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    given = ("--brokers", "3", "--first-id", "4", "--racks", "a,b,a", "--log-dirs", "d1,d2")
+    assert cli.main(["cluster", "create", "--folder", str(folder), *given]) == 0
+    configs = [BrokerConfig.load(str(folder / f"broker-{node}" / "server.properties")) for node in (4, 5, 6)]
+    assert [config.node_id for config in configs] == [4, 5, 6]
+    assert [config.listeners[0].port for config in configs] == [9092, 9093, 9094]
+    assert [config.rack for config in configs] == ["a", "b", "a"]
+    assert configs[1].log_dirs == [str(folder / "broker-5" / name) for name in ("d1", "d2")]
+    assert {config.get("kafkastore.metadata.path") for config in configs} == {str(folder / "metadata.sqlite")}
+    assert all(config.is_member for config in configs)
+    assert [config.get_int("min.insync.replicas") for config in configs] == [2, 2, 2]
+
+
+def test_brokers_on_several_hosts_share_a_zookeeper_and_have_their_own_ports(tmp_path: Path) -> None:
+    given = ("--brokers", "3", "--hosts", "one,two,one", "--zookeeper", "zk:2181/k")
+    assert cli.main(["cluster", "create", "--folder", str(tmp_path), *given]) == 0
+    texts = [(tmp_path / f"broker-{node}" / "server.properties").read_text() for node in (1, 2, 3)]
+    for text, address in zip(texts, ("one:9092", "two:9092", "one:9093"), strict=True):
+        assert f"listeners=PLAINTEXT://{address}\n" in text
+        assert "zookeeper.connect=zk:2181/k\n" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["frob"], "there is no command frob; the commands are create, status,"),
+        (["status"], "required: --bootstrap-server"),
+        (["status", "--bootstrap-server", "x:y"], "'x:y' is no server; give host:port"),
+        (["status", *SERVER], "no broker answers (127.0.0.1:1: "),
+        (["status", *SERVER, "--frob"], "unrecognized arguments: --frob"),
+        (["add-brokers", *SERVER], "required: --brokers"),
+        (["add-brokers", *SERVER, "--brokers", "1,x"], "--brokers is x; give a whole number from 0"),
+        (["add-brokers", *SERVER, "--brokers", ""], "--brokers is ; give a whole number"),
+        (["remove-brokers", *SERVER, "--brokers", "1,1"], "--brokers 1,1 names 1 twice"),
+        (
+            ["add-brokers", *SERVER, "--brokers", "1", "--throttle", "-1"],
+            "--throttle is -1; give a whole number from 0",
+        ),
+        (["reassign", *SERVER, "--reassignment-json-file", "/no/such"], "/no/such cannot be read (No such file"),
+        (["create", "--folder", "{}", "--brokers", "0"], "--brokers is 0; give a whole number from 1 to 1000"),
+        (["create", "--folder", "{}", "--brokers", "2", "--racks", "a"], "--racks a names 1 and there are 2 brokers"),
+        (
+            ["create", "--folder", "{}", "--brokers", "2", "--hosts", "a,b"],
+            "are several and an SQLite file is shared on one",
+        ),
+        (["create", "--folder", "{}", "--brokers", "2", "--first-port", "65535"], "--first-port 65535 leaves no port"),
+        (["create", "--folder", "{}", "--brokers", "1", "--log-dirs", "a,,b"], "has an empty item"),
+        (["create", "--folder", "{}", "--brokers", "1", "--hosts", "a b"], "has an empty item or one with a blank"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_leaves_nothing(
+    given: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "c"
+    assert cli.main(["cluster", *(item.replace("{}", str(folder)) for item in given)]) == 1
+    told = capsys.readouterr()
+    assert not told.out
+    assert told.err.startswith("kafkastore cluster: ")
+    assert told.err.count("\n") == 1
+    assert sentence in told.err
+    assert not folder.exists()
+
+
+def test_folder_that_has_one_of_the_brokers_is_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "1", "--first-id", "2"]
+    assert cli.main(arguments) == 0
+    before = sorted(tmp_path.rglob("*"))
+    arguments[-3:] = ["3", "--first-id", "1"]
+    assert cli.main(arguments) == 1
+    assert "has broker-2 already" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["cluster", "--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"kafkastore cluster {name} " in told for name in COMMANDS)
+    assert cli.main(["cluster"]) == 1

@@ -1,0 +1,79 @@
+"""ElectLeaders of a cluster: what the controller says, as it is on the wire (KIP-183, KIP-460).
+
+A broker that is alone answers as Apache Kafka with one broker does, which ``test_recorded_answers.py`` compares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.errors import ErrorCode, NotControllerError
+from kafkastore.server.cluster_topics import ClusterTopics
+
+if TYPE_CHECKING:
+    from .one_broker import OneBroker
+
+OUTCOMES = {
+    ("t", 0): ErrorCode.ELECTION_NOT_NEEDED,
+    ("t", 1): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+    ("u", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+
+
+class Seat:
+    """What a handler reaches of the controller."""
+
+    def __init__(self, *, is_taken: bool) -> None:
+        self.is_taken = is_taken
+        self.asked: list[Any] = []
+
+    async def elect_leaders(self, asked: Any, *, is_unclean: bool) -> dict[tuple[str, int], int]:
+        if self.is_taken:
+            raise NotControllerError
+        self.asked.append((asked, is_unclean))
+        return OUTCOMES
+
+
+def seat_of(broker: OneBroker, *, is_taken: bool = False) -> Seat:
+    seat = Seat(is_taken=is_taken)
+    broker.services.controller = seat  # type: ignore[assignment]
+    broker.services.topics = ClusterTopics(broker.services)
+    return seat
+
+
+ASKED = [{"topic": "t", "partitions": (0, 1)}, {"topic": "u", "partitions": (0,)}]
+
+
+@pytest.mark.parametrize(("version", "kind"), [(0, None), (1, 0), (1, 1), (2, 0), (2, 1)])
+def test_each_partition_is_asked_for_and_answered(broker: OneBroker, version: int, kind: int | None) -> None:
+    seat = seat_of(broker)
+    given = {} if kind is None else {"election_type": kind}
+    answer = broker.ask("elect_leaders", version, {"topic_partitions": ASKED, **given})
+    assert seat.asked == [([("t", 0), ("t", 1), ("u", 0)], kind == 1)]
+    found = {
+        (topic.topic, one.partition_id): int(one.error_code)
+        for topic in answer.replica_election_results
+        for one in topic.partition_result
+    }
+    assert found == OUTCOMES
+
+
+def test_all_partitions_are_asked_for_by_naming_none(broker: OneBroker) -> None:
+    seat = seat_of(broker)
+    answer = broker.ask("elect_leaders", 2, {"topic_partitions": None})
+    assert seat.asked == [(None, False)]
+    assert [topic.topic for topic in answer.replica_election_results] == ["t", "u"]
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_broker_that_is_not_the_controller_says_so(broker: OneBroker, version: int) -> None:
+    seat_of(broker, is_taken=True)
+    answer = broker.ask("elect_leaders", version, {"topic_partitions": ASKED})
+    if version:
+        assert answer.error_code == ErrorCode.NOT_CONTROLLER
+        assert answer.replica_election_results == ()
+    else:  # which has no error of its own
+        codes = [one.error_code for topic in answer.replica_election_results for one in topic.partition_result]
+        assert codes == [ErrorCode.NOT_CONTROLLER] * 3
