@@ -20,7 +20,7 @@ SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links c
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
-TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop metadata scan spark)
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,history peer clients wire crash interop metadata scan spark)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
