@@ -18,6 +18,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::followers::Followers;
 use super::lease::Lease;
+#[cfg(feature = "simulator")]
+use super::planted;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
@@ -234,6 +236,8 @@ impl Partition {
     pub fn set_lease(&self, lease: Option<Lease>, most_lag: Duration, now: Instant) {
         {
             let mut log = self.log.lock();
+            #[cfg(feature = "simulator")]
+            self.cut_as_planted(&mut log, lease.as_ref());
             let leading = lease.as_ref().filter(|l| l.leader == self.node_id);
             if let Some(lease) = leading {
                 log.begin_epoch(lease.leader_epoch);
@@ -243,6 +247,19 @@ impl Partition {
             self.publish_offsets(&log);
         }
         self.wake_everyone();
+    }
+
+    /// See [`planted::Bug::TruncateToHighWatermark`].
+    #[cfg(feature = "simulator")]
+    fn cut_as_planted(&self, log: &mut Log, lease: Option<&Lease>) {
+        let begins = |new: &&Lease| self.lease().is_none_or(|old| old.leader_epoch < new.leader_epoch);
+        let follows = lease
+            .filter(|l| l.leader != self.node_id && l.leader >= 0)
+            .filter(begins);
+        if planted::has(planted::Bug::TruncateToHighWatermark) && follows.is_some() {
+            // A log that cannot be cut is left: nothing is planted then.
+            let _ = log.truncate_to(self.offsets.high_watermark.load(Ordering::Acquire));
+        }
     }
 
     fn wake_everyone(&self) {
@@ -421,8 +438,15 @@ impl Partition {
         if let Some(lease) = self.lease.load().as_ref()
             && lease.leader == self.node_id
         {
+            let least = least_in_sync(log, lease);
+            #[cfg(feature = "simulator")]
+            let least = if planted::has(planted::Bug::CommitBelowMinIsr) {
+                0
+            } else {
+                least
+            };
             high_watermark = match &*self.followers.lock() {
-                Some(followers) => followers.high_watermark(high_watermark, end, least_in_sync(log, lease)),
+                Some(followers) => followers.high_watermark(high_watermark, end, least),
                 None => end,
             };
         }

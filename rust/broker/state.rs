@@ -87,33 +87,8 @@ impl Broker {
         context: Arc<LogContext>,
     ) -> io::Result<Arc<Self>> {
         let events = Arc::new(EventQueue::new()?);
-        let broker = Arc::new(Self {
-            node_id,
-            cluster_id: ArcSwap::from_pointee(cluster_id),
-            epoch: AtomicI64::new(-1),
-            registry: Registry::default(),
-            image: PublishedImage::default(),
-            sessions: SessionCache::new(options.fetch_session_slots),
-            fetchers: Fetchers::default(),
-            flusher: Flusher::default(),
-            reaper: Reaper::default(),
-            materialiser: Materialiser::default(),
-            workers: Workers::start(&events)?,
-            metrics: Metrics::default(),
-            events,
-            context,
-            log_dirs: Mutex::default(),
-            unclean_log_dirs: Mutex::default(),
-            options: ArcSwap::from_pointee(options),
-            apis: ArcSwap::default(),
-            internal_topics: HashSet::from(["__consumer_offsets", "__transaction_state", "__share_group_state"]),
-            failed_dirs: Mutex::default(),
-            log_limit: Mutex::new(LogLimit {
-                since: Instant::now(),
-                lines: 0,
-            }),
-            disk_threads: Mutex::default(),
-        });
+        let workers = Workers::start(&events)?;
+        let broker = Arc::new(Self::assemble(node_id, cluster_id, options, context, events, workers));
         for i in 0..FLUSH_THREADS {
             broker.start_thread(format!("flush-{i}"), |broker| {
                 broker
@@ -128,6 +103,64 @@ impl Broker {
                 .run(|partition, error| broker.storage_failed(partition, error));
         })?;
         Ok(broker)
+    }
+
+    /// The same without threads: what they would do, a simulation does when it wants.
+    #[cfg(feature = "simulator")]
+    pub fn without_threads(
+        node_id: i32,
+        cluster_id: String,
+        options: Options,
+        context: Arc<LogContext>,
+    ) -> io::Result<Arc<Self>> {
+        let events = Arc::new(EventQueue::new()?);
+        let workers = Workers::none();
+        Ok(Arc::new(Self::assemble(
+            node_id, cluster_id, options, context, events, workers,
+        )))
+    }
+
+    /// As when its process has died: the locks of its log directories are free.
+    #[cfg(feature = "simulator")]
+    pub fn abandon(&self) {
+        self.log_dirs.lock().clear();
+    }
+
+    fn assemble(
+        node_id: i32,
+        cluster_id: String,
+        options: Options,
+        context: Arc<LogContext>,
+        events: Arc<EventQueue>,
+        workers: Workers,
+    ) -> Self {
+        Self {
+            node_id,
+            cluster_id: ArcSwap::from_pointee(cluster_id),
+            epoch: AtomicI64::new(-1),
+            registry: Registry::default(),
+            image: PublishedImage::default(),
+            sessions: SessionCache::new(options.fetch_session_slots),
+            fetchers: Fetchers::default(),
+            flusher: Flusher::default(),
+            reaper: Reaper::default(),
+            materialiser: Materialiser::default(),
+            workers,
+            metrics: Metrics::default(),
+            events,
+            context,
+            log_dirs: Mutex::default(),
+            unclean_log_dirs: Mutex::default(),
+            options: ArcSwap::from_pointee(options),
+            apis: ArcSwap::default(),
+            internal_topics: HashSet::from(["__consumer_offsets", "__transaction_state", "__share_group_state"]),
+            failed_dirs: Mutex::default(),
+            log_limit: Mutex::new(LogLimit {
+                since: Instant::now(),
+                lines: 0,
+            }),
+            disk_threads: Mutex::default(),
+        }
     }
 
     fn start_thread(self: &Arc<Self>, name: String, run: fn(&Self)) -> io::Result<()> {
