@@ -20,11 +20,11 @@ SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links c
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
-TYPED_TESTS := tests/conftest.py $(addprefix tests/,peer clients wire crash interop metadata scan spark)
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,history peer clients wire crash interop metadata scan spark)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test cluster zookeeper spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -84,7 +84,18 @@ test: rust-test python-test ## everything: cargo test, pytest with every client
 rust-test: ## cargo test, benches in smoke mode included
 	cargo test --locked --all-targets --quiet
 
-python-test: test-environment ## all of tests/ (PYTEST_ARGS=... passes arguments)
+SIMULATED := target/simulator/libkafkastore.so
+
+$(SIMULATED): $(RUST_SOURCES)
+	cargo build --locked --quiet --lib --profile simulator --features simulator
+	touch $@
+
+simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step by step
+
+simulate: build $(SIMULATED) ## clusters in one process, a seed each; SIMULATE_ARGS="--seeds 100000 --from 1000" (docs/simulator.md)
+	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
+
+python-test: test-environment $(SIMULATED) ## all of tests/ (PYTEST_ARGS=... passes arguments)
 	$(BIN)/python -m pytest tests -q -p no:cacheprovider $(PYTEST_ARGS)
 
 client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka

@@ -42,6 +42,17 @@ impl Flusher {
         }
     }
 
+    /// Works off what is queued now, on the caller's thread.
+    #[cfg(feature = "simulator")]
+    pub fn flush_queued(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
+        let queued = std::mem::take(&mut self.state.lock().queue);
+        for partition in queued {
+            if let Err(error) = partition.flush() {
+                failed(&partition, &error);
+            }
+        }
+    }
+
     fn next(&self) -> Option<Arc<Partition>> {
         let mut state = self.state.lock();
         loop {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::Broker;
 use super::lease::Lease;
 use super::partition::Partition;
-use super::registry::TopicId;
+use super::registry::{NO_TOPIC_ID, TopicId};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::log_dir::{Identity, LogDir};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
@@ -121,7 +121,7 @@ impl Broker {
         Ok(Arc::new(Partition::new(
             self.node_id,
             Arc::clone(&request.partition.topic),
-            request.topic_id.map_or([0; 16], |id| id.0),
+            request.topic_id.map_or(NO_TOPIC_ID, |id| id.0),
             request.partition.partition,
             path.parent().unwrap_or(path).to_path_buf(),
             log,
@@ -135,7 +135,8 @@ impl Broker {
             by_topic.entry(Arc::clone(log.topic())).or_default().push(log);
         }
         for (name, partitions) in by_topic {
-            let id = partitions.first().map_or([0; 16], |partition| partition.topic_id());
+            let mut ids = partitions.iter().map(|partition| partition.topic_id());
+            let id = ids.find(|id| *id != NO_TOPIC_ID).unwrap_or(NO_TOPIC_ID);
             self.registry.add(&name, id, partitions);
         }
     }
@@ -225,6 +226,27 @@ impl Broker {
             log,
             0,
         ))
+    }
+
+    /// As [`Self::publish_leases`]; logs that know no topic id, though the topic has one, take it first: they are found by it.
+    pub fn grant(&self, topic: &str, id: TopicId, leases: Vec<(i32, Lease)>, now: Instant) {
+        self.adopt(topic, id);
+        self.publish_leases(topic, leases, now);
+    }
+
+    fn adopt(&self, name: &str, id: TopicId) {
+        let topics = self.registry.snapshot();
+        let Some(topic) = topics.by_name(name).filter(|_| id != NO_TOPIC_ID) else {
+            return;
+        };
+        for partition in topic.partitions().filter(|p| p.topic_id() == NO_TOPIC_ID) {
+            if let Err(error) = partition.adopt_topic_id(id) {
+                self.storage_failed(partition, &error);
+            }
+        }
+        if topic.id == NO_TOPIC_ID {
+            self.registry.add(&topic.name, id, Vec::new());
+        }
     }
 
     /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over. Those that follow

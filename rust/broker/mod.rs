@@ -23,6 +23,8 @@ mod metadata;
 mod metrics;
 mod options;
 mod partition;
+#[cfg(feature = "simulator")]
+pub mod planted;
 mod produce;
 mod reaper;
 mod registry;

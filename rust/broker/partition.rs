@@ -9,8 +9,8 @@ mod read;
 mod replication;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -18,12 +18,14 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::followers::Followers;
 use super::lease::Lease;
-use super::registry::TopicId;
+#[cfg(feature = "simulator")]
+use super::planted;
+use super::registry::{NO_TOPIC_ID, TopicId};
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log};
+use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log, Uuid};
 
 pub use read::{Isolation, ReadRequest, ReadResult};
 pub use replication::{FetchPosition, Fetched, FollowerFetch};
@@ -95,7 +97,8 @@ fn least_in_sync(log: &Log, lease: &Lease) -> usize {
 /// See the module.
 pub struct Partition {
     topic: Arc<str>,
-    topic_id: TopicId,
+    /// Unset while its log knows none.
+    topic_id: OnceLock<TopicId>,
     index: i32,
     node_id: i32,
     log_dir: PathBuf,
@@ -127,9 +130,14 @@ impl Partition {
         let offsets = Offsets::default();
         let high_watermark = checkpoint.clamp(log.log_start_offset(), log.log_end_offset());
         offsets.high_watermark.store(high_watermark, Ordering::Relaxed);
+        let known = OnceLock::new();
+        if topic_id != NO_TOPIC_ID {
+            // It is the first to set it.
+            let _ = known.set(topic_id);
+        }
         let partition = Self {
             topic,
-            topic_id,
+            topic_id: known,
             index,
             node_id,
             log_dir: dir,
@@ -157,9 +165,19 @@ impl Partition {
         &self.topic
     }
 
-    /// Topic id.
+    /// Topic id; all zero while its log knows none.
     pub fn topic_id(&self) -> TopicId {
-        self.topic_id
+        self.topic_id.get().copied().unwrap_or(NO_TOPIC_ID)
+    }
+
+    /// A log that knows no topic id, since a power loss took `partition.metadata`, is of this topic from now on. False when it
+    /// knew one.
+    pub(super) fn adopt_topic_id(&self, id: TopicId) -> Result<bool> {
+        if self.topic_id.get().is_some() {
+            return Ok(false);
+        }
+        self.log.lock().write_topic_id(Uuid(id))?;
+        Ok(self.topic_id.set(id).is_ok())
     }
 
     /// Partition index.
@@ -218,6 +236,8 @@ impl Partition {
     pub fn set_lease(&self, lease: Option<Lease>, most_lag: Duration, now: Instant) {
         {
             let mut log = self.log.lock();
+            #[cfg(feature = "simulator")]
+            self.cut_as_planted(&mut log, lease.as_ref());
             let leading = lease.as_ref().filter(|l| l.leader == self.node_id);
             if let Some(lease) = leading {
                 log.begin_epoch(lease.leader_epoch);
@@ -227,6 +247,19 @@ impl Partition {
             self.publish_offsets(&log);
         }
         self.wake_everyone();
+    }
+
+    /// See [`planted::Bug::TruncateToHighWatermark`].
+    #[cfg(feature = "simulator")]
+    fn cut_as_planted(&self, log: &mut Log, lease: Option<&Lease>) {
+        let begins = |new: &&Lease| self.lease().is_none_or(|old| old.leader_epoch < new.leader_epoch);
+        let follows = lease
+            .filter(|l| l.leader != self.node_id && l.leader >= 0)
+            .filter(begins);
+        if planted::has(planted::Bug::TruncateToHighWatermark) && follows.is_some() {
+            // A log that cannot be cut is left: nothing is planted then.
+            let _ = log.truncate_to(self.offsets.high_watermark.load(Ordering::Acquire));
+        }
     }
 
     fn wake_everyone(&self) {
@@ -405,8 +438,15 @@ impl Partition {
         if let Some(lease) = self.lease.load().as_ref()
             && lease.leader == self.node_id
         {
+            let least = least_in_sync(log, lease);
+            #[cfg(feature = "simulator")]
+            let least = if planted::has(planted::Bug::CommitBelowMinIsr) {
+                0
+            } else {
+                least
+            };
             high_watermark = match &*self.followers.lock() {
-                Some(followers) => followers.high_watermark(high_watermark, end, least_in_sync(log, lease)),
+                Some(followers) => followers.high_watermark(high_watermark, end, least),
                 None => end,
             };
         }

@@ -14,6 +14,9 @@ use super::partition::Partition;
 /// A 16-byte topic id (KIP-516).
 pub type TopicId = [u8; 16];
 
+/// Of a topic that is older than topic ids, or of a log that lost its own.
+pub const NO_TOPIC_ID: TopicId = [0; 16];
+
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
 const SHARDS: usize = 32;
 
@@ -72,7 +75,7 @@ impl Topics {
     }
 
     fn put(&mut self, topic: Arc<Topic>) {
-        if topic.id != [0; 16] {
+        if topic.id != NO_TOPIC_ID {
             Arc::make_mut(&mut self.by_id[shard_of(&topic.id)]).insert(topic.id, Arc::clone(&topic));
         }
         Arc::make_mut(&mut self.by_name[shard_of(topic.name.as_bytes())]).insert(Arc::clone(&topic.name), topic);

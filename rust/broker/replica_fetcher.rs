@@ -286,7 +286,8 @@ impl ReplicaFetcher {
     /// A question for a bound of a log that is out of range.
     fn ask_bound(&mut self, node_id: i32) -> Option<Ask> {
         let is_asking = |row: &Row| matches!(row.state, State::AskEnd | State::AskStart);
-        let (key, row) = self.rows.iter().find(|(_, row)| is_asking(row))?;
+        let asking = self.rows.iter().filter(|(_, row)| is_asking(row));
+        let (key, row) = asking.min_by_key(|(key, _)| **key)?;
         let timestamp = match row.state {
             State::AskStart => timestamp::EARLIEST,
             _ => timestamp::LATEST,

@@ -90,8 +90,55 @@ impl Broker {
         context: Arc<LogContext>,
     ) -> io::Result<Arc<Self>> {
         let events = Arc::new(EventQueue::new()?);
+        let workers = Workers::start(&events)?;
+        let broker = Arc::new(Self::assemble(node_id, cluster_id, options, context, events, workers));
+        for i in 0..FLUSH_THREADS {
+            broker.start_thread(format!("flush-{i}"), |broker| {
+                broker
+                    .flusher
+                    .run(|partition, error| broker.storage_failed(partition, error));
+            })?;
+        }
+        broker.start_thread("reaper".into(), |broker| broker.reaper.run())?;
+        broker.start_thread("materialiser".into(), |broker| {
+            broker
+                .materialiser
+                .run(|partition, error| broker.storage_failed(partition, error));
+        })?;
+        Ok(broker)
+    }
+
+    /// The same without threads: what they would do, a simulation does when it wants.
+    #[cfg(feature = "simulator")]
+    pub fn without_threads(
+        node_id: i32,
+        cluster_id: String,
+        options: Options,
+        context: Arc<LogContext>,
+    ) -> io::Result<Arc<Self>> {
+        let events = Arc::new(EventQueue::new()?);
+        let workers = Workers::none();
+        Ok(Arc::new(Self::assemble(
+            node_id, cluster_id, options, context, events, workers,
+        )))
+    }
+
+    /// As when its process has died: the locks of its log directories are free.
+    #[cfg(feature = "simulator")]
+    pub fn abandon(&self) {
+        self.log_dirs.lock().clear();
+    }
+
+    fn assemble(
+        node_id: i32,
+        cluster_id: String,
+        options: Options,
+        context: Arc<LogContext>,
+        events: Arc<EventQueue>,
+        workers: Workers,
+    ) -> Self {
         let throttle = || Throttle::new(options.replication_quota_samples, options.replication_quota_sample);
-        let broker = Arc::new(Self {
+        Self {
             node_id,
             cluster_id: ArcSwap::from_pointee(cluster_id),
             epoch: AtomicI64::new(-1),
@@ -102,7 +149,7 @@ impl Broker {
             flusher: Flusher::default(),
             reaper: Reaper::default(),
             materialiser: Materialiser::default(),
-            workers: Workers::start(&events)?,
+            workers,
             throttles: Throttles {
                 leader: throttle(),
                 follower: throttle(),
@@ -121,21 +168,7 @@ impl Broker {
                 lines: 0,
             }),
             disk_threads: Mutex::default(),
-        });
-        for i in 0..FLUSH_THREADS {
-            broker.start_thread(format!("flush-{i}"), |broker| {
-                broker
-                    .flusher
-                    .run(|partition, error| broker.storage_failed(partition, error));
-            })?;
         }
-        broker.start_thread("reaper".into(), |broker| broker.reaper.run())?;
-        broker.start_thread("materialiser".into(), |broker| {
-            broker
-                .materialiser
-                .run(|partition, error| broker.storage_failed(partition, error));
-        })?;
-        Ok(broker)
     }
 
     fn start_thread(self: &Arc<Self>, name: String, run: fn(&Self)) -> io::Result<()> {

@@ -38,6 +38,15 @@ impl Workers {
         })
     }
 
+    /// No threads: each job runs at once on its caller's.
+    #[cfg(feature = "simulator")]
+    pub fn none() -> Self {
+        Self {
+            jobs: Mutex::new(None),
+            threads: Mutex::default(),
+        }
+    }
+
     /// Queues a job; after [`Workers::stop`] it runs at once on the caller's thread.
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) {
         let refused = match &*self.jobs.lock() {

@@ -62,6 +62,12 @@ impl PyEngine {
         Watched::new(broker, &broker.events)
     }
 
+    /// What a simulation drives.
+    #[cfg(feature = "simulator")]
+    pub(super) fn hosted(&self) -> Arc<Broker> {
+        Arc::clone(self.engine.broker())
+    }
+
     /// As [`Self::broker`].
     fn engine(&self) -> Watched<'_, Engine> {
         Watched::new(&self.engine, &self.engine.broker().events)
@@ -80,6 +86,27 @@ impl PyEngine {
         let engine = Engine::new(broker);
         Ok(Self {
             engine,
+            log_dirs,
+            progress: Arc::default(),
+            next_token: AtomicU64::new(1),
+        })
+    }
+
+    /// As `new`, on the disk and the clock of a simulation, and without threads.
+    #[cfg(feature = "simulator")]
+    #[staticmethod]
+    fn simulated(
+        node_id: i32,
+        cluster_id: String,
+        log_dirs: Vec<PathBuf>,
+        options: ConfigMap,
+        disk: &super::simulator::Disk,
+    ) -> PyResult<Self> {
+        let options = Options::from_pairs(&options)?;
+        let broker = Broker::without_threads(node_id, cluster_id, options, Arc::new(disk.context()))
+            .map_err(|e| start_error(e.to_string()))?;
+        Ok(Self {
+            engine: Engine::new(broker),
             log_dirs,
             progress: Arc::default(),
             next_token: AtomicU64::new(1),
@@ -181,9 +208,9 @@ impl PyEngine {
     }
 
     fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>) -> PyResult<()> {
-        self::topic_id(topic_id)?;
+        let id = self::topic_id(topic_id)?;
         let leases = leases.into_iter().map(lease).collect();
-        py.detach(|| self.broker().publish_leases(topic, leases, Instant::now()));
+        py.detach(|| self.broker().grant(topic, id, leases, Instant::now()));
         Ok(())
     }
 

@@ -12,6 +12,8 @@ mod functions;
 mod rows;
 mod scan;
 mod scan_plan;
+#[cfg(feature = "simulator")]
+mod simulator;
 
 use pyo3::prelude::*;
 
@@ -44,5 +46,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::plan_scan, module)?)?;
     module.add_function(wrap_pyfunction!(scan_plan::remove_links, module)?)?;
+    #[cfg(feature = "simulator")]
+    simulator::add_to(module)?;
     Ok(())
 }

@@ -192,13 +192,13 @@ class Channels:
     # ---- what to tell
     def tell_replicas(self, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
         """LeaderAndIsr of these partitions, to their replicas."""
-        touched = set()
+        touched: dict[Channel, None] = {}
         for partition in partitions:
             for replica in partition.assigned.replicas:
                 channel = self._channels.get(replica)
                 if channel is not None:
                     channel.waiting.add_leader(partition, is_new=is_new)
-                    touched.add(channel)
+                    touched[channel] = None
         for channel in touched:
             channel.wake()
 

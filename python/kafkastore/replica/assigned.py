@@ -137,6 +137,9 @@ class AssignedReplicas:
         """NONE, or why the request as a whole is refused. A newer controller is known from here on."""
         if controller_epoch < self.image.controller_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
+        if broker_epoch >= 0 and self.broker_epoch < 0:
+            # Not registered yet: this may be meant for an earlier life, whose unsynced tail is gone. It is repeated.
+            return ErrorCode.BROKER_NOT_AVAILABLE
         if 0 <= broker_epoch < self.broker_epoch:
             return ErrorCode.STALE_BROKER_EPOCH
         self.image.controller_epoch = controller_epoch

@@ -1,12 +1,12 @@
 use std::fs;
 use std::sync::atomic::Ordering;
 
-use super::super::testing::{Fixture, START_MS, batch};
+use super::super::testing::{Fixture, START_MS, batch, lease};
 use super::*;
 use crate::broker::Event;
 use crate::io::Fault;
 use crate::record::Origin;
-use crate::storage::format::RECOVERY_POINT_CHECKPOINT;
+use crate::storage::format::{PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::test_fixtures::fixture_path;
 use std::time::Instant;
@@ -53,6 +53,44 @@ fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
             1 + unwritten
         );
     }
+}
+
+// KIP-516: followers and clients ask by id. A power loss before the first flush leaves the file empty.
+#[test]
+fn a_log_that_lost_its_topic_id_is_found_by_it_again_once_it_is_leased() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 2, &[]);
+    append(&fixture, 0);
+    append(&fixture, 1);
+    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+    let metadata = fixture.dirs[0].join("t-0").join(PARTITION_METADATA);
+    fs::write(&metadata, "").unwrap();
+    let fixture = fixture.restart();
+    let by_id = |fixture: &Fixture| {
+        let topics = fixture.broker.registry.snapshot();
+        topics.by_id(&[7; 16]).map_or(0, |topic| topic.partitions().count())
+    };
+    assert_eq!(fixture.partition("t", 0).topic_id(), NO_TOPIC_ID);
+    assert_eq!(by_id(&fixture), 2, "the other log knows it");
+    let leases = vec![(0, lease(1, &[1], &[1]))];
+    fixture.broker.grant("t", [7; 16], leases, Instant::now());
+    assert_eq!(fixture.partition("t", 0).topic_id(), [7; 16]);
+    assert_eq!(by_id(&fixture), 2);
+    fixture.broker.log_dirs.lock().clear();
+    let fixture = fixture.restart();
+    assert_eq!(fixture.partition("t", 0).topic_id(), [7; 16], "it was written");
+}
+
+#[test]
+fn a_topic_whose_only_log_lost_its_id_is_found_by_it_again_once_it_is_leased() {
+    let fixture = Fixture::new(1);
+    fixture.create_with("t", NO_TOPIC_ID, 1, &[], &[1]);
+    let known = |fixture: &Fixture| fixture.broker.registry.snapshot().by_id(&[7; 16]).is_some();
+    assert!(!known(&fixture));
+    fixture.broker.grant("t", [7; 16], Vec::new(), Instant::now());
+    assert!(known(&fixture));
+    fixture.broker.grant("t", [8; 16], Vec::new(), Instant::now());
+    assert_eq!(fixture.partition("t", 0).topic_id(), [7; 16], "one that is known stays");
 }
 
 // spec: R4.2

@@ -92,6 +92,24 @@ def test_request_for_another_life_does_not_make_its_controller_known(tmp_path: P
     on_replicas(tmp_path, test)
 
 
+def test_before_it_is_registered_a_broker_takes_no_words_that_an_earlier_life_may_be_meant_by(tmp_path: Path) -> None:
+    """H8: back before its session has ended, it would lead again with what a power loss left. The refusal is none that says it
+    was heard, so the controller repeats what it told."""
+
+    async def test(replicas: Replicas) -> None:
+        replicas.assigned.broker_epoch = -1
+        new = told(state(ME, 9, 9))
+        assert await replicas.become(new) == (ErrorCode.BROKER_NOT_AVAILABLE, {})
+        assert await replicas.stop(Stopped("t", 0, EPOCH_DURING_DELETE, True)) == (ErrorCode.BROKER_NOT_AVAILABLE, {})
+        assert await replicas.update(new, is_full=True) == ErrorCode.BROKER_NOT_AVAILABLE
+        assert (replicas.engine.history, replicas.held.topics, replicas.image.topics) == ([], {}, {})
+        replicas.assigned.broker_epoch = BROKER_EPOCH
+        assert await replicas.become(new) == (NONE, {KEY: NONE})
+        assert replicas.lease() == (ME, 9, 9)
+
+    on_replicas(tmp_path, test)
+
+
 @pytest.mark.parametrize("stale", [state(ME, 2, 9), state(ME, 3, 4), state(OTHER, 0, 0)])
 def test_stale_state_between_two_newer_ones_changes_nothing(tmp_path: Path, stale: object) -> None:  # R1.11, H4
     async def test(replicas: Replicas) -> None:

@@ -1,0 +1,34 @@
+//! Bugs that the simulator must find, each of which Apache Kafka had once: off unless it plants them (docs/simulator.md).
+//!
+//! Only in builds with the feature `simulator`, which no wheel has; no configuration reaches them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bug {
+    /// A follower of a new leader epoch cuts its log at its own high watermark, as before KIP-101.
+    TruncateToHighWatermark,
+    /// The high watermark moves although fewer than `min.insync.replicas` are in sync, as before KIP-966.
+    CommitBelowMinIsr,
+}
+
+static TRUNCATE_TO_HIGH_WATERMARK: AtomicBool = AtomicBool::new(false);
+static COMMIT_BELOW_MIN_ISR: AtomicBool = AtomicBool::new(false);
+
+const fn switch(bug: Bug) -> &'static AtomicBool {
+    match bug {
+        Bug::TruncateToHighWatermark => &TRUNCATE_TO_HIGH_WATERMARK,
+        Bug::CommitBelowMinIsr => &COMMIT_BELOW_MIN_ISR,
+    }
+}
+
+/// Plants a bug in every broker of this process.
+pub fn plant(bug: Bug) {
+    switch(bug).store(true, Ordering::Relaxed);
+}
+
+/// Whether it is planted.
+pub fn has(bug: Bug) -> bool {
+    switch(bug).load(Ordering::Relaxed)
+}

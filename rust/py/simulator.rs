@@ -1,0 +1,424 @@
+//! One broker's data plane, driven step by step: for simulations of a cluster in one process (docs/simulator.md).
+//!
+//! The brokers are the real ones, without threads and sockets. Who drives them brings requests and answers, and says what
+//! time it is; nothing happens in between. Times are microseconds since the simulation began, but for the wall clock. Only in
+//! builds with the feature `simulator`, which no wheel has.
+
+#![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::convert::{LeaseTuple, lease, topic_id};
+use super::engine::PyEngine;
+use crate::broker::planted::{self, Bug};
+use crate::broker::{
+    self, Broker, Caller, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next, ParkedFetch, ParkedProduce,
+    ProduceOutcome, ProduceScratch, ReplicaFetcher, Splice,
+};
+use crate::error::{Error, ErrorCode};
+use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
+use crate::record::{BatchBuilder, Batches, Codec};
+use crate::storage::{LogContext, ProducerStateConfig};
+use crate::wire::ApiTable;
+
+/// When simulations begin, on the clock of this process. Only differences from it matter.
+static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// The listener of clients and brokers.
+const LISTENER: &str = "PLAINTEXT";
+/// Most bytes that are read of a log at once: all of a small one.
+const DUMP_BYTES: usize = 64 << 20;
+
+fn at(now_us: u64) -> Instant {
+    *BEGIN + Duration::from_micros(now_us)
+}
+
+fn micros(instant: Instant) -> u64 {
+    instant.saturating_duration_since(*BEGIN).as_micros() as u64
+}
+
+fn malformed(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// The disk and the wall clock of one broker, which outlive its crashes.
+#[pyclass(frozen, module = "kafkastore._core")]
+pub struct Disk {
+    files: FaultFileSystem,
+    clock: Arc<ManualClock>,
+}
+
+impl Disk {
+    /// What logs are opened with.
+    pub fn context(&self) -> LogContext {
+        LogContext {
+            fs: Arc::new(self.files.clone()),
+            clock: self.clock.clone(),
+            producers: ProducerStateConfig::default(),
+        }
+    }
+}
+
+#[pymethods]
+impl Disk {
+    #[new]
+    fn new(now_ms: i64) -> Self {
+        Self {
+            files: FaultFileSystem::new(Arc::new(OsFileSystem)),
+            clock: Arc::new(ManualClock::new(now_ms)),
+        }
+    }
+
+    fn set_time(&self, now_ms: i64) {
+        self.clock.set(now_ms);
+    }
+
+    /// The power went: files end where they were last synced. The broker must be gone.
+    fn lose_unsynced(&self) -> PyResult<()> {
+        Ok(self.files.lose_unsynced()?)
+    }
+}
+
+/// A request that waits.
+enum Parked {
+    Produce(Box<ParkedProduce>),
+    Fetch(Box<ParkedFetch>),
+}
+
+#[derive(Default)]
+struct State {
+    fetchers: BTreeMap<i32, ReplicaFetcher>,
+    parked: BTreeMap<u64, Parked>,
+    last_token: u64,
+    produce: ProduceScratch,
+    fetch: FetchScratch,
+}
+
+/// What became of a request: the answer, or a token and a deadline in microseconds; neither when none is to come.
+type Served = (Option<Py<PyBytes>>, Option<(u64, u64)>);
+/// (API key, version, body) to send, or until when there is nothing to do.
+type Asked = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
+/// (first offset, last offset, leader epoch, bytes).
+type BatchTuple = (i64, i64, i32, Py<PyBytes>);
+
+/// See the module.
+#[pyclass(frozen, module = "kafkastore._core")]
+pub struct Steps {
+    broker: Arc<Broker>,
+    state: Mutex<State>,
+}
+
+#[pymethods]
+impl Steps {
+    #[new]
+    fn new(engine: &PyEngine) -> Self {
+        let broker = engine.hosted();
+        broker.fetchers.run_with(Box::new(|_| ()));
+        Self {
+            broker,
+            state: Mutex::default(),
+        }
+    }
+
+    /// As when its process has died.
+    fn abandon(&self) {
+        *self.state.lock() = State::default();
+        self.broker.abandon();
+    }
+
+    // ---- the control plane's calls that know the time
+    fn publish_leases(&self, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>, now_us: u64) -> PyResult<()> {
+        let id = self::topic_id(topic_id)?;
+        let leases = leases.into_iter().map(lease).collect();
+        self.broker.grant(topic, id, leases, at(now_us));
+        Ok(())
+    }
+
+    fn shrink_isrs(&self, now_us: u64) {
+        self.broker.shrink_isrs(at(now_us));
+    }
+
+    fn flush_queued(&self) {
+        let broker = &self.broker;
+        broker
+            .flusher
+            .flush_queued(|partition, error| broker.storage_failed(partition, error));
+    }
+
+    // ---- requests of clients and followers
+    fn serve(
+        &self,
+        py: Python<'_>,
+        api_key: i16,
+        version: i16,
+        body: Vec<u8>,
+        now_us: u64,
+        wall_clock: i64,
+    ) -> PyResult<Served> {
+        let mut out = Vec::new();
+        let parked = self.handle(api_key, version, body, (now_us, wall_clock), &mut out)?;
+        let Some(parked) = parked else {
+            return Ok(((!out.is_empty()).then(|| PyBytes::new(py, &out).unbind()), None));
+        };
+        let deadline = match &parked {
+            Parked::Produce(produce) => produce.deadline,
+            Parked::Fetch(fetch) => fetch.deadline,
+        };
+        let mut state = self.state.lock();
+        state.last_token += 1;
+        let token = state.last_token;
+        state.parked.insert(token, parked);
+        Ok((None, Some((token, micros(deadline)))))
+    }
+
+    /// The answers of requests that waited and need not any more.
+    fn settle(&self, py: Python<'_>, now_us: u64) -> PyResult<Vec<(u64, Py<PyBytes>)>> {
+        let now = at(now_us);
+        let mut state = self.state.lock();
+        let mut answers = Vec::new();
+        let tokens: Vec<u64> = state.parked.keys().copied().collect();
+        for token in tokens {
+            let Some(parked) = state.parked.get_mut(&token) else {
+                continue;
+            };
+            if let Some(body) = self.completed(parked, now)? {
+                state.parked.remove(&token);
+                answers.push((token, PyBytes::new(py, &body).unbind()));
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The connection of a request that waits is gone.
+    fn forget(&self, token: u64) {
+        self.state.lock().parked.remove(&token);
+    }
+
+    // ---- following
+    fn sources(&self) -> Vec<i32> {
+        self.broker.fetchers.sources().iter().map(|s| s.node_id).collect()
+    }
+
+    fn fetcher_next(&self, py: Python<'_>, source: i32, now_us: u64) -> Asked {
+        let mut state = self.state.lock();
+        let fetcher = state
+            .fetchers
+            .entry(source)
+            .or_insert_with(|| ReplicaFetcher::new(source));
+        for known in self.broker.fetchers.sources() {
+            if known.node_id == source {
+                fetcher.apply(known.take().unwrap_or_default());
+            }
+        }
+        match fetcher.next(&self.broker, at(now_us)) {
+            Next::Ask(ask) => {
+                let body = PyBytes::new(py, &ask.body).unbind();
+                (Some((ask.api_key, ask.api_version, body)), None)
+            }
+            Next::Idle(until) => (None, until.map(micros)),
+        }
+    }
+
+    fn fetcher_complete(&self, source: i32, body: &[u8], now_us: u64) -> PyResult<()> {
+        let mut state = self.state.lock();
+        let Some(fetcher) = state.fetchers.get_mut(&source) else {
+            return Ok(());
+        };
+        // What changed while the answer was on its way is applied before the next request, as the fetcher's thread does.
+        fetcher.complete(&self.broker, body, at(now_us)).map_err(malformed)
+    }
+
+    fn fetcher_lost(&self, source: i32) {
+        if let Some(fetcher) = self.state.lock().fetchers.get_mut(&source) {
+            fetcher.lost();
+        }
+    }
+
+    // ---- looking inside
+    /// Every batch of a log, to its end.
+    fn batches(&self, py: Python<'_>, topic: &str, partition: i32) -> PyResult<Vec<BatchTuple>> {
+        let partition = self.broker.partition(topic, partition)?;
+        let offsets = partition.offsets();
+        if offsets.log_start >= offsets.log_end {
+            return Ok(Vec::new());
+        }
+        let bytes = {
+            let slice = partition
+                .log()
+                .plan_read(offsets.log_start, offsets.log_end)?
+                .resolve(DUMP_BYTES, true)?;
+            let mut bytes = vec![0; slice.len];
+            slice.file.read_exact_at(&mut bytes, slice.position)?;
+            bytes
+        };
+        let mut found = Vec::new();
+        let mut position = 0;
+        for batch in Batches::new(&bytes) {
+            let batch = batch.map_err(malformed)?;
+            let header = batch.header();
+            let end = position + header.size_bytes();
+            found.push((
+                header.base_offset,
+                header.next_offset() - 1,
+                header.partition_leader_epoch,
+                PyBytes::new(py, bytes.get(position..end).unwrap_or_default()).unbind(),
+            ));
+            position = end;
+        }
+        Ok(found)
+    }
+}
+
+impl Steps {
+    fn handle(
+        &self,
+        api_key: i16,
+        version: i16,
+        mut body: Vec<u8>,
+        (now_us, wall_clock): (u64, i64),
+        out: &mut Vec<u8>,
+    ) -> PyResult<Option<Parked>> {
+        let broker = &self.broker;
+        let caller = Caller {
+            listener: LISTENER,
+            may_write_internal: false,
+        };
+        let now = at(now_us);
+        let state = &mut *self.state.lock();
+        match api_key {
+            ApiTable::PRODUCE => {
+                let served = broker::produce(
+                    broker,
+                    version,
+                    caller,
+                    &mut body,
+                    &mut state.produce,
+                    (wall_clock, now),
+                    out,
+                );
+                Ok(match served.map_err(malformed)? {
+                    ProduceOutcome::Parked(parked) => Some(Parked::Produce(parked)),
+                    _ => None,
+                })
+            }
+            ApiTable::FETCH => {
+                let served = broker::fetch(broker, version, caller, &body, &mut state.fetch, now, out);
+                match served.map_err(malformed)? {
+                    FetchOutcome::Parked(parked) => Ok(Some(Parked::Fetch(parked))),
+                    FetchOutcome::Answered(splices) => splice(out, &splices).map(|()| None),
+                }
+            }
+            ApiTable::LIST_OFFSETS => {
+                match broker::list_offsets(broker, version, &body, out).map_err(malformed)? {
+                    ListOffsetsOutcome::Answered => {}
+                    ListOffsetsOutcome::Lookup(lookup) => {
+                        lookup.run(broker);
+                        lookup.encode_if_done(&mut |body| out.extend_from_slice(body));
+                    }
+                }
+                Ok(None)
+            }
+            other => Err(PyValueError::new_err(format!("API {other} is not the data plane's"))),
+        }
+    }
+
+    fn completed(&self, parked: &mut Parked, now: Instant) -> PyResult<Option<Vec<u8>>> {
+        let mut out = Vec::new();
+        match parked {
+            Parked::Produce(produce) => {
+                if !produce.poll() {
+                    if now < produce.deadline {
+                        return Ok(None);
+                    }
+                    produce.expire();
+                }
+                produce.encode(&self.broker, LISTENER, &mut out);
+            }
+            Parked::Fetch(fetch) => {
+                let is_due = now >= fetch.deadline;
+                let Some(splices) = fetch.try_complete(&self.broker, LISTENER, is_due, now, &mut out) else {
+                    return Ok(None);
+                };
+                splice(&mut out, &splices)?;
+            }
+        }
+        Ok(Some(out))
+    }
+}
+
+/// Puts the bytes of files where they belong, the last first.
+fn splice(out: &mut Vec<u8>, splices: &[Splice]) -> PyResult<()> {
+    for one in splices.iter().rev() {
+        let mut bytes = vec![0; one.slice.len];
+        one.slice.file.read_exact_at(&mut bytes, one.slice.position)?;
+        out.splice(one.at..one.at, bytes);
+    }
+    Ok(())
+}
+
+/// A batch of these values by an idempotent producer; -1 for one that is not.
+#[pyfunction]
+fn producer_batch(
+    py: Python<'_>,
+    values: Vec<Vec<u8>>,
+    timestamp_ms: i64,
+    producer_id: i64,
+    base_sequence: i32,
+) -> Bound<'_, PyBytes> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    if producer_id >= 0 {
+        builder = builder.producer(producer_id, 0, base_sequence);
+    }
+    for value in &values {
+        builder.append(timestamp_ms, None, Some(value), &[]);
+    }
+    PyBytes::new(py, &builder.build(0, -1))
+}
+
+/// (offset, value) of each record of these batches; a last one that is cut short is left out.
+#[pyfunction]
+fn record_values(py: Python<'_>, batches: &[u8]) -> PyResult<Vec<(i64, Py<PyBytes>)>> {
+    let mut found = Vec::new();
+    let mut scratch = Vec::new();
+    for batch in Batches::new(batches) {
+        let Ok(batch) = batch else { break };
+        for record in batch.records(&mut scratch, DUMP_BYTES).map_err(malformed)? {
+            let record = record.map_err(malformed)?;
+            found.push((
+                record.offset,
+                PyBytes::new(py, record.value.unwrap_or_default()).unbind(),
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Plants a bug in every broker of this process.
+#[pyfunction]
+fn plant(name: &str) -> PyResult<()> {
+    planted::plant(match name {
+        "truncate-to-hw" => Bug::TruncateToHighWatermark,
+        "no-min-isr-gate" => Bug::CommitBelowMinIsr,
+        other => {
+            let message = format!("there is no bug {other}");
+            return Err(Error::rejected(ErrorCode::INVALID_REQUEST, message).into());
+        }
+    });
+    Ok(())
+}
+
+/// What this adds to the module.
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Disk>()?;
+    module.add_class::<Steps>()?;
+    module.add_function(wrap_pyfunction!(producer_batch, module)?)?;
+    module.add_function(wrap_pyfunction!(record_values, module)?)?;
+    module.add_function(wrap_pyfunction!(plant, module)?)?;
+    Ok(())
+}

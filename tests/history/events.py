@@ -1,0 +1,102 @@
+"""What a recorder notes of a run. Plain values, in the order in which they happened as one observer saw them.
+
+An ``id`` names one record of a producer and is in the record's value, so that a read can be told from another. Partitions
+are any hashable name (``"topic-0"``, ``("topic", 0)``), producers and readers any text. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Partition = Hashable
+Id = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A producer handed over a record for the first time (a retry is the same record). ``sequence`` rises by one with each of
+    the producer's records for that partition."""
+
+    id: Id
+    producer: str
+    partition: Partition
+    sequence: int
+    is_idempotent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """Its producer was told that it stands there. ``is_durable``: under ``acks=all``, so it may not be lost while a replica
+    that was in sync lives; without, it may be lost, but not moved or changed."""
+
+    id: Id
+    partition: Partition
+    offset: int
+    is_durable: bool = True
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Its producer was told, for good, that it was not written. What a timeout leaves unknown is not noted at all."""
+
+    id: Id
+    partition: Partition
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A consumer got it: it was below the high watermark."""
+
+    id: Id
+    partition: Partition
+    offset: int
+    reader: str = "consumer"
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """A client was told the end of what is committed (ListOffsets; KIP-207)."""
+
+    partition: Partition
+    offset: int
+    client: str = "consumer"
+    time: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A broker was granted leadership of a partition in that leader epoch."""
+
+    partition: Partition
+    leader_epoch: int
+    broker: int
+    time: float = 0.0
+
+
+Event = Sent | Acked | Refused | Read | Watermark | Led
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """What one broker's log holds when all is over: for each offset the record's bytes, or a digest of them that every replica
+    makes in the same way."""
+
+    partition: Partition
+    broker: int
+    high_watermark: int
+    records: Mapping[int, bytes]
+    log_start: int = 0
+
+
+@dataclass(slots=True)
+class History:
+    """A whole run. ``final`` is what a fresh reader found from each log's start to the end, when the cluster was whole again;
+    a partition that is not in it was not read and is not checked for losses."""
+
+    events: list[Event] = field(default_factory=list)
+    final: dict[Partition, Sequence[Read]] = field(default_factory=dict)
+    replicas: list[Replica] = field(default_factory=list)

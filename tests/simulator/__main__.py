@@ -1,0 +1,110 @@
+"""Plays seeds: ``cd tests && python -m simulator --seeds 1000``; ``--help`` and docs/simulator.md say more.
+
+The last line is for machines: a JSON object with the number of seeds, of failures, and the first seed that failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import sys
+import time
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, NamedTuple
+
+import simulator.core  # noqa: F401 - before anything that imports the data plane
+from simulator.planted import BUGS
+from simulator.world import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SHOWN_LINES = 60
+"""Of the trace of a seed that failed; --trace shows all."""
+
+
+class Played(NamedTuple):
+    seed: int
+    digest: str
+    acknowledged: int
+    violations: list[str]
+    trace: list[str]
+
+
+def _begin(planted: str | None) -> None:
+    """In each process that plays."""
+    sys.unraisablehook = lambda _: None  # what is left of killed brokers is thrown away by the collector, not by a loop
+    gc.disable()
+    if planted is not None:
+        BUGS[planted]()
+
+
+def _play(seed: int) -> Played:
+    outcome = run(seed)
+    gc.collect()
+    violations = [str(violation) for violation in outcome.violations]
+    return Played(seed, outcome.digest, outcome.acknowledged, violations, outcome.trace)
+
+
+def _all(seeds: range, jobs: int, planted: str | None) -> Iterator[Played]:
+    """In the order of the seeds."""
+    if jobs == 1:
+        _begin(planted)
+        yield from map(_play, seeds)
+        return
+    with get_context("fork").Pool(jobs, _begin, (planted,)) as pool:
+        yield from pool.imap(_play, seeds, chunksize=2)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="simulator", description="Plays a cluster once for each seed.")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many")
+    parser.add_argument("--from", type=int, default=1, dest="first", help="the first one")
+    parser.add_argument(
+        "--limit", type=float, default=0.0, help="seconds after which no other seed is begun; 0 for none"
+    )
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
+    parser.add_argument("--planted", choices=sorted(BUGS), help="a bug to plant; ends at the first seed that fails")
+    parser.add_argument("--trace", action="store_true", help="prints all that happened")
+    parser.add_argument("--digests", action="store_true", help="prints a digest of what happened")
+    return parser.parse_args()
+
+
+def _show(played: Played, arguments: argparse.Namespace) -> None:
+    if arguments.digests:
+        print(f"seed {played.seed}: {played.digest}")
+    if arguments.trace:
+        print("\n".join(played.trace))
+    if played.violations:
+        print(f"seed {played.seed} fails:")
+        for line in played.violations[:10]:
+            print(f"  {line}")
+        if not arguments.trace:
+            print("\n".join(f"    {line}" for line in played.trace[-SHOWN_LINES:]))
+
+
+def main() -> int:
+    arguments = _arguments()
+    begin = time.monotonic()
+    count = acknowledged = 0
+    failed: list[int] = []
+    for played in _all(range(arguments.first, arguments.first + arguments.seeds), arguments.jobs, arguments.planted):
+        count += 1
+        acknowledged += played.acknowledged
+        _show(played, arguments)
+        if played.violations:
+            failed.append(played.seed)
+            if arguments.planted:
+                break
+        if arguments.limit and time.monotonic() - begin > arguments.limit:
+            break
+    took = time.monotonic() - begin
+    print(f"{count} seeds in {took:.1f} s: {count / took:.1f} a second, {acknowledged} records; {len(failed)} failed")
+    print(json.dumps({"seeds": count, "failed": failed, "seconds": round(took, 1), "planted": arguments.planted}))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

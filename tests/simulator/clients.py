@@ -1,0 +1,165 @@
+"""The clients of a simulation: producers that retry, consumers that go on where they were. They note what they were told.
+
+A client knows a leader and its epoch from the metadata of some broker, and never goes back to an older epoch (KIP-320). It is
+outside of every process: nothing stops it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from history.events import Acked, Read, Sent, Watermark
+from kafkastore._core import producer_batch, record_values
+from simulator import wire
+from simulator.network import Lost
+from simulator.node import START_MS, server_of
+
+if TYPE_CHECKING:
+    from simulator.world import World
+
+LIMIT_S = 1.0
+PAUSE_S = 0.05
+OUT_OF_ORDER, UNKNOWN_PRODUCER, DUPLICATE = 45, 59, 46
+
+
+class Client:
+    """What producers and consumers share: where the leader is."""
+
+    def __init__(self, world: World, name: str, partition: int) -> None:
+        self.world = world
+        self.name = name
+        self.topic = world.topic
+        self.partition = partition
+        self.leader = -1
+        self.leader_epoch = -1
+        self.random = world.random_of(name)
+
+    async def refresh(self) -> None:
+        """The metadata of any broker."""
+        await asyncio.sleep(PAUSE_S * self.random.random())
+        node = self.world.nodes[self.random.choice(self.world.node_ids)]
+
+        async def look() -> Any:
+            life = node.life
+            if life is None or not life.is_started:
+                return None
+            return life.broker.services.image.partition(self.topic, self.partition)
+
+        try:
+            state = await self.world.network.ask(self.name, node.name, node.find, look, LIMIT_S)
+        except Lost:
+            return
+        if state is not None and state.leader_epoch >= self.leader_epoch:
+            self.leader, self.leader_epoch = state.leader, state.leader_epoch
+
+    async def ask(self, api_key: int, version: int, body: bytes) -> bytes | None:
+        """The leader's answer; None when there is none."""
+        if self.leader < 0:
+            return None
+        node = self.world.nodes[self.leader]
+        try:
+            answer: bytes | None = await self.world.network.ask(
+                self.name, node.name, node.find, server_of(node, api_key, version, body), LIMIT_S
+            )
+        except Lost:
+            return None
+        return answer
+
+
+class Producer(Client):
+    """Sends one batch after the other; an idempotent one repeats a batch until it is acknowledged, under ``acks=all``."""
+
+    def __init__(self, world: World, name: str, partition: int, *, producer_id: int, gap_s: float) -> None:
+        super().__init__(world, name, partition)
+        self.is_idempotent = producer_id >= 0
+        self.producer_id = producer_id
+        self.gap_s = gap_s
+        self.sequence = 0
+        self.count = 0
+
+    async def run(self) -> None:
+        while self.world.is_busy:
+            await asyncio.sleep(self.random.expovariate(1 / self.gap_s))
+            names = [f"{self.name}-{self.count + number}" for number in range(self.random.randint(1, 3))]
+            for name in names:
+                sent = Sent(name, self.name, self.world.key(self.partition), self.count, self.is_idempotent)
+                self.world.history.events.append(sent)
+                self.count += 1
+            await self._send(names)
+
+    async def _send(self, names: list[str]) -> None:
+        while not self.world.is_over:
+            values = [name.encode() for name in names]
+            batch = producer_batch(values, START_MS, self.producer_id, self.sequence if self.is_idempotent else -1)
+            acks = -1 if self.is_idempotent else 1
+            body = wire.produce_request(self.topic, self.partition, batch, acks)
+            answer = await self.ask(wire.PRODUCE, wire.PRODUCE_VERSION, body)
+            if answer is not None:
+                produced = wire.produce_response(answer, self.topic)
+                if self._is_done(names, produced):
+                    return
+            if not self.is_idempotent and not self.world.is_busy:
+                return
+            await self.refresh()
+
+    def _is_done(self, names: list[str], produced: wire.Produced) -> bool:
+        if produced.error in (0, DUPLICATE):
+            self.sequence += len(names)
+            if produced.base_offset >= 0:
+                self.world.note(f"{self.name} {names[0]}+{len(names)} acknowledged at {produced.base_offset}")
+                for number, name in enumerate(names):
+                    key = self.world.key(self.partition)
+                    acked = Acked(name, key, produced.base_offset + number, self.is_idempotent, self.world.time())
+                    self.world.history.events.append(acked)
+            return True
+        if produced.error in (OUT_OF_ORDER, UNKNOWN_PRODUCER):
+            self.world.note(f"{self.name} is told that its sequence {self.sequence} is out of order")
+            self.producer_id += 1000
+            self.sequence = 0
+        return False
+
+
+class Consumer(Client):
+    """Reads from the beginning, and now and then asks for the end."""
+
+    def __init__(self, world: World, name: str, partition: int, gap_s: float) -> None:
+        super().__init__(world, name, partition)
+        self.offset = 0
+        self.gap_s = gap_s
+
+    async def run(self) -> None:
+        while self.world.is_busy:
+            await asyncio.sleep(self.random.expovariate(1 / self.gap_s))
+            for read in await self.poll():
+                self.world.history.events.append(read)
+            if self.random.random() < 0.3:
+                await self.ask_end()
+
+    async def poll(self) -> list[Read]:
+        """One fetch."""
+        body = wire.fetch_request(self.topic, self.partition, self.offset, self.leader_epoch)
+        answer = await self.ask(wire.FETCH, wire.FETCH_VERSION, body)
+        fetched = None if answer is None else wire.fetch_response(answer, self.topic)
+        if fetched is None or fetched.error:
+            await self.refresh()
+            return []
+        key, found = self.world.key(self.partition), []
+        for offset, value in record_values(fetched.records):
+            if offset >= self.offset:
+                found.append(Read(value.decode(), key, offset, self.name, self.world.time()))
+        if found:
+            self.offset = found[-1].offset + 1
+            self.world.note(f"{self.name} read to {self.offset}")
+        return found
+
+    async def ask_end(self) -> int | None:
+        body = wire.list_offsets_request(self.topic, self.partition, self.leader_epoch)
+        answer = await self.ask(wire.LIST_OFFSETS, wire.LIST_OFFSETS_VERSION, body)
+        ended = None if answer is None else wire.list_offsets_response(answer, self.topic)
+        if ended is None or ended.error:
+            await self.refresh()
+            return None
+        mark = Watermark(self.world.key(self.partition), ended.offset, self.name, self.world.time())
+        self.world.history.events.append(mark)
+        return ended.offset

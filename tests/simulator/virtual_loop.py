@@ -1,0 +1,150 @@
+"""An event loop whose clock stands still while anything can be done, and then jumps to the next timer.
+
+Callbacks belong to the process (:class:`Process`) in whose context they were scheduled. Those of a process that was killed are
+never run; those of one that is stopped wait until it goes on. What has no process is the world's and always runs. Nothing
+outside can wake it, no thread, socket or file descriptor, and timers of one moment fire in the order in which they were set: a
+run with the same calls has the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context, ContextVar, copy_context
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Process:
+    """A process of the simulated machine: alive, stopped (as by SIGSTOP) or dead."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_alive = True
+        self.is_stopped = False
+        self.held: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        self.owes: list[asyncio.Future[Any]] = []
+        """Answers that others wait for; when the process dies its connections break."""
+        self.context = copy_context()
+        self.context.run(_PROCESS.set, self)
+
+    def run(self, callback: Callable[..., Any], *arguments: Any) -> None:
+        if not self.is_alive:
+            return
+        if self.is_stopped:
+            self.held.append((callback, arguments))
+        else:
+            callback(*arguments)
+
+    def go_on(self) -> None:
+        """After a stop: what has come meanwhile is done, in order."""
+        self.is_stopped = False
+        held, self.held = self.held, []
+        loop = asyncio.get_running_loop()
+        for callback, arguments in held:
+            loop.call_soon(callback, *arguments, context=self.context)
+
+
+_PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
+
+
+class Quiescent(Exception):  # noqa: N818 - that nothing is left to do is no error of the loop
+    """Nothing is scheduled any more."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """See the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: list[dict[str, Any]] = []
+        """What went wrong where nobody was told."""
+        self.readers: dict[int, Callable[[], None]] = {}
+        """By file descriptor; whoever knows that one is readable calls it."""
+        self.tasks: list[asyncio.Task[Any]] = []
+        """All there were: those of a dead process must not be closed by the collector in the middle of a run."""
+        self._now = 0.0
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._set = 0
+        self.set_exception_handler(self._note_exception)
+
+    def _note_exception(self, _: Any, context: dict[str, Any]) -> None:
+        if context.get("exception") is not None:
+            self.failures.append(context)
+
+    def time(self) -> float:
+        return self._now
+
+    # ---- callbacks by process
+    def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        process = _PROCESS.get() if context is None else context.get(_PROCESS)
+        if process is None:
+            handle = asyncio.Handle(callback, args, self, context)
+        else:
+            handle = asyncio.Handle(process.run, (callback, *args), self, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(self, delay: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Context | None = None) -> Any:
+        process = _PROCESS.get() if context is None else context.get(_PROCESS)
+        if process is None:
+            timer = asyncio.TimerHandle(when, callback, args, self, context)
+        else:
+            timer = asyncio.TimerHandle(when, process.run, (callback, *args), self, context)
+        self._set += 1
+        heappush(self._timers, (when, self._set, timer))
+        return timer
+
+    def create_task(self, coro: Any, **options: Any) -> Any:
+        task = super().create_task(coro, **options)
+        self.tasks.append(task)
+        return task
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
+        """At once: threads would bring an order of their own."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - it is whoever asked who handles it
+            future.set_exception(error)
+        return future
+
+    def add_reader(self, fd: Any, callback: Any, *args: Any) -> None:
+        self.readers[fd] = callback
+
+    def remove_reader(self, fd: Any) -> bool:
+        return self.readers.pop(fd, None) is not None
+
+    # ---- one round
+    def _run_once(self) -> None:
+        ready: Any = self._ready
+        if not ready:
+            self._jump(ready)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if not handle.cancelled():
+                handle._run()
+
+    def _jump(self, ready: Any) -> None:
+        """To the next timer."""
+        timers = self._timers
+        while timers and timers[0][2].cancelled():
+            heappop(timers)
+        if not timers:
+            raise Quiescent
+        when = self._now = max(self._now, timers[0][0])
+        while timers and timers[0][0] <= when:
+            ready.append(heappop(timers)[2])
+
+    def _timer_handle_cancelled(self, handle: Any) -> None:
+        return  # it is passed over when its time comes
+
+    def _write_to_self(self) -> None:
+        return

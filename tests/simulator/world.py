@@ -1,0 +1,414 @@
+"""One run: a cluster, its clients, its faults and what was noted of it, all from one seed.
+
+A run begins with brokers that start, goes on with clients and faults, and ends when the cluster is whole again and everything is
+read once more. :func:`run` says what became of it. What depends on anything but the seed (times, random ids, threads) is
+replaced here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import logging
+import random
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
+
+from history.checker import Violation, check
+from history.events import History, Led, Replica
+from kafkastore._core import EngineError
+from kafkastore.controller.controller import Controller
+from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.errors import KafkastoreError
+from kafkastore.interbroker.client import BrokerUnreachableError
+from kafkastore.interbroker.to_controller import ToController
+from kafkastore.metadata.leadership import decode_leadership
+from simulator import faults
+from simulator.clients import Consumer, Producer
+from simulator.metadata import SimulatedStore, Tree
+from simulator.network import SLOWEST_S, Lost, Network, in_world
+from simulator.node import START_MS, Life, Node
+from simulator.virtual_loop import Process, Quiescent, VirtualLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOPIC = "t"
+BUSY_S = 5.0
+"""How long clients work."""
+SETTLE_S = 40.0
+"""How long the cluster may take to be whole again, with the longest wait of any part of it in it."""
+STEP_S = 0.05
+
+SETTINGS = {
+    "min.insync.replicas": "2",
+    "default.replication.factor": "3",
+    "replica.lag.time.max.ms": "400",
+    "replica.fetch.wait.max.ms": "60",
+    "replica.fetch.backoff.ms": "30",
+    "replica.socket.timeout.ms": "500",
+    "controller.socket.timeout.ms": "500",
+    "replica.high.watermark.checkpoint.interval.ms": "300",
+    "log.flush.offset.checkpoint.interval.ms": "700",
+    "log.initial.task.delay.ms": "100",
+    "num.recovery.threads.per.data.dir": "1",
+    "leader.imbalance.check.interval.seconds": "1",
+}
+
+
+class Outcome(NamedTuple):
+    seed: int
+    violations: list[Violation]
+    digest: str
+    """Of the trace: two runs of one seed have the same."""
+    trace: list[str]
+    acknowledged: int
+
+
+class _Crash:
+    """Of a replica's broker; ``has_lost`` what was not synced."""
+
+    def __init__(self, has_lost: bool, leader_epoch: int) -> None:
+        self.has_lost = has_lost
+        self.leader_epoch = leader_epoch
+        self.has_left = False
+
+
+class World:
+    """See the module."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.topic = TOPIC
+        self.network = Network(self.random_of("network"))
+        self.tree = Tree()
+        self.history = History()
+        self.trace: list[str] = []
+        self.violations: list[Violation] = []
+        self.is_busy = True
+        self.is_over = False
+        self.node_ids = tuple(range(1, self.random.choice((3, 3, 3, 4, 5)) + 1))
+        self.partitions = self.random.choice((1, 1, 2))
+        settings = SETTINGS | {"auto.leader.rebalance.enable": self.random.choice(("true", "false"))}
+        self.nodes = {number: Node(self, number, folder, settings) for number in self.node_ids}
+        self._crashes: dict[tuple[int, int], _Crash] = {}  # (partition, node): the last one, until it is made good
+        self.tree.on_change = self.watch_states
+
+    def random_of(self, name: str) -> random.Random:
+        """A generator of its own for each part, so that what one draws changes nothing for another."""
+        return random.Random(f"{self.seed}/{name}")
+
+    # ---- notes
+    def time(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def note(self, what: str) -> None:
+        self.trace.append(f"{self.time():9.6f} {what}")
+
+    def key(self, partition: int) -> str:
+        return f"{self.topic}-{partition}"
+
+    def note_leases(self, life: Life, topic: str, leases: list[Any]) -> None:
+        for number, leader, leader_epoch, partition_epoch, _, isr in leases:
+            self.note(
+                f"{life.node.name} {topic}-{number}: leader {leader} epoch {leader_epoch}.{partition_epoch} isr {list(isr)}"
+            )
+            if leader == life.node.node_id:
+                self.history.events.append(Led(f"{topic}-{number}", leader_epoch, leader, self.time()))
+
+    def ends_of(self, life: Life) -> dict[int, int]:
+        ends: dict[int, int] = {}
+        if life.engine is None:
+            return ends
+        for number in range(self.partitions):
+            try:
+                ends[number] = life.engine.real.partition_offsets(self.topic, number)[3]
+            except EngineError:  # it is not there
+                continue
+        return ends
+
+    def note_ends(self, life: Life, before: dict[int, int]) -> None:
+        """Logs that were cut."""
+        for number, end in self.ends_of(life).items():
+            if end < before.get(number, 0):
+                self.note(f"{life.node.name} cuts {self.key(number)} from {before[number]} to {end}")
+
+    # ---- what there is
+    def leadership(self, partition: int) -> Any:
+        node = self.tree.nodes.get(f"/brokers/topics/{self.topic}/partitions/{partition}/state")
+        return None if node is None else decode_leadership(node.data, node.version)
+
+    def leader_now(self) -> int:
+        """Of the first partition; 0 for none."""
+        state = self.leadership(0)
+        return state.leader if state is not None and state.leader > 0 else 0
+
+    def controller_now(self) -> int:
+        for node in self.nodes.values():
+            if node.life is not None and node.life.is_started and node.life.broker.services.controller.is_active:
+                return node.node_id
+        return 0
+
+    def end(self) -> None:
+        """Nothing reaches the data planes any more: what is left of the control planes is thrown away."""
+        for node in self.nodes.values():
+            if node.is_up:
+                node.kill(power=True)
+
+    # ---- faults
+    def later(self, delay_s: float, callback: Any, *arguments: Any) -> None:
+        in_world(asyncio.get_running_loop().call_later, delay_s, callback, *arguments)
+
+    def kill(self, node: Node, *, power: bool) -> None:
+        node.kill(power=power)
+        for number in range(self.partitions):
+            state, before = self.leadership(number), self._crashes.get((number, node.node_id))
+            has_lost = power or (before is not None and before.has_lost)
+            epoch = -1 if state is None else state.leader_epoch
+            self._crashes[number, node.node_id] = _Crash(has_lost, epoch)
+
+    def start_again(self, node: Node) -> None:
+        if not node.is_up and not self.is_over:
+            self.note(f"start {node.name}")
+            node.start()
+
+    def go_on(self, process: Process) -> None:
+        if process.is_stopped:
+            self.note(f"{process.name} goes on")
+            process.go_on()
+
+    def heal(self) -> None:
+        self.note("heal")
+        self.network.heal()
+        self.network.loss = self.network.late = 0.0
+        self.network.slowest_s = SLOWEST_S
+
+    def may_crash(self, node_id: int, *, power: bool) -> bool:
+        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead and
+        has not crashed since; or all that have crashed have lost nothing."""
+        for number in range(self.partitions):
+            state = self.leadership(number)
+            if state is None:
+                return False
+            crashed = {one: crash for (partition, one), crash in self._crashes.items() if partition == number}
+            if {*state.isr, *state.elr} - {node_id} - crashed.keys():
+                continue
+            if power or any(crash.has_lost for crash in crashed.values()):
+                return False
+        return True
+
+    def watch_states(self) -> None:
+        """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since."""
+        for (number, node_id), crash in list(self._crashes.items()):
+            state = self.leadership(number)
+            if state is None:
+                continue
+            if node_id not in (*state.isr, *state.elr):
+                crash.has_left = True
+            is_back = crash.has_left and node_id in state.isr
+            if is_back or (state.leader == node_id and state.leader_epoch > crash.leader_epoch):
+                del self._crashes[number, node_id]
+
+    # ---- the run
+    async def play(self) -> None:
+        for node in self.nodes.values():
+            node.start()
+        if not await self._holds(lambda: self.controller_now() != 0 and self._all_started()):
+            self._violate("stuck", "the brokers do not start")
+            return
+        await self._create_topic()
+        clients = [asyncio.create_task(client.run()) for client in self._clients()]
+        for fault in faults.draw(self.random_of("faults"), self.node_ids):
+            self.later(fault.begins_s - faults.FAULTS_FROM_S, faults.begin, self, fault)
+        await asyncio.sleep(BUSY_S)
+        self.is_busy = False
+        await self._mend()
+        if not await self._holds(lambda: self._is_whole() and all(client.done() for client in clients)):
+            self._violate("stuck", self._why_not_whole())
+        else:
+            await self._read_all()
+        self.is_over = True
+        for client in clients:
+            client.cancel()
+        for outcome in await asyncio.gather(*clients, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    async def _create_topic(self) -> None:
+        asked = NewTopic(self.topic, self.partitions, 3)
+        while True:
+            controller = self.nodes[self.controller_now() or 1].life
+            assert controller is not None
+            try:
+                await controller.broker.services.controller.create_topic(asked)
+            except KafkastoreError:
+                await asyncio.sleep(STEP_S)
+            else:
+                return
+
+    def _clients(self) -> Iterator[Producer | Consumer]:
+        for number in range(self.partitions):
+            for one in range(2):
+                name = f"producer-{number}-{one}"
+                yield Producer(self, name, number, producer_id=100 * number + one, gap_s=0.06)
+            yield Producer(self, f"loose-{number}", number, producer_id=-1, gap_s=0.25)
+            yield Consumer(self, f"consumer-{number}", number, gap_s=0.1)
+
+    async def _mend(self) -> None:
+        self.heal()
+        for node in self.nodes.values():
+            if node.process is not None:
+                self.go_on(node.process)
+            self.start_again(node)
+
+    async def _holds(self, condition: Any) -> bool:
+        limit = self.time() + SETTLE_S
+        while not condition():
+            if self.time() > limit:
+                return False
+            await asyncio.sleep(STEP_S)
+        return True
+
+    def _all_started(self) -> bool:
+        return all(node.life is not None and node.life.is_started for node in self.nodes.values())
+
+    def _is_whole(self) -> bool:
+        return self._all_started() and not self._why_not_whole()
+
+    def _why_not_whole(self) -> str:
+        """What is amiss; empty when every replica is in sync and has everything."""
+        if not self._all_started():
+            return "a broker does not start"
+        for number in range(self.partitions):
+            state = self.leadership(number)
+            if state is None or state.leader < 1 or len(state.isr) < 3:
+                return f"the state of {self.key(number)} is {state}"
+            ends = set()
+            for one in state.isr:
+                life = self.nodes[one].life
+                assert life is not None
+                assert life.engine is not None
+                _, high_watermark, _, end = life.engine.real.partition_offsets(self.topic, number)
+                ends |= {high_watermark, end}
+            if len(ends) != 1:
+                return f"the replicas of {self.key(number)} end at {sorted(ends)}"
+        return ""
+
+    async def _read_all(self) -> None:
+        for number in range(self.partitions):
+            reader = Consumer(self, "final", number, gap_s=1.0)
+            reads = self.history.final[self.key(number)] = []
+            while True:
+                found = await reader.poll()
+                reads += found
+                if not found and await reader.ask_end() == reader.offset:
+                    break
+            for one in self.leadership(number).isr:
+                self.history.replicas.append(self._replica(one, number))
+
+    def _replica(self, node_id: int, number: int) -> Replica:
+        life = self.nodes[node_id].life
+        assert life is not None
+        assert life.engine is not None
+        records: dict[int, bytes] = {}
+        for first, last, _, content in life.engine.steps.batches(self.topic, number):
+            digest = hashlib.sha256(content).digest()
+            records.update(dict.fromkeys(range(first, last + 1), digest))
+        _, high_watermark, _, _ = life.engine.real.partition_offsets(self.topic, number)
+        return Replica(self.key(number), node_id, high_watermark, records)
+
+    def _violate(self, rule: str, what: str) -> None:
+        self.violations.append(Violation(rule, "", what))
+
+
+# ---- what would come from outside
+class _Way:
+    """How one broker reaches another's control plane: ``interbroker/client.py`` over the simulated network."""
+
+    def __init__(self, world: World, host: str, port: int, client_id: str) -> None:
+        self.world = world
+        self.host = host
+        self.port = port
+        self.sender = "broker-" + client_id.rpartition("-")[2]
+
+    async def send(self, request: Any, timeout_ms: int) -> Any:
+        node = self.world.nodes[int(self.host.rpartition("-")[2])]
+
+        async def serve() -> Any:
+            member = None if node.life is None else getattr(node.life.broker.services, "member", None)
+            return None if member is None else await member.serve(request)
+
+        try:
+            answer = await self.world.network.ask(self.sender, node.name, node.find, serve, timeout_ms / 1000)
+        except Lost:
+            answer = None
+        if answer is None:
+            raise BrokerUnreachableError(f"{self.host} does not answer")
+        return answer
+
+    async def close(self) -> None:
+        return
+
+
+def _replaced(world: World) -> list[Any]:
+    """The patches of a run."""
+    ids = world.random_of("ids")
+
+    def make_engine(node_id: int, *arguments: Any) -> Any:
+        life = world.nodes[node_id].life
+        assert life is not None
+        return life.make_engine(node_id, *arguments)
+
+    def open_store(config: Any) -> SimulatedStore:
+        life = world.nodes[config.node_id].life
+        assert life is not None
+        return life.store
+
+    def new_id() -> bytes:
+        return ids.randbytes(16)
+
+    def now_ms() -> int:
+        return START_MS + int(world.time() * 1000)
+
+    connect = functools.partial(_Way, world)
+    return [
+        patch("kafkastore.server.broker.Engine", make_engine),
+        patch("kafkastore.server.broker.open_store", open_store),
+        patch("kafkastore.server.context.now_ms", now_ms),
+        patch("kafkastore.server.registration.new_id", new_id),
+        patch("kafkastore.server.member.Controller", functools.partial(Controller, now_ms=now_ms, make_id=new_id)),
+        patch("kafkastore.server.member.ToController", functools.partial(ToController, connect=connect)),
+        patch("kafkastore.controller.clients.BrokerClient", connect),
+    ]
+
+
+def run(seed: int) -> Outcome:
+    """Plays one seed."""
+    logging.disable(logging.CRITICAL)
+    folder = Path(tempfile.mkdtemp(prefix="simulator-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    loop = VirtualLoop()
+    world = World(seed, folder)
+    patches = _replaced(world)
+    for one in patches:
+        one.start()
+    try:
+        loop.run_until_complete(world.play())
+    except Quiescent:
+        world.violations.append(Violation("stuck", "", "nothing is scheduled any more"))
+    finally:
+        for one in patches:
+            one.stop()
+        world.end()
+        loop.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    for failure in loop.failures:
+        world.violations.append(Violation("failed", "", f"{failure['message']}: {failure['exception']!r}"))
+    violations = world.violations + check(world.history)
+    digest = hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
+    acknowledged = sum(type(event).__name__ == "Acked" for event in world.history.events)
+    return Outcome(seed, violations, digest, world.trace, acknowledged)
