@@ -46,9 +46,13 @@ def main() -> int:
     asked = arguments()
     try:
         private_machine.enter("cluster.faults", sys.argv[1:])
+        return run_asked(asked)
     except private_machine.MachineError as error:
         print(error, file=sys.stderr)
         return 2
+
+
+def run_asked(asked: argparse.Namespace) -> int:
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="faults-"))
     folder.mkdir(parents=True, exist_ok=True)
     chosen = [SCENARIOS[name] for name in asked.scenarios or SCENARIOS if asked.store in SCENARIOS[name].stores]
