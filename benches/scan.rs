@@ -23,7 +23,7 @@ const NOW_MS: i64 = 1_700_000_000_000;
 const BATCH_BYTES: usize = 128 * 1024;
 const WINDOW_BYTES: usize = 256 * 1024;
 /// What a split has when several threads share the file.
-const SPLIT_BYTES: u64 = 16 << 20;
+const SPLIT_BYTES: u64 = 4 << 20;
 /// Different batches that a file repeats, each with its own offsets.
 const VARIANTS: usize = 16;
 const SEVEN: [Column; 7] = [

@@ -1,6 +1,6 @@
 //! Splits read by several threads, rows in the order of the splits.
 //!
-//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, about [`QUEUE_BYTES`] of it:
+//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, about [`QUEUE_BYTES`]:
 //! a thread whose queue is full stands still until the consumer comes to its split, so a queue should hold a split. Nobody starts a split further ahead of the consumer than there are threads. So memory is bounded by threads × queue ×
 //! batch, and the consumer meets batches and errors in order. With one thread, or one split, the consumer's own thread reads and
 //! there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they are at and waits for them.

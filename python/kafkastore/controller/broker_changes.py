@@ -15,7 +15,7 @@ from kafkastore.controller import topic_deletion
 from kafkastore.controller.loading import load_brokers
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.broker_nodes import settle_registration
-from kafkastore.metadata.store import Delete, NoNodeError, SetData
+from kafkastore.metadata.store import BadVersionError, Delete, NoNodeError, SetData
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,6 +87,20 @@ async def _join(term: Term, joined: Iterable[Registration]) -> list[Partition]:
         term.channels.add(context.brokers[broker.node_id])
     topic_deletion.on_brokers_joined(term, {broker.node_id for broker in joined})
     return changed
+
+
+async def fence(term: Term, node_id: int) -> None:
+    """Ends the registration of a broker whose process is gone, without waiting for its session to expire; what follows is as
+    if it had. A broker that is there all the same registers again, in another life."""
+    known = term.context.brokers.get(node_id)
+    path = f"/brokers/ids/{node_id}"
+    if known is None:
+        return
+    with suppress(NoNodeError, BadVersionError):  # the session has expired, or it is back: the watch tells
+        node = await term.store.get(path)
+        if node.created == known.epoch:
+            logger.warning("Broker %d is absent: nobody listens at its address any more", node_id)
+            await term.writer.write([Delete(path, node.version)])
 
 
 async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:

@@ -69,6 +69,15 @@ async def run(store: MetadataStore, node_id: int, now_ms: int) -> None:
         )
 
 
+async def depose(store: MetadataStore, node_id: int) -> None:
+    """Takes the seat from ``node_id``, whose process is gone; not from whoever has been elected meanwhile."""
+    with suppress(NoNodeError, BadVersionError):
+        epoch = await store.get(EPOCH_PATH)  # first: an election between the reads has another version
+        holder = int(json.loads((await store.get(CONTROLLER_PATH)).data)["brokerid"])
+        if holder == node_id:
+            await store.multi([Check(EPOCH_PATH, epoch.version), Delete(CONTROLLER_PATH)])
+
+
 async def leave(store: MetadataStore, version: int) -> None:
     """Gives the seat up, if it is still held in the term of ``version``; the others need not wait for the session's end."""
     with suppress(StoreError):

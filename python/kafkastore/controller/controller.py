@@ -155,6 +155,10 @@ class Controller:
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
         return await self._ask("controlled_shutdown", lambda term: elections.shut_down(term, broker_id, broker_epoch))
 
+    async def fence_broker(self, node_id: int) -> None:
+        """A broker whose process is gone."""
+        await self._ask("fence_broker", lambda term: broker_changes.fence(term, node_id))
+
     async def alter_reassignments(
         self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
     ) -> dict[tuple[str, int], KafkastoreError | None]:

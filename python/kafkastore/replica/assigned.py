@@ -85,6 +85,8 @@ class AssignedReplicas:
         self.broker_epoch = -1
         self.on_deleted: Callable[[Sequence[str]], None] = lambda _: None
         """Told the names of topics that were deleted; not of those that a controller has merely nothing to say of."""
+        self.on_brokers: Callable[[Iterable[BrokerImage]], None] = lambda _: None
+        """Told the live brokers, by each UpdateMetadata."""
         self._make_logs = make_logs
         self._load_configs = load_configs
         self._turn = asyncio.Lock()
@@ -310,6 +312,7 @@ class AssignedReplicas:
             self.image.controller_id = controller_id
             self.image.brokers = {broker.node_id: broker for broker in brokers}
             self.replica_manager.publish_cluster()
+            self.on_brokers(self.image.brokers.values())
             alive = [told for told in topics if not _is_deletion(told)]
             self._take_away(topics, is_full=is_full)
             changed = []

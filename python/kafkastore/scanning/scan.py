@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 BATCH_ROWS = 65_536
 BATCH_BYTES = 1 << 20
 """Columns of so much stay in a processor's second cache between the copy into them and the eyes of their consumer."""
-MAX_SPLIT_BYTES = 16 << 20
-MIN_SPLIT_BYTES = 4 << 20
-"""A thread's share at a time: small enough that several threads end together, large enough that opening it is nothing."""
-SPLITS_PER_THREAD = 4
+SPLIT_BYTES = 4 << 20
+"""A thread's share at a time: large enough that opening it is nothing, small enough that what it makes waits in its queue
+even when compressed records become four times as much: a thread with a full queue stands still."""
 
 
 def scan(
@@ -283,9 +282,7 @@ class Scan:
         self._options = options
         self._threads = threads
         self._fail_on_data_loss = fail_on_data_loss
-        size = sum(plan.size_bytes for plan in plans)
-        share = size // (threads * SPLITS_PER_THREAD)
-        self._splits = _cut(plans, max(MIN_SPLIT_BYTES, min(MAX_SPLIT_BYTES, share)))
+        self._splits = _cut(plans, SPLIT_BYTES)
         self._core = self._with_columns(options.columns)
 
     def _with_columns(self, columns: tuple[str, ...]) -> _core.Scan:

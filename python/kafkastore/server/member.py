@@ -17,6 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkastore.controller import campaign
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
@@ -26,16 +27,18 @@ from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.loader import load_topics
 from kafkastore.metadata.nodes import decode_config, encode_broker, topic_id_text
-from kafkastore.metadata.store import EXPIRED, NoNodeError
+from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
 from kafkastore.server import registration
 from kafkastore.server.context import RequestContext
+from kafkastore.server.presence import Presence
 from kafkastore.server.registry import BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore.metadata.store import WatchEvent
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.member")
@@ -80,6 +83,7 @@ class Member:
         self._ports: Sequence[int] = ()
         self._leaving = False
         self._rejoining: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
         config = broker.config
         listener = config.inter_broker_listener
         self.to_controller = ToController(broker.node_id, broker.image, listener, self.serve)
@@ -105,6 +109,8 @@ class Member:
         open_client = client_opener(broker.node_id, listener, self.serve)
         settings = settings_of(config)._replace(listener=listener)
         broker.controller = Controller(broker.node_id, broker.store, open_client, settings, broker.loop)
+        self._presence = Presence(broker.node_id, listener, self._on_absent)
+        broker.assigned.on_brokers = self._presence.update
 
     def _tell_deleted(self, names: Sequence[str]) -> None:
         """On every broker: whoever coordinates groups forgets their offsets of these topics."""
@@ -174,7 +180,7 @@ class Member:
         if not await self._is_registered(path):
             refusal = f"node.id={broker.node_id} is in use by another running broker of this cluster"
             await registration.take(broker, path, data, refusal)
-        epoch = (await broker.store.get(path)).created
+        epoch = (await broker.store.get(path, self._on_own_node)).created
         broker.assigned.broker_epoch = broker.isr_changes.broker_epoch = epoch
         broker.engine.set_broker_epoch(epoch)
 
@@ -184,11 +190,30 @@ class Member:
             return (await self.broker.store.get(path)).ephemeral_owner == self.broker.store.session_id
         return False
 
+    def _on_own_node(self, event: WatchEvent) -> None:
+        """A registration that somebody else ended, in a session that lives."""
+        if self._leaving or not self.broker.store.session_id:
+            return
+        if event.kind == DELETED:
+            logger.warning("The registration was ended by the controller; registering again")
+            self._start_rejoining()
+        else:
+            self._watching = asyncio.get_running_loop().create_task(self._watch_own_node())
+
+    async def _watch_own_node(self) -> None:
+        path = f"/brokers/ids/{self.broker.node_id}"
+        with suppress(KafkastoreError):  # with the store away the session decides
+            if await self.broker.store.exists(path, self._on_own_node) is None and not self._leaving:
+                self._start_rejoining()
+
     def _on_session(self, state: str) -> None:
         if state != EXPIRED or self._leaving:
             logger.info("The session with the metadata store is %s", state)
             return
         logger.warning("The session with the metadata store expired; registering again")
+        self._start_rejoining()
+
+    def _start_rejoining(self) -> None:
         if self._rejoining is None:
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin())
 
@@ -208,6 +233,16 @@ class Member:
         finally:
             self._rejoining = None
 
+    async def _on_absent(self, node_id: int) -> None:
+        """The controller ends the registration of a broker that is gone; of the controller itself, whoever sees it first."""
+        controller = self.broker.controller
+        with suppress(KafkastoreError):  # asked again while it is absent
+            if controller.is_active:
+                await controller.fence_broker(node_id)
+            elif controller.controller_id == node_id:
+                logger.warning("The controller, broker %d, is absent: nobody listens at its address any more", node_id)
+                await campaign.depose(self.broker.store, node_id)
+
     # ---- leaving
     async def leave(self) -> None:
         """Has the leaderships moved, then stops taking part. What is not moved in time is elected when the session ends."""
@@ -218,6 +253,7 @@ class Member:
         assigned = self.broker.assigned
         await assigned.wait_until(lambda: not assigned.leads_anything(), RESIGN_LIMIT_S)
         assigned.resign()
+        await self._presence.stop()
         await self.broker.isr_changes.stop()
         await self.broker.controller.stop()
         await self.to_controller.close()
@@ -225,6 +261,7 @@ class Member:
     async def abandon(self) -> None:
         """After a start that failed: as :meth:`leave`, but nothing is led here."""
         self._leaving = True
+        await self._presence.stop()
         await self.broker.isr_changes.stop()
         await self.broker.controller.stop()
         await self.to_controller.close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkastore.controller import campaign
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import NotControllerError, TopicAlreadyExistsError
@@ -93,6 +95,57 @@ def test_dead_controller_is_followed_and_its_partitions_too(tmp_path: Path) -> N
         state = await world.led("t", 2)
         assert (state.controller_epoch, state.leader_epoch, state.isr) == (2, 1, (2, 3))
         assert (await world.active()).epoch == 2
+
+    play(tmp_path, test)
+
+
+def test_absent_broker_is_fenced_before_its_session_expires(tmp_path: Path) -> None:  # H1, R1.10
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2, 1),))
+        await world.led("t", 3)
+        world.brokers[3].is_reachable = False
+        await (await world.active()).fence_broker(3)
+        state = await world.led("t", 2)
+        assert (state.leader_epoch, state.isr) == (1, (2, 1))
+        assert await world.store.exists("/brokers/ids/3") is None
+        await (await world.active()).fence_broker(3)  # again, while it is still seen to be absent
+        assert world.brokers[2].store.session_id  # nobody else lost anything
+        assert await world.store.exists("/brokers/ids/2") is not None
+
+    play(tmp_path, test)
+
+
+def test_broker_that_is_back_in_another_life_is_not_fenced(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        active = await world.active()
+        before = active._term.context.brokers[3]  # type: ignore[union-attr]
+        await world.brokers[3].kill()
+        await world.add(3)
+        await world.eventually(lambda: active._term.context.brokers.get(3) not in (None, before))  # type: ignore[union-attr]
+        active._term.context.brokers[3] = before  # type: ignore[union-attr]  # as if the watch had not told yet
+        await active.fence_broker(3)
+        assert await world.store.exists("/brokers/ids/3") is not None
+
+    play(tmp_path, test)
+
+
+def test_absent_controller_is_deposed_and_the_one_after_it_is_not(tmp_path: Path) -> None:  # H19
+    async def test(world: World) -> None:
+        await make(world)
+        await world.led("t", 1)
+        first = world.brokers[1].controller
+        assert first is not None
+        await campaign.depose(world.store, 2)  # not the controller
+        assert (await world.active()) is first
+        world.brokers[1].controller = None
+        worker = first._worker
+        assert worker is not None
+        worker.cancel()  # it hangs; its session lives
+        await campaign.depose(world.store, 1)
+        await world.eventually(lambda: any(world.brokers[one].controller.is_active for one in (2, 3)))  # type: ignore[union-attr]
+        await campaign.depose(world.store, 1)  # told once more, too late
+        assert json.loads((await world.store.get("/controller")).data)["brokerid"] in (2, 3)
+        first._resign()
 
     play(tmp_path, test)
 

@@ -227,6 +227,36 @@ def test_registration_whose_answer_is_lost_is_taken_up_again(
     run(body)
 
 
+def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_path: Path) -> None:  # H5
+    async def body() -> None:
+        async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
+            first = (await other.get(REGISTRATION)).created
+            for _ in range(2):  # and the next time too
+                await other.delete(REGISTRATION)
+                await until(lambda: broker.services.assigned.broker_epoch > first)  # noqa: B023 - asked at once
+                node = await other.get(REGISTRATION)
+                assert node.created == broker.services.assigned.broker_epoch == broker.services.engine.broker_epoch
+                assert node.ephemeral_owner == broker.services.store.session_id
+                first = node.created
+
+    run(body)
+
+
+def test_registration_that_is_only_written_again_is_not_taken_for_a_fence(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
+            for _ in range(3):
+                node = await other.get(REGISTRATION)
+                await other.set(REGISTRATION, node.data)
+            member = broker.services.member
+            await until(lambda: member._watching is not None and member._watching.done())
+            await other.delete(REGISTRATION)  # seen although the watch had fired for the writes
+            await until(lambda: broker.services.assigned.broker_epoch > node.created)
+            assert (await other.get(REGISTRATION)).created == broker.services.assigned.broker_epoch
+
+    run(body)
+
+
 def test_configuration_that_changed_while_the_session_was_lost_is_taken_over_and_the_next_too(tmp_path: Path) -> None:
     """A watch ends with its session."""
     with_topic(tmp_path)

@@ -1,0 +1,112 @@
+"""Whether the processes of the other brokers are there: a connection to each, held open and never written to.
+
+A process that dies closes its connections at once, long before its session with the metadata store expires (H1). A connection
+that ends is opened again; where nobody listens any more (the connection is refused, twice) the broker is absent, and whoever
+is to draw the consequences is told, again and again until the broker is no longer known. Silence, a timeout or no route is
+no sign of death: then the session decides, as in Kafka. So a broker is never held for dead that could still be reached by
+others, and one held for dead wrongly is fenced as any that lost its session.
+
+It draws no consequences itself, and does not look at the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from kafkastore.metadata.image import BrokerImage
+
+    Address = tuple[str, int]
+    OnAbsent = Callable[[int], Awaitable[None]]
+    Open = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+
+logger = logging.getLogger("kafkastore.server.presence")
+
+REFUSALS = 2
+REFUSAL_INTERVAL_S = 0.1
+"""A listener that is only being replaced is back by then."""
+
+RETRY_S = 1.0
+"""Between attempts at a broker that cannot be reached for another reason."""
+
+CONNECT_TIMEOUT_S = 10.0
+
+
+class Presence:
+    """See the module. Runs on one loop; ``listener`` is the name of the one for broker to broker requests, without one each
+    broker's first. ``on_absent(node_id)`` is awaited."""
+
+    def __init__(
+        self,
+        node_id: int,
+        listener: str | None,
+        on_absent: OnAbsent,
+        open_connection: Open = asyncio.open_connection,
+    ) -> None:
+        self._node_id = node_id
+        self._listener = listener
+        self._on_absent = on_absent
+        self._open_connection = open_connection
+        self._watched: dict[int, tuple[Address, asyncio.Task[None]]] = {}
+
+    def update(self, brokers: Iterable[BrokerImage]) -> None:
+        """Watches these brokers, this one excepted, and no others."""
+        wanted = {one.node_id: address for one in brokers if (address := self._address(one)) is not None}
+        wanted.pop(self._node_id, None)
+        for node_id in [one for one, (address, _) in self._watched.items() if wanted.get(one) != address]:
+            self._watched.pop(node_id)[1].cancel()
+        for node_id, address in wanted.items():
+            if node_id not in self._watched:
+                task = asyncio.get_running_loop().create_task(self._watch(node_id, *address))
+                self._watched[node_id] = (address, task)
+
+    async def stop(self) -> None:
+        tasks = [task for _, task in self._watched.values()]
+        self._watched.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _address(self, broker: BrokerImage) -> Address | None:
+        for listener, host, port in broker.listeners:
+            if self._listener in (None, listener):
+                return host, port
+        return None
+
+    async def _watch(self, node_id: int, host: str, port: int) -> None:
+        refused = 0
+        while True:
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                    reader, writer = await self._open_connection(host, port)
+            except ConnectionRefusedError:
+                refused += 1
+                if refused >= REFUSALS:
+                    await self._tell(node_id)
+                await asyncio.sleep(REFUSAL_INTERVAL_S)
+            except (OSError, TimeoutError):  # says nothing of the process
+                refused = 0
+                await asyncio.sleep(RETRY_S)
+            else:
+                refused = 0
+                await _until_it_ends(reader, writer)
+
+    async def _tell(self, node_id: int) -> None:
+        try:
+            await self._on_absent(node_id)
+        except Exception:  # a bug must not end the watching
+            logger.exception("Telling that broker %d is absent failed", node_id)
+
+
+async def _until_it_ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while await reader.read(1024):  # nobody sends anything
+            pass
+    except OSError:
+        pass
+    finally:
+        writer.close()

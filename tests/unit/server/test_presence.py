@@ -1,0 +1,135 @@
+"""A broker whose process is gone is noticed by its closed listener, and by nothing else (H1, H5)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from world import run
+
+from kafkastore.metadata.image import BrokerImage
+from kafkastore.server import presence
+from kafkastore.server.presence import Presence
+
+from .member_world import until
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "REFUSAL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(presence, "RETRY_S", 0.01)
+
+
+class _Process:
+    """A listener that takes connections and never says anything."""
+
+    def __init__(self) -> None:
+        self.connections: list[asyncio.StreamWriter] = []
+        self.taken = 0
+        self.port = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.taken += 1
+            self.connections.append(writer)
+
+        self._server = await asyncio.start_server(take, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def close_connections(self) -> None:
+        for writer in self.connections:
+            writer.close()
+        self.connections.clear()
+
+    async def die(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.close_connections()
+
+    def image(self, node_id: int) -> BrokerImage:
+        return BrokerImage(node_id, None, (("CLIENTS", "127.0.0.1", 1), ("BROKERS", "127.0.0.1", self.port)))
+
+
+class _Told:
+    """What ``on_absent`` was told."""
+
+    def __init__(self) -> None:
+        self.absent: list[int] = []
+
+    async def __call__(self, node_id: int) -> None:
+        self.absent.append(node_id)
+
+
+def test_process_that_dies_is_told_of_until_the_broker_is_no_longer_known() -> None:
+    async def body() -> None:
+        process, told = _Process(), _Told()
+        await process.start()
+        watching = Presence(1, "BROKERS", told)
+        watching.update([process.image(1), process.image(2)])
+        await until(lambda: process.taken == 1)  # not to itself
+        assert told.absent == []
+        await process.die()
+        await until(lambda: told.absent[:2] == [2, 2])
+        watching.update([process.image(1)])
+        count = len(told.absent)
+        await asyncio.sleep(0.05)
+        assert len(told.absent) <= count + 1
+        await watching.stop()
+
+    run(body)
+
+
+def test_closed_connection_alone_is_no_sign_of_death() -> None:
+    async def body() -> None:
+        process, told = _Process(), _Told()
+        await process.start()
+        watching = Presence(1, "BROKERS", told)
+        watching.update([process.image(2)])
+        for taken in range(1, 4):  # as connections.max.idle.ms does
+            await until(lambda taken=taken: process.taken == taken)  # type: ignore[misc]
+            process.close_connections()
+        await until(lambda: process.taken == 4)
+        assert told.absent == []
+        await watching.stop()
+        await process.die()
+
+    run(body)
+
+
+def test_broker_that_cannot_be_reached_is_left_to_its_session() -> None:
+    async def body() -> None:
+        told, tried = _Told(), 0
+
+        async def no_route(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal tried
+            tried += 1
+            raise OSError(113, "No route to host")
+
+        watching = Presence(1, "BROKERS", told, no_route)
+        watching.update([_Process().image(2)])
+        await until(lambda: tried > 3)
+        assert told.absent == []
+        await watching.stop()
+
+    run(body)
+
+
+def test_single_refusal_between_two_listeners_is_not_told() -> None:
+    async def body() -> None:
+        told, tried = _Told(), 0
+
+        async def flapping(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal tried
+            tried += 1
+            if tried % 2:
+                raise ConnectionRefusedError(111, "Connection refused")
+            raise OSError(110, "Connection timed out")
+
+        watching = Presence(1, "BROKERS", told, flapping)
+        watching.update([_Process().image(2)])
+        await until(lambda: tried > 6)
+        assert told.absent == []
+        await watching.stop()
+
+    run(body)
