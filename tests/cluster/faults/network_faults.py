@@ -40,13 +40,24 @@ def leader_loses_the_store(trial: Trial) -> None:
 
 
 def brokers_lose_each_other(trial: Trial) -> None:
-    """The leader and one follower cannot talk, both have the store and the third broker: the in-sync set shrinks, nobody is
-    replaced, and producing goes on."""
-    leader = trial.leader()
-    other = host(trial.cluster.others(leader)[trial.number % 2])
-    at = _cut_now(trial, [(host(leader), other), (other, host(leader))])
+    """Two brokers cannot talk; both have the store and the controller, which is the third: in-sync sets shrink, nobody is replaced,
+    and producing goes on."""
+    one, other = trial.cluster.others(trial.cluster.controller())
+    at = _cut_now(trial, [(host(one), host(other)), (host(other), host(one))])
     trial.resumes(ALL, at, LAG_LIMIT_S + 4)
     _heal(trial, at)
+
+
+def broker_loses_the_controller(trial: Trial) -> None:
+    """Both have the store, so nobody is replaced, but the in-sync sets that the broker leads cannot change: what the controller's
+    broker follows there stands still as long as it lasts, and goes on when it is over."""
+    cluster = trial.cluster
+    controller = cluster.controller()
+    broker = cluster.others(controller)[trial.number % 2]
+    at = _cut_now(trial, [(host(controller), host(broker)), (host(broker), host(controller))])
+    wait_until(lambda: time.monotonic() > at + LASTS_S, LASTS_S + 1, "the cut lasts two sessions")
+    trial.cluster.network.heal()
+    trial.resumes(ALL, time.monotonic(), RESUME_LIMIT_S)
 
 
 def _others(trial: Trial, leader: int) -> list[str]:

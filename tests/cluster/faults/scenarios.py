@@ -42,6 +42,7 @@ SCENARIOS = {
         Scenario("leader-deaf", network.leader_is_deaf, 5, stores=("zookeeper",)),
         Scenario("leader-without-store", network.leader_loses_the_store, 5, stores=("zookeeper",)),
         Scenario("two-brokers-apart", network.brokers_lose_each_other, 5),
+        Scenario("controller-apart", network.broker_loses_the_controller, 5),
         Scenario("power-of-one", power.one_loses_power, 25),
         Scenario("power-of-all", power.all_lose_power, 10, ON_DISK),
         Scenario("power-of-all-unsynced", power.all_lose_power_unsynced, 10),

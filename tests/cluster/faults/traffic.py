@@ -50,7 +50,7 @@ class Writer(threading.Thread):
     """An idempotent producer with acks=all, a thousand records a second over all partitions."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
-        super().__init__(name="writer")
+        super().__init__(name="writer", daemon=True)
         self.producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "retry.backoff.ms": 20,
              "retry.backoff.max.ms": 200, "message.timeout.ms": 120_000, "queue.buffering.max.messages": 2 * IN_FLIGHT_LIMIT, **CLIENT}
@@ -121,7 +121,7 @@ class Reader(threading.Thread):
     """A consumer from the beginning of each partition, which never starts anew by itself."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
-        super().__init__(name="reader")
+        super().__init__(name="reader", daemon=True)
         self.consumer = Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False,
              "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100, "fetch.error.backoff.ms": 50, **CLIENT}
