@@ -135,8 +135,7 @@ impl Broker {
             by_topic.entry(Arc::clone(log.topic())).or_default().push(log);
         }
         for (name, partitions) in by_topic {
-            let ids = partitions.iter().map(|partition| partition.topic_id());
-            let id = ids.max().unwrap_or_default(); // those that do not know theirs have zeros
+            let id = partitions.first().map_or([0; 16], |partition| partition.topic_id());
             self.registry.add(&name, id, partitions);
         }
     }
@@ -226,28 +225,6 @@ impl Broker {
             log,
             0,
         ))
-    }
-
-    /// Tells a topic's logs its id, which those that a power loss took it from write down: without it nobody fetches from them, and
-    /// they fetch from nobody.
-    pub fn adopt_topic_id(&self, topic: &str, id: TopicId) {
-        let topics = self.registry.snapshot();
-        let Some(known) = topics.by_name(topic).filter(|_| id != [0; 16]) else {
-            return;
-        };
-        let lacking: Vec<_> = known
-            .partitions()
-            .filter(|p| p.topic_id() == [0; 16])
-            .cloned()
-            .collect();
-        for partition in &lacking {
-            if let Err(error) = partition.adopt_topic_id(id) {
-                self.storage_failed(partition, &error);
-            }
-        }
-        if !lacking.is_empty() {
-            self.registry.add(&known.name, id, Vec::new());
-        }
     }
 
     /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over. Those that follow

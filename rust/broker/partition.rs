@@ -9,8 +9,8 @@ mod read;
 mod replication;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
@@ -23,7 +23,6 @@ use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::uuid::Uuid;
 use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log};
 
 pub use read::{Isolation, ReadRequest, ReadResult};
@@ -96,8 +95,7 @@ fn least_in_sync(log: &Log, lease: &Lease) -> usize {
 /// See the module.
 pub struct Partition {
     topic: Arc<str>,
-    /// Not set while `partition.metadata` is missing and nobody has told.
-    topic_id: OnceLock<TopicId>,
+    topic_id: TopicId,
     index: i32,
     node_id: i32,
     log_dir: PathBuf,
@@ -131,11 +129,7 @@ impl Partition {
         offsets.high_watermark.store(high_watermark, Ordering::Relaxed);
         let partition = Self {
             topic,
-            topic_id: if topic_id == [0; 16] {
-                OnceLock::new()
-            } else {
-                OnceLock::from(topic_id)
-            },
+            topic_id,
             index,
             node_id,
             log_dir: dir,
@@ -163,18 +157,9 @@ impl Partition {
         &self.topic
     }
 
-    /// Topic id; all zero when it is not known.
+    /// Topic id.
     pub fn topic_id(&self) -> TopicId {
-        self.topic_id.get().copied().unwrap_or_default()
-    }
-
-    /// Learns its topic's id, if it has none, and writes it to `partition.metadata`: a power loss may have emptied the file.
-    pub fn adopt_topic_id(&self, id: TopicId) -> Result<()> {
-        if self.topic_id.get().is_none() {
-            self.log.lock().adopt_topic_id(Uuid(id))?;
-            self.topic_id.get_or_init(|| id);
-        }
-        Ok(())
+        self.topic_id
     }
 
     /// Partition index.

@@ -396,10 +396,13 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
         let cut = partition
             .truncate_to_leader(row.leader_epoch, diverging)
             .map_err(|error| fail(broker, partition, &error))?;
-        if cut < before.log_end {
-            let why = "it parts from the leader's log there";
-            tell_cut(broker, partition, before.log_end, cut, why);
-        }
+        tell_cut(
+            broker,
+            partition,
+            before.log_end,
+            cut,
+            "it parts from the leader's log there",
+        );
         if cut < before.high_watermark {
             broker.log(&format!(
                 "{}-{} was cut at {cut}, below its high watermark {}: its leader was elected without having it all",

@@ -181,12 +181,9 @@ impl PyEngine {
     }
 
     fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>) -> PyResult<()> {
-        let id = self::topic_id(topic_id)?;
+        self::topic_id(topic_id)?;
         let leases = leases.into_iter().map(lease).collect();
-        py.detach(|| {
-            self.broker().adopt_topic_id(topic, id);
-            self.broker().publish_leases(topic, leases, Instant::now());
-        });
+        py.detach(|| self.broker().publish_leases(topic, leases, Instant::now()));
         Ok(())
     }
 

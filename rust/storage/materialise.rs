@@ -13,7 +13,6 @@
 
 use super::log::Log;
 use super::partition_metadata::PartitionMetadata;
-use super::state_file::Durability;
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 
@@ -37,15 +36,6 @@ impl Log {
         let made = self.make_files(unmade);
         self.is_poisoned |= made.is_err();
         made
-    }
-
-    /// Writes the topic id of a log whose directory lacks it; it is on disk afterwards, or when the log comes to disk.
-    pub fn adopt_topic_id(&mut self, topic_id: Uuid) -> Result<()> {
-        if let Some(unmade) = &mut self.unmade {
-            unmade.topic_id = Some(topic_id);
-            return Ok(());
-        }
-        PartitionMetadata { topic_id }.write(&*self.fs(), &self.dir, Durability::Synced)
     }
 
     fn make_files(&mut self, unmade: Unmade) -> Result<()> {

@@ -55,31 +55,6 @@ fn a_restart_finds_every_log_with_its_topic_id_and_offsets() {
     }
 }
 
-// spec: R4.2; H9: a power loss leaves the file of a young partition empty
-#[test]
-fn a_log_whose_topic_id_was_lost_learns_it_from_the_metadata() {
-    let mut fixture = Fixture::new(1);
-    fixture.create("t", 2, &[]);
-    append(&fixture, 0);
-    append(&fixture, 1);
-    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
-    for index in 0..2 {
-        fs::write(fixture.dirs[0].join(format!("t-{index}/partition.metadata")), "").unwrap();
-        fixture = fixture.restart();
-        assert_eq!(fixture.partition("t", index).topic_id(), [0; 16]);
-        fixture.broker.adopt_topic_id("t", [7; 16]);
-        assert!(fixture.broker.logs().iter().all(|l| l.topic_id == [7; 16]));
-        let topics = fixture.broker.registry.snapshot();
-        assert_eq!(topics.by_id(&[7; 16]).map(|t| t.partitions().count()), Some(2));
-        fixture.broker.log_dirs.lock().clear();
-    }
-    let fixture = fixture.restart();
-    assert!(
-        fixture.broker.logs().iter().all(|l| l.topic_id == [7; 16]),
-        "it is on disk"
-    );
-}
-
 // spec: R4.2
 #[test]
 fn a_partition_that_kafka_wrote_opens_after_a_clean_stop_and_after_a_crash() {
