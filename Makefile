@@ -20,11 +20,11 @@ SPARK_3_TESTS := $(patsubst %,tests/spark/test_%.py,map_in_arrow options links c
 
 RUST_SOURCES := $(shell find rust -name '*.rs') Cargo.toml Cargo.lock pyproject.toml
 PYTHON_FOLDERS := python tests demo benches
-TYPED_TESTS := tests/conftest.py $(addprefix tests/,history peer clients wire crash interop metadata scan spark)
+TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients wire crash interop metadata scan spark)
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment clean
+.PHONY: help build run test rust-test python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment faults clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -69,6 +69,9 @@ test-environment: build ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache Kaf
 
 cluster: test-environment ## three brokers on 127.0.0.1:9092 to 9094 with ZooKeeper (STORE=sqlite: with one SQLite file), data in ./data/cluster
 	@cd tests && exec ../$(BIN)/python -m cluster ../data/cluster $(or $(STORE),zookeeper)
+
+faults: test-environment ## faults to three brokers, many times each: a table of what was lost (RUNS=, STORE=sqlite, SCENARIOS=; needs root)
+	@cd tests && ../$(BIN)/python -m cluster.faults $(if $(RUNS),--runs $(RUNS)) --store $(or $(STORE),zookeeper) $(SCENARIOS)
 
 zookeeper: test-environment ## a ZooKeeper on 127.0.0.1:2181 for trials, data in ./data/zookeeper
 	@echo "ZooKeeper on 127.0.0.1:2181. A metadata store in it, from Python:"

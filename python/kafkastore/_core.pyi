@@ -152,8 +152,8 @@ class Engine:
     def shrink_isrs(self) -> None:
         """Proposes, by :class:`IsrChange`, to go on without followers that have not caught up for ``replica.lag.time.max.ms``."""
     def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
-        """The change proposed for this partition epoch was refused; it may be proposed again. Raises EngineError when the
-        partition is not here."""
+        """The change proposed for this partition epoch was refused; whom it would have taken in is not proposed for a while.
+        Raises EngineError when the partition is not here."""
     def delete_logs(self, topic: str, partitions: Sequence[int]) -> None:
         """Revokes leases, answers what is parked, renames the directories to -delete; files go after
         file.delete.delay.ms."""

@@ -11,6 +11,10 @@ use std::time::{Duration, Instant};
 
 use super::lease::Lease;
 
+/// How long a follower that the controller refused is not proposed again: it fetches thousands of times a second, and a broker
+/// that has just come back is known to the controller by then.
+const REFUSED_FOR: Duration = Duration::from_millis(500);
+
 /// One follower.
 #[derive(Debug, Clone, Copy)]
 struct Follower {
@@ -24,6 +28,8 @@ struct Follower {
     /// Its last fetch, and the leader's log end then.
     fetched_at: Instant,
     leader_end_at_fetch: i64,
+    /// The controller has refused to take it in: not proposed nor waited for until it fetches after this.
+    refused_until: Option<Instant>,
 }
 
 impl Follower {
@@ -36,6 +42,7 @@ impl Follower {
             caught_up_at: if is_in_sync { Some(now) } else { None },
             fetched_at: now,
             leader_end_at_fetch: i64::MAX,
+            refused_until: None,
         }
     }
 
@@ -46,6 +53,7 @@ impl Follower {
         } else if log_end >= self.leader_end_at_fetch {
             self.caught_up_at = self.caught_up_at.max(Some(self.fetched_at));
         }
+        self.refused_until = self.refused_until.filter(|until| now < *until);
         self.log_end = Some(log_end);
         self.broker_epoch = broker_epoch;
         self.fetched_at = now;
@@ -114,8 +122,8 @@ impl Followers {
         self.leader_epoch == lease.leader_epoch
     }
 
-    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is kept; one
-    /// that was taken out of the set counts for nothing until it fetches again: its broker may be dead.
+    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is kept;
+    /// who has left the set may be dead or about to stop, and counts again when it fetches.
     pub fn renew(&mut self, lease: &Lease, now: Instant) {
         if lease.partition_epoch > self.partition_epoch {
             self.proposed = None;
@@ -125,11 +133,12 @@ impl Followers {
         let before = std::mem::replace(&mut self.in_sync, lease.in_sync_replicas.to_vec());
         let known = |id: &i32| {
             let is_in_sync = self.in_sync.contains(id);
-            let was_taken_out = before.contains(id) && !is_in_sync;
-            let stays = self.follower(*id).filter(|_| !was_taken_out);
-            stays
+            let has_left = !is_in_sync && before.contains(id);
+            let unknown = || Follower::unknown(*id, is_in_sync, now);
+            self.follower(*id)
+                .filter(|_| !has_left)
                 .copied()
-                .unwrap_or_else(|| Follower::unknown(*id, is_in_sync, now))
+                .unwrap_or_else(unknown)
         };
         let others = lease.replicas.iter().filter(|id| **id != self.node_id);
         self.others = others.map(known).collect();
@@ -148,13 +157,15 @@ impl Followers {
 
     /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync` (or all
     /// replicas, when they are fewer); else the lowest end of the maximal set and of those who have nearly caught
-    /// up, whom a watermark that runs ahead would keep out for ever.
+    /// up, whom a watermark that runs ahead would keep out for ever. Not of those whom the controller refuses: a broker that
+    /// stops fetches for a moment longer, and nobody may wait for it after that (KIP-841).
     pub fn high_watermark(&self, current: i64, leader_end: i64, min_in_sync: usize) -> i64 {
         if self.in_sync.len() < min_in_sync.min(self.others.len() + 1) {
             return current;
         }
         let counts = |f: &&Follower| {
-            self.is_maximal(f.node_id) || f.log_end.is_some() && f.is_caught_up(leader_end, self.now, self.most_lag)
+            let is_coming = f.log_end.is_some() && f.refused_until.is_none();
+            self.is_maximal(f.node_id) || is_coming && f.is_caught_up(leader_end, self.now, self.most_lag)
         };
         let ends = self.others.iter().filter(counts);
         let lowest = ends.map(|f| f.log_end.unwrap_or(current)).min();
@@ -167,7 +178,8 @@ impl Followers {
 
     /// Proposes to take `node_id` in, if all three conditions of R0.12 hold and nothing is under way.
     pub fn propose_joining(&mut self, node_id: i32, high_watermark: i64) -> Option<Proposal> {
-        let end = self.follower(node_id)?.log_end?;
+        let follower = self.follower(node_id).filter(|f| f.refused_until.is_none())?;
+        let end = follower.log_end?;
         if self.proposed.is_some() || self.in_sync.contains(&node_id) {
             return None;
         }
@@ -205,11 +217,17 @@ impl Followers {
         proposal
     }
 
-    /// The controller has refused what was proposed for `partition_epoch`, so it may be proposed again. A change whose fate is
-    /// unknown stays under way: ask again for the same one.
+    /// The controller has refused what was proposed for `partition_epoch`: whom it did not take in is left alone for a while.
+    /// A change whose fate is unknown stays under way: ask again for the same one.
     pub fn withdraw(&mut self, partition_epoch: i32) {
-        if partition_epoch == self.partition_epoch {
-            self.proposed = None;
+        if partition_epoch != self.partition_epoch {
+            return;
+        }
+        let refused = self.proposed.take().unwrap_or_default();
+        for follower in &mut self.others {
+            if refused.contains(&follower.node_id) && !self.in_sync.contains(&follower.node_id) {
+                follower.refused_until = Some(self.now + REFUSED_FOR);
+            }
         }
     }
 }

@@ -34,7 +34,7 @@ class Cluster:
         self, folder: Path, store: str = "sqlite", size: int = 3, overrides: Mapping[str, str] | None = None
     ) -> None:
         self.folder = folder
-        self.zookeeper = ZookeeperProcess(folder / "zookeeper") if store == "zookeeper" else None
+        self.zookeeper = self.new_zookeeper() if store == "zookeeper" else None
         common = {
             "default.replication.factor": str(min(3, size)),
             "min.insync.replicas": "2" if size > 1 else "1",
@@ -46,10 +46,20 @@ class Cluster:
         if self.zookeeper is not None:
             common["zookeeper.connect"] = f"{self.zookeeper.address}/kafkastore"
         else:
-            common["kafkastore.metadata.path"] = str(folder / "metadata.sqlite")
-        self.brokers = [
-            KafkastoreBroker(folder / f"broker-{node}", {**common, "node.id": str(node)}) for node in range(1, size + 1)
-        ]
+            common["kafkastore.metadata.path"] = str(self.metadata_path)
+        self.brokers = [self.new_broker(node, {**common, "node.id": str(node)}) for node in range(1, size + 1)]
+
+    # ---- where things are; another class may say otherwise
+    @property
+    def metadata_path(self) -> Path:
+        """Of the SQLite file."""
+        return self.folder / "metadata.sqlite"
+
+    def new_zookeeper(self) -> ZookeeperProcess:
+        return ZookeeperProcess(self.folder / "zookeeper")
+
+    def new_broker(self, node: int, settings: Mapping[str, str]) -> KafkastoreBroker:
+        return KafkastoreBroker(self.folder / f"broker-{node}", settings)
 
     @property
     def bootstrap(self) -> str:
@@ -91,13 +101,16 @@ class Cluster:
     def admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
+    def admin_at(self, broker: KafkastoreBroker) -> AdminClient:
+        """Which asks that broker first."""
+        return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+
     def partition(self, topic: str, number: int = 0) -> PartitionMetadata:
         return self.admin().list_topics(topic, timeout=10).topics[topic].partitions[number]
 
     def partition_at(self, broker: KafkastoreBroker, topic: str, number: int = 0) -> PartitionMetadata:
         """As one broker tells it."""
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-        return admin.list_topics(topic, timeout=10).topics[topic].partitions[number]
+        return self.admin_at(broker).list_topics(topic, timeout=10).topics[topic].partitions[number]
 
     def leader(self, topic: str, number: int = 0) -> int:
         """The node that leads; waits until there is one that runs."""
@@ -120,11 +133,17 @@ class Cluster:
     def wait_in_sync(self, topic: str, count: int) -> None:
         """Waits until every partition of the topic has so many in-sync replicas."""
 
-        def in_sync() -> bool:
-            partitions = self.admin().list_topics(topic, timeout=10).topics[topic].partitions.values()
-            return all(len(one.isrs) == count for one in partitions)
+        found: dict[int, tuple[int, list[int]]] = {}
 
-        wait_until(in_sync, SETTLE_LIMIT_S, f"{topic} has {count} in-sync replicas")
+        def in_sync() -> bool:
+            partitions = self.admin().list_topics(topic, timeout=10).topics[topic].partitions
+            found.update({number: (one.leader, one.isrs) for number, one in partitions.items()})
+            return all(len(in_sync) == count for _, in_sync in found.values())
+
+        try:
+            wait_until(in_sync, SETTLE_LIMIT_S, f"{topic} has {count} in-sync replicas")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; leader and in-sync set of each partition are {found}") from None
 
     # ---- doing
     def create(

@@ -84,6 +84,12 @@ def drop(store: ZookeeperStore) -> None:
     store._client._kazoo._connection._socket.shutdown(socket.SHUT_RDWR)
 
 
+def under_way(store: ZookeeperStore) -> int:
+    """How many requests are on the wire and not answered."""
+    assert store._client is not None
+    return len(store._client._kazoo._pending)
+
+
 def cut_off(store: ZookeeperStore) -> Callable[[], None]:
     """No new connection is made until what is returned is called."""
     assert store._client is not None
@@ -140,7 +146,7 @@ def test_write_that_is_cut_off_is_of_unknown_outcome_and_a_read_is_sent_again(ow
         own_zookeeper.suspend()
         writing = asyncio.create_task(store.set("/a", b"2"))
         reading = asyncio.create_task(store.get("/a"))
-        await asyncio.sleep(0)
+        await eventually(lambda: under_way(store) == 2)
         await off_the_loop(own_zookeeper.kill)
         await off_the_loop(own_zookeeper.start)
         with pytest.raises(StoreUnavailableError, match="may have been done"):

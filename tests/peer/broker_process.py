@@ -65,6 +65,10 @@ class BrokerProcess(ABC):
     """One broker on one folder; subclasses say how it is configured and started."""
 
     kind = ""
+    host = "127.0.0.1"
+    """Where it listens and is reached."""
+    prefix: Sequence[str] = ()
+    """A command that its own is run by, in place (nsenter): the process stays our child."""
 
     def __init__(self, folder: Path, overrides: Mapping[str, str] | None = None, log_dirs: Sequence[Path] = ()) -> None:
         self.folder = folder
@@ -92,7 +96,7 @@ class BrokerProcess(ABC):
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def log_dir(self) -> Path:
@@ -126,7 +130,7 @@ class BrokerProcess(ABC):
         self.prepare()
         self._output = (self.folder / "out.log").open("ab")
         self.process = subprocess.Popen(
-            self.command(),
+            [*self.prefix, *self.command()],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -149,7 +153,7 @@ class BrokerProcess(ABC):
 
     def _answers(self) -> bool:
         try:
-            with WireSocket(self.port, timeout_s=5.0) as connection:
+            with WireSocket(self.port, timeout_s=5.0, host=self.host) as connection:
                 return connection.has_broker()
         except OSError:
             return False

@@ -27,7 +27,7 @@ class KafkastoreBroker(BrokerProcess):
     def properties(self) -> dict[str, str]:
         return {
             "node.id": "1",
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "listeners": f"PLAINTEXT://{self.host}:{self.port}",
             "log.dirs": ",".join(map(str, self.log_dirs)),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",

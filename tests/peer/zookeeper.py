@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from peer.broker_process import BrokerFailedError, free_port, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 JARS = Path("/usr/share/java")
 NETTY = tuple(f"netty-{part}" for part in ("buffer", "codec", "common", "handler", "resolver", "transport"))
@@ -48,6 +48,10 @@ JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 class ZookeeperProcess:
     """See the module."""
 
+    host = "127.0.0.1"
+    prefix: Sequence[str] = ()
+    """As a broker's."""
+
     def __init__(
         self, folder: Path, port: int = 0, extra: Mapping[str, str | None] | None = None, tick_ms: int = TICK_MS
     ) -> None:
@@ -61,7 +65,7 @@ class ZookeeperProcess:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def command(self) -> list[str]:
         missing = [name for name in NAMES if not (JARS / f"{name}.jar").exists()]
@@ -69,7 +73,7 @@ class ZookeeperProcess:
         settings: dict[str, str | None] = {
             "tickTime": str(self.tick_ms),
             "dataDir": str(self.folder / "data"),
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": self.host,
             "clientPort": str(self.port),
             "maxClientCnxns": "0",
             "admin.enableServer": "false",
@@ -87,7 +91,7 @@ class ZookeeperProcess:
         assert self.process is None, "started twice"
         self._output = (self.folder / "out.log").open("ab")
         self.process = subprocess.Popen(
-            self.command(),
+            [*self.prefix, *self.command()],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -119,7 +123,7 @@ class ZookeeperProcess:
         if self.process.poll() is not None:
             raise BrokerFailedError(f"ZooKeeper ended at start:\n{self.output()[-4000:]}")
         try:
-            with socket.create_connection(("127.0.0.1", self.port), 0.3) as connection:
+            with socket.create_connection((self.host, self.port), 0.3) as connection:
                 if "secureClientPort" in self.extra:
                     return True
                 connection.sendall(CONNECT)  # it accepts before it has loaded its data, and may never answer then

@@ -107,13 +107,13 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
     """Takes a broker that came back without a clean shutdown out of the sets that it may no longer be in, and notes in its
     registration that this was done: the next controller must not take it out again when it has caught up."""
     logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
-    changed = await term.settle(term.context.partitions_on(broker.node_id), broker.node_id)
+    changed = await term.settle(term.context.partitions_on(broker.node_id), broker)
     path = f"/brokers/ids/{broker.node_id}"
     with suppress(NoNodeError):  # it is gone again, which the watch tells
         node = await term.watched.get(path, "brokers")
         if node.created == broker.epoch:
             await term.writer.write([SetData(path, settle_registration(node.data), node.version)])
-            term.context.brokers[broker.node_id] = broker._replace(is_clean=True)
+            term.context.brokers[broker.node_id] = broker._replace(is_clean=True, log_ends={})
     return changed
 
 

@@ -9,7 +9,8 @@ The two sets (KIP-966), after any change:
 - ``isr`` below it: whoever was in either set and is not in ``isr`` is in ``elr``. Nothing is committed while it is so, which
   is why they stay eligible.
 - A broker that came back without a clean shutdown is in neither, while anybody else is in one of them. When it is all that
-  is left, it stays: every other replica is known to have less (the *last member*). The last to come back leads, then.
+  is left (the *last member*), whoever has the longest log of all that came back so since there was no leader is the one
+  member: each has a part of one log, from its start, so that one lacks nothing that another has.
 
 The leader epoch rises with each change of leader, to none included, and not with a change of the sets alone.
 """
@@ -84,14 +85,23 @@ def _elect(
     return state
 
 
-def after_unclean_restart(state: Leadership, broker: int) -> Leadership | None:
-    """``broker`` came back without a clean shutdown: its unsynced tail may be gone. Leads no longer, and under a new epoch if
-    it is elected again (:func:`after_loss`): what it appends then is not what it had at the same offsets."""
+def after_unclean_restart(
+    state: Leadership, broker: int, replicas: Container[int], log_end: int = 0, *, is_led: bool = True
+) -> Leadership | None:
+    """``broker`` came back without a clean shutdown, its log ending at ``log_end``: its unsynced tail may be gone. Leads no longer,
+    and under a new epoch if it is elected again (:func:`after_loss`): what it appends then is not what it had at the same
+    offsets. ``is_led``: by another broker that is alive, so that what there is now does not tell of what is committed later."""
     isr = tuple(replica for replica in state.isr if replica != broker)
     elr = tuple(replica for replica in state.elr if replica != broker)
     changed = state
+    known = dict(state.restarted)
+    if not is_led and (broker in known or broker in (*state.isr, *state.elr)):
+        ends = {node: end for node, end in known.items() if node in replicas} | {broker: log_end}
+        if not isr and not elr:
+            isr = (max(ends, key=lambda node: (ends[node], node == broker)),)
+        changed = state._replace(restarted=tuple(sorted(ends.items())))
     if isr or elr:
-        changed = state._replace(isr=isr, elr=elr)
+        changed = changed._replace(isr=isr, elr=elr)
     if state.leader == broker:
         changed = _led_by(changed, NO_LEADER)
     return changed if changed != state else None
@@ -172,7 +182,8 @@ def with_isr(
 
 # ---- inside
 def _led_by(state: Leadership, leader: int) -> Leadership:
-    return state._replace(leader=leader, leader_epoch=state.leader_epoch + 1)
+    restarted = state.restarted if leader == NO_LEADER else ()  # from here on logs grow and are cut
+    return state._replace(leader=leader, leader_epoch=state.leader_epoch + 1, restarted=restarted)
 
 
 def _sets(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.settings import ControllerSettings
     from kafkastore.controller.state_writer import Rule
     from kafkastore.controller.watched_store import WatchedStore
+    from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import Operation
 
@@ -73,7 +74,7 @@ class Term:
     def min_isr(self, partition: Partition) -> int:
         return self.settings.min_isr(partition.topic.configs)
 
-    def settle_rule(self, restarted: int | None = None) -> Rule:
+    def settle_rule(self, restarted: Registration | None = None) -> Rule:
         """What keeps a partition in order: nobody in sync who is gone, a leader while one can be had; a first state for a
         new one. ``restarted`` is a broker that came back uncleanly."""
         context, settings = self.context, self.settings
@@ -86,7 +87,7 @@ class Term:
             able = context.usable_of(partition, usable)
             if state is None:
                 return rules.elect_first(partition.replicas, able)
-            changed = None if restarted is None else rules.after_unclean_restart(state, restarted)
+            changed = None if restarted is None else self._after_unclean_restart(partition, state, restarted)
             base = changed or state
             lost = rules.after_loss(
                 base,
@@ -103,8 +104,16 @@ class Term:
 
         return rule
 
+    def _after_unclean_restart(
+        self, partition: Partition, state: Leadership, broker: Registration
+    ) -> Leadership | None:
+        leader = self.context.brokers.get(state.leader)
+        is_led = leader is not None and leader is not broker and leader.is_clean  # in the life in which it leads
+        log_end = broker.log_end(partition.topic.name, partition.number)
+        return rules.after_unclean_restart(state, broker.node_id, partition.replicas, log_end, is_led=is_led)
+
     async def settle(
-        self, partitions: Iterable[Partition], restarted: int | None = None, first: Sequence[Operation] = ()
+        self, partitions: Iterable[Partition], restarted: Registration | None = None, first: Sequence[Operation] = ()
     ) -> list[Partition]:
         """Writes what :meth:`settle_rule` says. Those that changed; nobody is told yet."""
         return await self.update(partitions, self.settle_rule(restarted), first)

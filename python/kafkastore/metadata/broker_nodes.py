@@ -1,13 +1,17 @@
 """A broker's registration as another broker reads it: the content of ``/brokers/ids/N`` (spec R2.3).
 
 ``clean_shutdown`` is ours: false when the broker's last life ended without a clean shutdown, so that what it had not synced may
-be gone. Absent means clean. The controller sets it to true when it has drawn the consequences, so that they are drawn once.
+be gone. Absent means clean. Then ``log_ends`` says what is left: topic → partition → end of the log. The controller sets it to true
+and takes the ends out when it has drawn the consequences, so that they are drawn once.
 """
 
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Endpoint(NamedTuple):
@@ -25,6 +29,11 @@ class Registration(NamedTuple):
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
     is_clean: bool = True
+    log_ends: Mapping[str, Mapping[str, int]] = {}
+    """Of a broker that came back uncleanly."""
+
+    def log_end(self, topic: str, partition: int) -> int:
+        return self.log_ends.get(topic, {}).get(str(partition), 0)
 
     def endpoint(self, listener: str | None) -> Endpoint | None:
         """The one of this name; of no name the first."""
@@ -42,13 +51,14 @@ def decode_registration(node_id: int, data: bytes, created: int) -> Registration
         listener, _, address = text.partition("://")
         host, _, port = address.rpartition(":")
         endpoints.append(Endpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener)))
-    return Registration(
-        node_id, created, tuple(endpoints), content.get("rack"), content.get("clean_shutdown", True) is not False
-    )
+    is_clean = content.get("clean_shutdown", True) is not False
+    log_ends = {} if is_clean else content.get("log_ends", {})
+    return Registration(node_id, created, tuple(endpoints), content.get("rack"), is_clean, log_ends)
 
 
 def settle_registration(data: bytes) -> bytes:
     """The same registration after the consequences of an unclean shutdown were drawn."""
     content = json.loads(data)
     content["clean_shutdown"] = True
+    content.pop("log_ends", None)
     return json.dumps(content, separators=(",", ":")).encode()

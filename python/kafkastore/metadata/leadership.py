@@ -1,7 +1,8 @@
 """Who leads a partition and who may: the content of ``/brokers/topics/T/partitions/P/state``.
 
-Kafka's JSON with one key more, ``elr`` (KIP-966), which is there only when somebody is eligible. The partition epoch is the
-version of the node and so not in it.
+Kafka's JSON with two keys more: ``elr`` (KIP-966), which is there only when somebody is eligible, and ``restarted`` while a partition
+without a leader waits for the last of those who may have what was committed. The partition epoch is the version of the node
+and so not in it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ class Leadership(NamedTuple):
     is_recovering: bool = False  # after an unclean election, until the leader says that it has recovered (KIP-704)
     partition_epoch: int = 0
     controller_epoch: int = 0  # of the controller that wrote it
+    restarted: tuple[tuple[int, int], ...] = ()
+    """Who left the sets by an unclean restart since the partition has no leader, with the end of its log."""
 
     @property
     def has_leader(self) -> bool:
@@ -38,6 +41,8 @@ def encode_leadership(state: Leadership, controller_epoch: int) -> bytes:
         text += ',"leader_recovery_state":1'
     if state.elr:
         text += f',"elr":[{",".join(map(str, state.elr))}]'
+    if state.restarted:
+        text += f',"restarted":{json.dumps(dict(state.restarted), separators=(",", ":"))}'
     return (text + "}").encode()
 
 
@@ -51,4 +56,5 @@ def decode_leadership(data: bytes, version: int) -> Leadership:
         content.get("leader_recovery_state", 0) == 1,
         version,
         content["controller_epoch"],
+        tuple((int(node), end) for node, end in content.get("restarted", {}).items()),
     )

@@ -89,8 +89,15 @@ def decode_config(data: bytes) -> dict[str, str]:
 
 
 # ---- brokers, controller, cluster
-def encode_broker(broker: BrokerImage, protocols: Mapping[str, str], now_ms: int, *, is_clean: bool = True) -> bytes:
-    """``/brokers/ids/N``; ``is_clean`` says that the broker's last life ended with a clean shutdown."""
+def encode_broker(
+    broker: BrokerImage,
+    protocols: Mapping[str, str],
+    now_ms: int,
+    *,
+    is_clean: bool = True,
+    log_ends: Mapping[str, Mapping[str, int]] | None = None,
+) -> bytes:
+    """``/brokers/ids/N``; ``is_clean`` says that the broker's last life ended with a clean shutdown, else ``log_ends`` what is left."""
     name, host, port = broker.listeners[0]
     content: dict[str, object] = {
         "version": 5,
@@ -106,6 +113,7 @@ def encode_broker(broker: BrokerImage, protocols: Mapping[str, str], now_ms: int
         content["rack"] = broker.rack
     if not is_clean:
         content["clean_shutdown"] = False
+        content["log_ends"] = log_ends or {}
     return _dump(content)
 
 

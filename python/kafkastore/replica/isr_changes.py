@@ -6,7 +6,7 @@ request at a time. What becomes of a change:
 A  decided                                     → the answer's state is the new lease
 B  the partition has another epoch by now      → its state is read from the store and is the new lease (H21); asked again
    while the store has no newer one to show: the change may be in force beneath another, so it is not withdrawn
-C  refused for now (a member died or is about to stop, say) → withdrawn after a moment; the next fetch proposes again
+C  refused for now (a member died or is about to stop, say) → withdrawn; the data plane leaves who was refused alone for a while
 D  this broker does not lead any more, or the lease has changed → forgotten; the lease that says so is on its way
 E  no answer, or from somebody else            → asked again: the controller may have written it, so until it is known the high
    watermark waits for both sets
@@ -46,9 +46,6 @@ TIMEOUT_MS: Final = 5_000
 RETRY_S: Final = 0.05
 LAST_RETRY_S: Final = 1.0
 """The pause before asking again; it doubles."""
-
-WITHDRAWAL_S: Final = 0.5
-"""How long a refused change stays under way: a follower fetches thousands of times a second, and each would propose again."""
 
 _RETRIED: Final = frozenset(
     (
@@ -95,7 +92,6 @@ class IsrChanges:
         self._read_state = read_state
         self._waiting: dict[Key, _Change] = {}
         self._task: asyncio.Task[None] | None = None
-        self._timers: set[asyncio.TimerHandle] = set()
         self._is_stopped = False
 
     def propose(self, event: IsrChange) -> None:
@@ -108,8 +104,6 @@ class IsrChanges:
     async def stop(self) -> None:
         """Asks for nothing more."""
         self._is_stopped = True
-        for timer in self._timers:
-            timer.cancel()
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -214,7 +208,8 @@ class IsrChanges:
                 return found.partition_epoch > change.partition_epoch  # a replica of the store may be behind
         elif code not in _GONE:  # C; what is left is D
             logger.info("The in-sync set %s of %s-%d is refused: error %d", change.in_sync_replicas, *key, code)
-            self._withdraw_later(key, change)
+            with suppress(EngineError):  # it is not here any more
+                self.engine.withdraw_isr_change(*key, change.partition_epoch)
         return True
 
     def _take(self, key: Key, state: PartitionState) -> None:
@@ -228,12 +223,3 @@ class IsrChanges:
             return  # another leader's: the controller tells of it
         self.held.merge(name, topic.topic_id, {number: state})
         self.replica_manager.publish_leases(topic, [number])
-
-    def _withdraw_later(self, key: Key, change: _Change) -> None:
-        def withdraw() -> None:
-            self._timers.discard(timer)
-            with suppress(EngineError):  # it is not here any more
-                self.engine.withdraw_isr_change(*key, change.partition_epoch)
-
-        timer = asyncio.get_running_loop().call_later(WITHDRAWAL_S, withdraw)
-        self._timers.add(timer)

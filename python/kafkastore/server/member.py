@@ -78,6 +78,8 @@ class Member:
     def __init__(self, broker: BrokerServices) -> None:
         self.broker = broker
         self._is_clean = True
+        self._log_ends: dict[str, dict[str, int]] = {}
+        """Of a life that began uncleanly: what the logs had at its start."""
         self._ports: Sequence[int] = ()
         self._leaving = False
         self._rejoining: asyncio.Task[None] | None = None
@@ -121,7 +123,7 @@ class Member:
         broker = self.broker
         topics = {topic.name: topic for topic in await load_topics(broker.store)}
         self._is_clean = not broker.engine.unclean_log_dirs() and not broker.log_manager.failed
-        for name, number, topic_id, log_dir, _, _ in broker.engine.logs():
+        for name, number, topic_id, log_dir, _, log_end in broker.engine.logs():
             topic = topics.get(name)
             is_ours = (
                 topic is not None
@@ -131,6 +133,8 @@ class Member:
             )
             if is_ours:
                 broker.log_manager.record(name, number, log_dir)
+                if log_end > 0:
+                    self._log_ends.setdefault(name, {})[str(number)] = log_end
             elif name not in _OTHERS_TOPICS:
                 there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
                 logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, number, log_dir, there)
@@ -165,12 +169,13 @@ class Member:
             )
         # of the next life of this process: its logs go on, and a controller has drawn the consequences of this one
         self._is_clean = True
+        self._log_ends = {}
 
     async def _register(self) -> None:
         broker, config = self.broker, self.broker.config
         me = BrokerImage(broker.node_id, config.rack, registration.advertised(config, self._ports))
         protocols = {listener.name: listener.protocol for listener in config.listeners}
-        data = encode_broker(me, protocols, broker.now_ms(), is_clean=self._is_clean)
+        data = encode_broker(me, protocols, broker.now_ms(), is_clean=self._is_clean, log_ends=self._log_ends)
         path = f"/brokers/ids/{broker.node_id}"
         if not await self._is_registered(path):
             refusal = f"node.id={broker.node_id} is in use by another running broker of this cluster"

@@ -210,6 +210,30 @@ fn high_watermark_waits_for_a_member_until_it_has_left() {
 }
 
 #[test]
+fn high_watermark_does_not_wait_for_a_follower_that_is_refused() {
+    // KIP-841, H20: a broker that stops fetches once more after it was taken out, and then never again
+    let mut leader = Leader::new(&[NODE, A, B], 0);
+    leader.end = 10;
+    leader.fetch(A, 10, 1);
+    leader
+        .followers
+        .renew(&at(1, &[NODE, A]), leader.start + Duration::from_secs(1));
+    leader.fetch(B, 10, 1);
+    assert_eq!(members(leader.followers.propose_joining(B, 10)), [NODE, A, B]);
+    leader.end = 20;
+    assert_eq!(leader.fetch(A, 20, 1), 10, "it may have been taken in");
+    leader.followers.withdraw(1);
+    assert_eq!(leader.watermark(1), 20);
+    assert_eq!(leader.followers.propose_joining(B, 10), None);
+    leader.fetch(B, 20, 2);
+    assert_eq!(
+        members(leader.followers.propose_joining(B, 20)),
+        [NODE, A, B],
+        "after a while"
+    );
+}
+
+#[test]
 fn one_change_is_under_way_at_a_time() {
     let mut leader = Leader::new(&[NODE], 0);
     leader.fetch(A, 0, 1);

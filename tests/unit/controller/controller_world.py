@@ -46,13 +46,13 @@ class World:
         self.retired: list[WorldBroker] = []
         self.store = SqliteStore(self.path)  # the test's own
 
-    async def add(self, node_id: int, *, clean: bool = True, controls: bool = True) -> WorldBroker:
-        """A broker that starts, or starts again."""
+    async def add(self, node_id: int, *, clean: bool = True, controls: bool = True, log_end: int = 0) -> WorldBroker:
+        """A broker that starts, or starts again; ``log_end`` of ``t-0``."""
         broker = WorldBroker(self, node_id)
         if node_id in self.brokers:
             self.retired.append(self.brokers[node_id])
         self.brokers[node_id] = broker
-        await broker.start(clean=clean, controls=controls)
+        await broker.start(clean=clean, controls=controls, log_end=log_end)
         return broker
 
     async def active(self) -> Controller:
@@ -128,14 +128,15 @@ class WorldBroker:
         self.highest_epoch = 0
         self._names: dict[Any, str] = {}
 
-    async def start(self, *, clean: bool, controls: bool) -> None:
+    async def start(self, *, clean: bool, controls: bool, log_end: int = 0) -> None:
         await self.store.connect()
         await self.store.ensure_path("/brokers/ids")
         image = BrokerImage(self.node_id, None, (("PLAINTEXT", f"host-{self.node_id}", 9092),))
         registration = json.loads(encode_broker(image, {"PLAINTEXT": "PLAINTEXT"}, 0))
         path = f"/brokers/ids/{self.node_id}"
         self.is_up = True
-        await self.store.create(path, json.dumps(registration | {"clean_shutdown": clean}).encode(), is_ephemeral=True)
+        registration |= {"clean_shutdown": clean, "log_ends": {"t": {"0": log_end}}}
+        await self.store.create(path, json.dumps(registration).encode(), is_ephemeral=True)
         self.epoch = (await self.store.get(path)).created
         if controls:
             self.controller = Controller(

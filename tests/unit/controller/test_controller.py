@@ -257,6 +257,32 @@ def test_last_member_that_restarts_uncleanly_leads_under_a_new_epoch(tmp_path: P
     play(tmp_path, test)
 
 
+@pytest.mark.parametrize(("first", "second"), [(2, 3), (3, 2)])
+@pytest.mark.parametrize("is_seen_at_once", [True, False])
+def test_longest_log_leads_when_all_restarted_uncleanly(
+    tmp_path: Path, first: int, second: int, is_seen_at_once: bool
+) -> None:  # H7
+    """3 led alone and lost its power, 2 was killed when it was still in sync: it has all that was committed."""
+
+    async def test(world: World) -> None:
+        await make(world, assignment=((3, 2),))
+        await world.led("t", 3)
+        await world.brokers[1].kill()
+        await world.brokers[2].close()
+        await world.brokers[3].close()
+        await set_state(world, Leadership(3, 0, (3,), (2,)))
+        ends = {2: 100, 3: 70}
+        await world.add(first, clean=False, log_end=ends[first], controls=not is_seen_at_once)
+        if not is_seen_at_once:
+            await world.quiet()
+            assert (await world.state("t")).leader == -1
+        await world.add(second, clean=False, log_end=ends[second])
+        state = await world.led("t", 2)
+        assert (state.isr[0], state.restarted) == (2, ())
+
+    play(tmp_path, test)
+
+
 def test_new_controller_draws_the_consequences_of_an_unclean_restart(tmp_path: Path) -> None:  # H8
     """The broker died and came back while nobody was the controller: in the store it still leads."""
 

@@ -83,10 +83,10 @@ def test_minimum_is_at_most_the_number_of_replicas() -> None:  # KIP-966
 
 
 def test_unclean_restart_leaves_both_sets_while_somebody_is_left() -> None:  # H7, H8, KIP-966
-    assert rules.after_unclean_restart(Leadership(1, 4, ABC), 3) == Leadership(1, 4, (1, 2))
-    assert rules.after_unclean_restart(Leadership(1, 4, (1,), (2,)), 2) == Leadership(1, 4, (1,))
-    assert rules.after_unclean_restart(Leadership(-1, 4, (2,), (1,)), 2) == Leadership(-1, 4, (), (1,))
-    assert rules.after_unclean_restart(Leadership(1, 4, (1, 2)), 3) is None
+    assert rules.after_unclean_restart(Leadership(1, 4, ABC), 3, ABC) == Leadership(1, 4, (1, 2))
+    assert rules.after_unclean_restart(Leadership(1, 4, (1,), (2,)), 2, ABC) == Leadership(1, 4, (1,))
+    assert rules.after_unclean_restart(Leadership(-1, 4, (2,), (1,)), 2, ABC) == Leadership(-1, 4, (), (1,))
+    assert rules.after_unclean_restart(Leadership(1, 4, (1, 2)), 3, ABC) is None
 
 
 def test_isr_that_is_empty_waits_for_the_eligible() -> None:  # H7: the lossy replica is not elected from its own word
@@ -96,9 +96,40 @@ def test_isr_that_is_empty_waits_for_the_eligible() -> None:  # H7: the lossy re
 
 
 def test_last_member_that_restarts_uncleanly_stays_and_leads_under_a_new_epoch() -> None:
-    state = rules.after_unclean_restart(Leadership(2, 4, (2,)), 2)
+    state = rules.after_unclean_restart(Leadership(2, 4, (2,)), 2, ABC)
     assert state == Leadership(-1, 5, (2,))
     assert lost(state, (), ABC, min_isr=1) == Leadership(2, 6, (2,))
+
+
+def restarted(state: Leadership, broker: int, log_end: int) -> Leadership:
+    """While nobody leads."""
+    return rules.after_unclean_restart(state, broker, ABC, log_end, is_led=False) or state
+
+
+@pytest.mark.parametrize("order", [(1, 2), (2, 1)])
+def test_longest_log_leads_when_everybody_restarted_uncleanly(order: tuple[int, int]) -> None:  # H7, KIP-966
+    """The leader 1 stood alone and lost its tail, the eligible 2 was killed and has everything: whoever comes first."""
+    state = Leadership(-1, 5, (1,), (2,))
+    for broker in order:
+        state = restarted(state, broker, {1: 70, 2: 100}[broker])
+        if broker == order[0]:
+            assert lost(state, {3, order[1]}, {broker}) is None
+    assert (state.isr, state.elr) == ((2,), ())
+    elected = lost(state, {3}, {1, 2})
+    assert elected == Leadership(2, 6, (2,))
+    assert elected.restarted == ()
+
+
+def test_log_that_became_shorter_again_counts_as_it_is_now() -> None:
+    state = restarted(Leadership(-1, 5, (1,), (2,)), 2, 100)
+    state = restarted(state, 2, 60)
+    assert restarted(state, 1, 70).isr == (1,)
+
+
+def test_what_is_left_of_a_log_does_not_count_while_another_broker_leads() -> None:
+    state = rules.after_unclean_restart(Leadership(1, 4, (1, 2)), 2, ABC, 100)
+    assert state == Leadership(1, 4, (1,))
+    assert restarted(state, 1, 70).isr == (1,)
 
 
 def test_preferred_election_needs_the_preferred_replica_in_sync() -> None:
@@ -155,13 +186,21 @@ def test_loss_never_elects_from_outside_and_never_empties_both_sets(
 def test_unclean_broker_never_leads_by_its_own_word_while_somebody_knows_more(
     state: Leadership, broker: int
 ) -> None:  # H7, H8
-    after = rules.after_unclean_restart(state, broker) or state
+    after = rules.after_unclean_restart(state, broker, ABC) or state
     others = {*state.isr, *state.elr} - {broker}
     assert (broker in {*after.isr, *after.elr}) == (not others)
     assert after.leader != broker
 
 
-@pytest.mark.parametrize("state", [Leadership(1, 4, (1, 2)), Leadership(-1, 4, (1,), (2, 3), True)], ids=str)
+@pytest.mark.parametrize(
+    "state",
+    [
+        Leadership(1, 4, (1, 2)),
+        Leadership(-1, 4, (1,), (2, 3), True),
+        Leadership(-1, 4, (), (1,), restarted=((2, 100), (3, 0))),
+    ],
+    ids=str,
+)
 def test_state_is_kafkas_json_with_the_elr_when_there_is_one(state: Leadership) -> None:  # R2.3
     data = encode_leadership(state, 9)
     assert decode_leadership(data, 7) == state._replace(partition_epoch=7, controller_epoch=9)

@@ -1,0 +1,1 @@
+"""Faults done to real processes, disks and networks, and what became of every record: ``python -m cluster.faults``."""

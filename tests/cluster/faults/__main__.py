@@ -1,0 +1,109 @@
+"""Does each fault to three brokers so many times and prints what became of every record, as a table.
+
+    cd tests; python -m cluster.faults [--store zookeeper|sqlite] [--runs N] [--folder DIR] [SCENARIO ...]
+
+Without --runs each scenario runs as often as for a record, without names all of them run. It ends with 1 when a promise was
+broken, 2 when this machine cannot do it; a broken trial leaves its logs and what the brokers printed in the folder's ``broken``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cluster.cluster import SESSION_MS
+from cluster.faults import private_machine
+from cluster.faults.faulty_cluster import FaultyCluster
+from cluster.faults.scenarios import BOTH, SCENARIOS, Scenario
+from cluster.faults.table import HEAD, row
+from cluster.faults.traffic import RATE_PER_S
+from cluster.faults.trial import Outcome, Trial
+
+SHOWN = 5
+"""Of the broken promises of one trial; the folder has all of them."""
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="cluster.faults", description="Faults, many times, and a table of what came of them."
+    )
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(SCENARIOS))
+    parser.add_argument("--store", choices=BOTH, default=BOTH[0])
+    parser.add_argument("--runs", type=int, default=0, help="as often as for a record, if not given")
+    parser.add_argument("--folder", type=Path, help="where the brokers live; by default a temporary one")
+    asked = parser.parse_args()
+    for name in asked.scenarios:
+        if name not in SCENARIOS:
+            parser.error(f"there is no scenario {name}; there are {', '.join(SCENARIOS)}")
+    return asked
+
+
+def main() -> int:
+    asked = arguments()
+    try:
+        private_machine.enter("cluster.faults", sys.argv[1:])
+        return run_asked(asked)
+    except private_machine.MachineError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def run_asked(asked: argparse.Namespace) -> int:
+    folder = asked.folder or Path(tempfile.mkdtemp(prefix="faults-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = [SCENARIOS[name] for name in asked.scenarios or SCENARIOS if asked.store in SCENARIOS[name].stores]
+    is_kept = run_in(folder.resolve(), asked.store, chosen, asked.runs)
+    if is_kept and asked.folder is None:
+        shutil.rmtree(folder)
+    elif not is_kept:
+        print(f"Promises were broken; what the brokers printed and the logs are in {folder}", file=sys.stderr)
+    return 0 if is_kept else 1
+
+
+def run_in(folder: Path, store: str, chosen: list[Scenario], runs: int) -> bool:
+    """Whether every promise was kept; the table goes to stdout, how it goes to stderr."""
+    cluster = FaultyCluster(folder, store)
+    print(f"Sessions of {SESSION_MS / 1000:g} s, {RATE_PER_S:,} records/s.\n\n{HEAD}", flush=True)
+    try:
+        cluster.prove()
+        cluster.start()
+        broken = [one.name for one in chosen if not run_all(cluster, one, store, runs or one.runs)]  # none is left out
+        return not broken
+    finally:
+        cluster.close()
+        for disk in cluster.disks.values():
+            disk.discard()
+
+
+def run_all(cluster: FaultyCluster, scenario: Scenario, store: str, runs: int) -> bool:
+    """Whether every promise was kept. Prints a line of the table, also when it is interrupted."""
+    outcomes: list[Outcome] = []
+    try:
+        outcomes.extend(run_one(cluster, scenario, number) for number in range(runs))
+    finally:
+        print(row(scenario.name, store, outcomes), flush=True)
+    return not any(outcome.violations for outcome in outcomes)
+
+
+def run_one(cluster: FaultyCluster, scenario: Scenario, number: int) -> Outcome:
+    start = time.monotonic()
+    trial = Trial(cluster, scenario.name, number)
+    trial.attempt("the beginning", lambda: trial.begin(scenario.config))
+    if not trial.outcome.violations:
+        trial.attempt(scenario.name, lambda: scenario.run(trial))
+    outcome = trial.end()
+    said = f"{scenario.name} {number}: {outcome.acked:,} acknowledged, {time.monotonic() - start:.1f} s"
+    print(f"{said}, resumed after {outcome.resumed_after_s or 0:.2f} s", file=sys.stderr, flush=True)
+    for violation in outcome.violations[:SHOWN]:
+        print(f"  {violation}", file=sys.stderr, flush=True)
+    if outcome.violations:
+        trial.keep(cluster.folder / "broken" / trial.topic)
+    return outcome
+
+
+if __name__ == "__main__":
+    sys.exit(main())

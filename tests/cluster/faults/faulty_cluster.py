@@ -1,0 +1,121 @@
+"""Three brokers, each with a disk and a network of its own, that faults are done to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from cluster.cluster import Cluster
+from cluster.faults.disk import Disk
+from cluster.faults.network import Network
+from peer.kafkastore_broker import KafkastoreBroker
+from peer.zookeeper import ZookeeperProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+STORE = "store"
+"""The host of ZooKeeper, and the disk of the SQLite file."""
+
+CREATE_LIMIT_S = 2.0
+
+
+def host(node: int) -> str:
+    return f"broker-{node}"
+
+
+class FaultyCluster(Cluster):
+    """See the module. Only inside a private machine."""
+
+    def __init__(self, folder: Path, store: str, overrides: Mapping[str, str] | None = None) -> None:
+        self.network = Network()
+        self.disks: dict[str, Disk] = {}
+        super().__init__(folder, store, overrides=overrides)
+
+    # ---- where things are
+    @property
+    def metadata_path(self) -> Path:
+        return self._disk(STORE).path / "metadata.sqlite"
+
+    def new_zookeeper(self) -> ZookeeperProcess:
+        made = ZookeeperProcess(self.folder / "zookeeper")
+        made.host, made.prefix = self.network.add(STORE), self.network.prefix(STORE)
+        return made
+
+    def new_broker(self, node: int, settings: Mapping[str, str]) -> KafkastoreBroker:
+        disk = self._disk(host(node))
+        made = KafkastoreBroker(self.folder / host(node), settings, [disk.path / "data"])
+        made.host, made.prefix = self.network.add(host(node)), self.network.prefix(host(node))
+        return made
+
+    def _disk(self, name: str) -> Disk:
+        if name not in self.disks:
+            self.disks[name] = Disk(self.folder / f"{name}.image", self.folder / f"{name}.disk")
+        return self.disks[name]
+
+    def prove(self) -> None:
+        """That the faults are faults, before anything runs on them."""
+        self.network.prove(host(1), host(2))
+        self._disk(host(1)).prove()
+
+    # ---- what is done to it
+    def pause(self, node: int) -> None:
+        os.kill(self.broker(node).pid, signal.SIGSTOP)
+
+    def go_on(self, node: int) -> None:
+        os.kill(self.broker(node).pid, signal.SIGCONT)
+
+    def lose_power(self, nodes: Iterable[int], and_store: bool = False) -> None:
+        """At one moment, as far as can be: nobody runs on while the disks go one after the other."""
+        nodes = list(nodes)
+        for node in nodes:
+            self.pause(node)
+        disks = [self.disks[host(node)] for node in nodes] + ([self.disks[STORE]] if and_store else [])
+        for disk in disks:
+            disk.lose_power()
+        for node in nodes:
+            self.broker(node).kill()
+        for disk in disks:
+            disk.restore()
+
+    def others(self, node: int) -> list[int]:
+        return [one for one in range(1, len(self.brokers) + 1) if one != node]
+
+    def controller(self, asked: KafkastoreBroker | None = None) -> int:
+        """The node that a broker takes for the controller."""
+        admin = self.admin_at(asked) if asked else self.admin()
+        found = admin.describe_cluster(request_timeout=10).result(15).controller
+        return found.id if found is not None else -1
+
+    def can_create(self, topic: str, brokers: Iterable[KafkastoreBroker], limit_s: float) -> bool:
+        """Whether a client that knows these brokers gets the topic within the limit; it asks until then."""
+        bootstrap = ",".join(broker.bootstrap for broker in brokers)
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
+            admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+            try:
+                admin.create_topics([NewTopic(topic, 1, 2)], request_timeout=CREATE_LIMIT_S)[topic].result(
+                    CREATE_LIMIT_S + 1
+                )
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    return True
+            else:
+                return True
+        return False
+
+    def mend(self) -> None:
+        """Takes back every fault, so that all can run again."""
+        self.network.heal()
+        for node, broker in enumerate(self.brokers, 1):
+            if broker.is_running():
+                self.go_on(node)
+        if self.zookeeper is not None and self.zookeeper.process is None:
+            self.zookeeper.start()
+        self.start_brokers()

@@ -1,0 +1,64 @@
+"""A part of this machine that goes when its first process goes: own processes, mounts and network (namespaces of Linux).
+
+Whatever is mounted, bound or started in it ends with it, also when it is killed: the kernel takes the processes, the mounts of
+loop images with their devices, the bridge and the namespaces along. Nothing of it is seen outside.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+INSIDE = "KAFKASTORE_PRIVATE_MACHINE"
+
+COMMAND = (
+    "setpriv", "--pdeathsig", "KILL",  # also when whoever started us is killed
+    "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc",
+)  # fmt: skip
+
+NEEDED = {
+    "setpriv": "util-linux", "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount",
+    "mkfs.ext4": "e2fsprogs", "ip": "iproute2",
+}  # fmt: skip
+
+
+class MachineError(Exception):
+    """One sentence: what this machine has not."""
+
+
+def check() -> None:
+    """Raises MachineError when faults cannot be done here."""
+    if os.geteuid() != 0:
+        raise MachineError("faults need root: they mount disks and make network namespaces")
+    missing = sorted({package for name, package in NEEDED.items() if shutil.which(name) is None})
+    if missing:
+        raise MachineError(f"faults need commands of the package {', '.join(missing)}")
+    tried = subprocess.run([*COMMAND, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        raise MachineError(f"faults need namespaces, which this machine refuses: {tried.stderr.strip()}")
+
+
+def enter(module: str, arguments: list[str]) -> None:
+    """Runs the module again inside, in place of this process; returns when this is inside already."""
+    if os.environ.get(INSIDE) == str(os.getpid()):
+        prepare()
+        return
+    check()
+    environment = os.environ | {INSIDE: "1"}  # the first process of a new process namespace has the id 1
+    os.execvpe(COMMAND[0], [*COMMAND, sys.executable, "-m", module, *arguments], environment)
+
+
+def prepare() -> None:
+    """Once, inside: the loopback, and a place for the names of network namespaces."""
+    run("ip", "link", "set", "lo", "up")
+    run("mount", "-t", "tmpfs", "none", "/run")
+    os.mkdir("/run/netns")
+
+
+def run(*command: str) -> None:
+    """A command that must work."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise MachineError(f"{' '.join(command)} failed: {done.stderr.strip()}")

@@ -1,0 +1,55 @@
+"""What can be tried: each scenario, on which stores, how often for a record, and with which topic. A table and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cluster.faults import network_faults as network
+from cluster.faults import power_faults as power
+from cluster.faults import process_faults as process
+from cluster.faults import store_faults as store
+
+if TYPE_CHECKING:
+    from cluster.faults.trial import Trial
+
+BOTH = ("zookeeper", "sqlite")
+ON_DISK = {"flush.messages": "1"}
+"""Acknowledged when it is on the disk of every replica in sync."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """``runs``: how often for a record."""
+
+    name: str
+    run: Callable[[Trial], None]
+    runs: int
+    config: Mapping[str, str] = field(default_factory=dict)
+    stores: tuple[str, ...] = BOTH
+
+
+SCENARIOS = {
+    one.name: one
+    for one in (
+        Scenario("leader-killed", process.leader_is_killed, 50),
+        Scenario("all-killed", process.all_are_killed, 10),
+        Scenario("leader-stopped", process.leader_is_stopped, 10),
+        Scenario("leader-paused", process.leader_is_paused, 25),
+        Scenario("leader-cut-off", network.leader_is_cut_off, 10, stores=("zookeeper",)),
+        Scenario("leader-not-heard", network.leader_is_not_heard, 5, stores=("zookeeper",)),
+        Scenario("leader-deaf", network.leader_is_deaf, 5, stores=("zookeeper",)),
+        Scenario("leader-without-store", network.leader_loses_the_store, 5, stores=("zookeeper",)),
+        Scenario("two-brokers-apart", network.brokers_lose_each_other, 5),
+        Scenario("controller-apart", network.broker_loses_the_controller, 5),
+        Scenario("power-of-one", power.one_loses_power, 25),
+        Scenario("power-of-all", power.all_lose_power, 10, ON_DISK),
+        Scenario("power-of-all-unsynced", power.all_lose_power_unsynced, 10),
+        Scenario("last-standing", power.last_replica_standing, 10),
+        Scenario("store-away", store.store_is_away, 5),
+        Scenario("follower-behind", process.follower_behind_the_high_watermark, 10),
+        Scenario("controller-paused", process.controller_is_paused, 5),
+        Scenario("follower-leaves", process.follower_leaves_while_it_comes_in_sync, 10),
+    )
+}

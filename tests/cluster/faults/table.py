@@ -1,0 +1,33 @@
+"""What many trials of a scenario found, as one line of a table in Markdown."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cluster.faults.trial import Outcome
+
+HEAD = (
+    "| scenario | store | runs | acknowledged | lost | duplicated | divergent | resumed after, median | at most | violations |\n"
+    "|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def row(scenario: str, store: str, outcomes: Sequence[Outcome]) -> str:
+    times = [one.resumed_after_s for one in outcomes if one.resumed_after_s is not None]
+    cells = [
+        scenario,
+        store,
+        str(len(outcomes)),
+        f"{sum(one.acked for one in outcomes):,}",
+        str(sum(one.lost for one in outcomes)),
+        str(sum(one.duplicated for one in outcomes)),
+        str(sum(one.divergent for one in outcomes)),
+        f"{median(times):.1f} s" if times else "",
+        f"{max(times):.1f} s" if times else "",
+        str(sum(bool(one.violations) for one in outcomes)),
+    ]
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,191 @@
+"""Clients that work while faults happen: a producer whose every promise is noted, and a consumer that notes what it was given.
+
+Each runs on a thread of its own from ``start`` to ``finish`` and notes events of ``history.events``. Neither decides anything.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+from history.events import Acked, Read, Sent
+from peer.topics import place_of
+
+RATE_PER_S = 1000
+RECORD_BYTES = 200
+IN_FLIGHT_LIMIT = 50_000
+"""So that partitions that are led go on while another waits."""
+
+FLUSH_LIMIT_S = 60.0
+
+CLIENT = {
+    "log_level": 0,
+    "socket.timeout.ms": 2000,  # how long a client waits for a broker that hangs
+    "reconnect.backoff.ms": 10,
+    "reconnect.backoff.max.ms": 200,
+    "topic.metadata.refresh.interval.ms": 500,
+}
+
+
+def id_of(message: Message) -> int:
+    return int((message.value() or b"").split(b".", 1)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """A promise: the record of this id, handed over and acknowledged at these times."""
+
+    id: int
+    partition: int
+    offset: int
+    sent_at: float
+    at: float
+
+
+class Writer(threading.Thread):
+    """An idempotent producer with acks=all, a thousand records a second over all partitions."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+        super().__init__(name="writer", daemon=True)
+        self.producer = Producer(
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "retry.backoff.ms": 20,
+             "retry.backoff.max.ms": 200, "message.timeout.ms": 120_000, "queue.buffering.max.messages": 2 * IN_FLIGHT_LIMIT, **CLIENT}
+        )  # fmt: skip
+        self.topic = topic
+        self.partitions = partitions
+        self.sent: list[float] = []
+        """When each id was handed over."""
+        self.acks: list[Ack] = []
+        self.errors: list[KafkaError] = []
+        self.unanswered = 0
+        self._enough = threading.Event()
+
+    def run(self) -> None:
+        due = 0.0
+        before = time.monotonic()
+        while not self._enough.is_set():
+            now = time.monotonic()
+            due, before = min(due + (now - before) * RATE_PER_S, RATE_PER_S / 10), now
+            while due >= 1 and len(self.producer) < IN_FLIGHT_LIMIT:
+                self._send()
+                due -= 1
+            self.producer.poll(0.005)
+        self.unanswered = self.producer.flush(FLUSH_LIMIT_S)
+
+    def _send(self) -> None:
+        number = len(self.sent)
+        self.sent.append(time.monotonic())
+        value = b"%d." % number
+        self.producer.produce(
+            self.topic,
+            value.ljust(RECORD_BYTES, b"."),
+            partition=number % self.partitions,
+            on_delivery=lambda error, message: self._delivered(number, error, message),
+        )
+
+    def _delivered(self, number: int, error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            self.errors.append(error)
+            return
+        partition, offset = place_of(message)
+        self.acks.append(Ack(number, partition, offset, self.sent[number], time.monotonic()))
+
+    def finish(self) -> None:
+        self._enough.set()
+        self.join()
+
+    def events(self) -> list[Sent | Acked]:
+        sent = [Sent(number, "writer", number % self.partitions, number) for number in range(len(self.sent))]
+        return [*sent, *(Acked(ack.id, ack.partition, ack.offset, time=ack.at) for ack in self.acks)]
+
+    # ---- looking at how it goes
+    def resumed_at(self, partition: int, since: float) -> float | None:
+        """When a record that was handed over after `since` was first acknowledged."""
+        return next((ack.at for ack in list(self.acks) if ack.partition == partition and ack.sent_at > since), None)
+
+    def longest_gap(self, since: float, until: float) -> float:
+        """Of all partitions, the longest time without an acknowledgement."""
+        longest = 0.0
+        for partition in range(self.partitions):
+            times = [ack.at for ack in list(self.acks) if ack.partition == partition and since < ack.at < until]
+            bounds = [since, *times, until]
+            longest = max(longest, *(after - before for before, after in pairwise(bounds)))
+        return longest
+
+
+class Reader(threading.Thread):
+    """A consumer from the beginning of each partition, which never starts anew by itself."""
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+        super().__init__(name="reader", daemon=True)
+        self.consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False,
+             "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100, "fetch.error.backoff.ms": 50, **CLIENT}
+        )  # fmt: skip
+        self.consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+        self.reads: list[Read] = []
+        self.errors: list[KafkaError] = []
+        self._enough = threading.Event()
+
+    def run(self) -> None:
+        while not self._enough.is_set():
+            for message in self.consumer.consume(1000, 0.1):
+                error = message.error()
+                if error is None:
+                    partition, offset = place_of(message)
+                    self.reads.append(Read(id_of(message), partition, offset, "reader"))
+                elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION):
+                    self.errors.append(error)
+        self.consumer.close()
+
+    def finish(self) -> None:
+        self._enough.set()
+        self.join()
+
+
+class FaithfulWriter:
+    """A producer with acks=all that stays with the leader it knows: its connection is there before the fault, it asks nobody for
+    another leader, and waits long for an answer. So what it sends is what an old leader reads first when it wakes up."""
+
+    FIRST_ID = 1_000_000_000
+    RECORDS = 20
+
+    def __init__(self, bootstrap: str, topic: str, partition: int) -> None:
+        never = {"socket.timeout.ms": 60_000, "topic.metadata.refresh.interval.ms": -1}
+        self.producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "acks": "all",
+                "linger.ms": 0,
+                "message.timeout.ms": 60_000,
+                **CLIENT,
+                **never,
+            }
+        )
+        self.topic = topic
+        self.partition = partition
+        self.notes: list[Sent | Acked] = []
+        self._count = 0
+        self.send()
+        assert self.producer.flush(FLUSH_LIMIT_S) == 0, "the leader does not answer before the fault"
+
+    def send(self) -> None:
+        for _ in range(self.RECORDS):
+            number = self.FIRST_ID + self._count
+            self._count += 1
+            self.notes.append(Sent(number, "faithful", self.partition, self._count, is_idempotent=False))
+            self.producer.produce(self.topic, b"%d." % number, partition=self.partition, on_delivery=self._delivered)
+        self.producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        """An error leaves it unknown."""
+        if error is None:
+            partition, offset = place_of(message)
+            self.notes.append(Acked(id_of(message), partition, offset))
+
+    def finish(self) -> None:
+        self.producer.flush(FLUSH_LIMIT_S)

@@ -1,0 +1,191 @@
+"""One run of a scenario: a topic of its own, clients at work, a fault, and the verdict on every record.
+
+The verdict is ``history.checker``'s. A trial says besides how long it took until producing went on, and whatever else was
+promised and not kept, as sentences.
+"""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cluster.faults.traffic import FaithfulWriter, Reader, Writer, id_of
+from history.checker import check
+from history.events import History, Read, Replica
+from peer.broker_process import wait_until
+from peer.topics import end_offsets, place_of, read_topic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from cluster.faults.faulty_cluster import FaultyCluster
+
+PARTITIONS = 3
+ALL = range(PARTITIONS)
+WARM_UP_ACKS = 500
+RESUME_LIMIT_S = 90.0
+EQUAL_LIMIT_S = 30.0
+BATCH_HEAD = struct.Struct(">qi")
+
+DIED = ("Traceback (most recent call last)", "panicked at")
+
+
+@dataclass
+class Outcome:
+    """What a trial found."""
+
+    acked: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    divergent: int = 0
+    resumed_after_s: float | None = None
+    violations: list[str] = field(default_factory=list)
+
+
+class Trial:
+    """See the module. ``topic`` has three partitions with three replicas, two of them at least in sync."""
+
+    def __init__(self, cluster: FaultyCluster, name: str, number: int) -> None:
+        self.cluster = cluster
+        self.number = number
+        self.topic = f"{name}-{number}"
+        self.outcome = Outcome()
+        self.allows_loss = False
+        self._faithful: FaithfulWriter | None = None
+        self._printed = [len(broker.output()) for broker in cluster.brokers]
+        self.writer = Writer(cluster.bootstrap, self.topic, PARTITIONS)
+        self.reader = Reader(cluster.bootstrap, self.topic, PARTITIONS)
+
+    def begin(self, config: Mapping[str, str]) -> None:
+        """Returns when records are acknowledged."""
+        self.cluster.create(self.topic, PARTITIONS, 3, config)
+        self.cluster.wait_in_sync(self.topic, 3)
+        self.writer.start()
+        self.reader.start()
+        self.wait_for_acks(WARM_UP_ACKS)
+
+    # ---- what scenarios use
+    def expect(self, kept: bool, otherwise: str) -> None:
+        """A promise besides those about records."""
+        if not kept:
+            self.outcome.violations.append(otherwise)
+
+    def wait_for_acks(self, count: int) -> None:
+        """So many more than now."""
+        target = len(self.writer.acks) + count
+        wait_until(lambda: len(self.writer.acks) >= target, RESUME_LIMIT_S, f"{count} more records are acknowledged")
+
+    def faithful_writer(self, node: int) -> FaithfulWriter:
+        """To partition 0; its records are judged like the others."""
+        self._faithful = FaithfulWriter(self.cluster.broker(node).bootstrap, self.topic, 0)
+        return self._faithful
+
+    def leader(self) -> int:
+        """Of partition 0."""
+        return self.cluster.leader(self.topic)
+
+    def resumes(self, partitions: Sequence[int], since: float, limit_s: float) -> None:
+        """Waits until all of them are produced to again; the limit is a promise."""
+
+        def resumed() -> bool:
+            return all(self.writer.resumed_at(partition, since) is not None for partition in partitions)
+
+        wait_until(resumed, RESUME_LIMIT_S, f"partitions {list(partitions)} of {self.topic} are produced to again")
+        times = [self.writer.resumed_at(partition, since) or 0.0 for partition in partitions]
+        took = max(times, default=since) - since
+        self.outcome.resumed_after_s = max(took, self.outcome.resumed_after_s or 0.0)
+        self.expect(took <= limit_s, f"it took {took:.1f} s, not {limit_s:g} s, until producing went on")
+
+    # ---- the end
+    def keep(self, folder: Path) -> None:
+        """What there is to look at, for whoever wants to know why."""
+        for broker in self.cluster.brokers:
+            for partition in range(PARTITIONS):
+                name = f"{self.topic}-{partition}"
+                shutil.copytree(broker.log_dir / name, folder / broker.folder.name / name, dirs_exist_ok=True)
+            (folder / broker.folder.name / "out.log").write_text(broker.output())
+        (folder / "violations").write_text("".join(f"{violation}\n" for violation in self.outcome.violations))
+
+    def end(self) -> Outcome:
+        """All is mended, everybody comes to rest, and every record is looked at."""
+        self.attempt("all brokers run again", self.cluster.mend)
+        self.attempt("all replicas are in sync again", lambda: self.cluster.wait_in_sync(self.topic, 3))
+        self.stop_clients()
+        self.attempt("the verdict", self._judge)
+        self._look_for_the_dead()
+        return self.outcome
+
+    def stop_clients(self) -> None:
+        for client in (self.writer, self.reader):
+            if client.is_alive():
+                client.finish()
+        if self._faithful is not None:
+            self._faithful.finish()
+        self.outcome.acked = len(self.writer.acks)
+        errors = [*self.writer.errors, *self.reader.errors]
+        self.expect(not errors, f"{len(errors)} errors of clients, first {next(iter(errors), None)}")
+        self.expect(self.writer.unanswered == 0, f"{self.writer.unanswered} records were never answered")
+
+    def attempt(self, what: str, step: Callable[[], object]) -> None:
+        """A step that fails is a violation, not the end: what comes after it is worth knowing too."""
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001
+            self.outcome.violations.append(f"{what}: {type(error).__name__}: {error}")
+
+    def _judge(self) -> None:
+        ends = {partition: high for partition, (_, high) in end_offsets(self.cluster.bootstrap, self.topic).items()}
+        self.attempt(
+            "replicas of one size", lambda: wait_until(self._are_of_one_size, EQUAL_LIMIT_S, "the logs end alike")
+        )
+        faithful = self._faithful.notes if self._faithful else []
+        history = History([*self.writer.events(), *faithful, *self.reader.reads])
+        final: dict[int, list[Read]] = {partition: [] for partition in range(PARTITIONS)}
+        for message in read_topic(self.cluster.bootstrap, self.topic, limit_s=60, check_crcs=True):
+            partition, offset = place_of(message)
+            final[partition].append(Read(id_of(message), partition, offset, "fresh"))
+        history.final.update(final.items())
+        history.replicas = [self._replica(node, partition, ends[partition]) for node in (1, 2, 3) for partition in ends]
+        self._tell(history)
+
+    def _tell(self, history: History) -> None:
+        found = check(history)
+        rules = [violation.rule for violation in found]
+        self.outcome.lost = rules.count("lost") + rules.count("moved")
+        self.outcome.duplicated = rules.count("duplicated")
+        self.outcome.divergent = rules.count("divergent") + rules.count("incomplete")
+        allowed = {"lost", "moved", "changed"} if self.allows_loss else set()
+        self.outcome.violations += [str(violation) for violation in found if violation.rule not in allowed]
+
+    def _are_of_one_size(self) -> bool:
+        return all(
+            len({len(log) for log in self.cluster.log_bytes(self.topic, partition)}) == 1
+            for partition in range(PARTITIONS)
+        )
+
+    def _replica(self, node: int, partition: int, high_watermark: int) -> Replica:
+        folder = self.cluster.broker(node).log_dir / f"{self.topic}-{partition}"
+        records = dict(batch for path in sorted(folder.glob("*.log")) for batch in batches_of(path))
+        return Replica(partition, node, high_watermark, records)
+
+    def _look_for_the_dead(self) -> None:
+        for broker, before in zip(self.cluster.brokers, self._printed, strict=True):
+            printed = broker.output()[before:]
+            self.expect(not any(sign in printed for sign in DIED), f"{broker.folder.name} has an error in its log")
+            self.expect(broker.is_running(), f"{broker.folder.name} ended by itself")
+
+
+def batches_of(path: Path) -> list[tuple[int, bytes]]:
+    """(base offset, bytes) of each batch of a segment."""
+    data = path.read_bytes()
+    found = []
+    position = 0
+    while position + BATCH_HEAD.size <= len(data):
+        base, length = BATCH_HEAD.unpack_from(data, position)
+        end = position + BATCH_HEAD.size + length
+        found.append((base, data[position:end]))
+        position = end
+    return found

@@ -1,0 +1,33 @@
+"""Each fault once, on real processes, disks and networks: nothing acknowledged is lost, doubled or different on two replicas.
+
+``python -m cluster.faults`` does each of them many times; what that found is in benches/record. It needs root: for mounts of its
+own, network namespaces and loop devices, which all end with it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+
+CHOSEN = {
+    # spec R1.1, R1.9 to R1.11, KIP-841, KIP-966; H4, H5, H7, H8, H9, H20, H28
+    "zookeeper": [
+        "leader-killed", "leader-stopped", "leader-paused", "leader-cut-off", "leader-not-heard", "power-of-one",
+        "power-of-all", "last-standing", "store-away", "follower-leaves",
+    ],
+    "sqlite": ["leader-killed", "all-killed", "power-of-all-unsynced", "store-away"],
+}  # fmt: skip
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("store", CHOSEN)
+def test_promises_are_kept_through_faults(store: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cluster.faults", "--runs", "1", "--store", store, "--folder", str(tmp_path)]
+    done = subprocess.run([*command, *CHOSEN[store]], cwd=TESTS, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert done.stdout.count("| 0 | 0 | 0 |") >= len(CHOSEN[store]) - ("power-of-all-unsynced" in CHOSEN[store])
