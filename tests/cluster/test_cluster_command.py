@@ -146,7 +146,7 @@ def begin_slowly(cluster: Cluster) -> None:
         "add-brokers", "--bootstrap-server", cluster.bootstrap, "--brokers", "4,5", "--throttle", "1000"
     )
     try:
-        wait_until(lambda: "adding [5]" in status(cluster), LIMIT_S, "partitions move")
+        wait_until(lambda: re.search(r"moving: [1-9]", status(cluster)), LIMIT_S, "partitions move")
     finally:
         process.kill()
         process.communicate()
