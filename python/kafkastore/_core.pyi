@@ -171,10 +171,13 @@ class Engine:
     ) -> None:
         """Brokers: (node_id, rack, [(listener name, host, port)])."""
     def publish_topics(
-        self, topics: Sequence[tuple[str, bytes, bool, Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]]]]
+        self,
+        topics: Sequence[
+            tuple[str, bytes, bool, Sequence[tuple[int, int, int, Sequence[int], Sequence[int], Sequence[int]]]]
+        ],
     ) -> None:
-        """(name, topic_id, is_internal, [(partition, leader or -1, leader_epoch, replicas, isr)]): adds or replaces whole
-        topics in the metadata image."""
+        """(name, topic_id, is_internal, [(partition, leader or -1, leader_epoch, replicas, isr, replicas in a log directory that is
+        offline)]): adds or replaces whole topics in the metadata image."""
     def withdraw_topics(self, names: Sequence[str]) -> None:
         """Clients no longer see these topics."""
     # ---- network

@@ -124,6 +124,7 @@ pub fn row(topic: &str, id: [u8; 16], partitions: i32) -> TopicRow {
         leader_epoch: 0,
         replicas: [NODE].into(),
         in_sync_replicas: [NODE].into(),
+        offline_replicas: [].into(),
     };
     TopicRow {
         name: topic.into(),
