@@ -197,6 +197,11 @@ impl PyEngine {
         Ok(())
     }
 
+    fn alter_log_dir(&self, py: Python<'_>, topic: &str, partition: i32, log_dir: PathBuf) -> PyResult<()> {
+        py.detach(|| self.broker().alter_log_dir(topic, partition, &log_dir))?;
+        Ok(())
+    }
+
     fn set_broker_epoch(&self, epoch: i64) {
         self.broker().set_broker_epoch(epoch);
     }

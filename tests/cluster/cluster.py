@@ -15,7 +15,7 @@ from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from confluent_kafka.admin import PartitionMetadata
 
@@ -31,8 +31,14 @@ class Cluster:
     """``brokers[i]`` is node i + 1. Whoever makes one closes it."""
 
     def __init__(
-        self, folder: Path, store: str = "sqlite", size: int = 3, overrides: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        store: str = "sqlite",
+        size: int = 3,
+        overrides: Mapping[str, str] | None = None,
+        log_dirs: Mapping[int, Sequence[Path]] | None = None,
     ) -> None:
+        """``log_dirs`` are those of some nodes, by number; the others have one each."""
         self.folder = folder
         self.zookeeper = ZookeeperProcess(folder / "zookeeper") if store == "zookeeper" else None
         common = {
@@ -48,7 +54,10 @@ class Cluster:
         else:
             common["kafkastore.metadata.path"] = str(folder / "metadata.sqlite")
         self.brokers = [
-            KafkastoreBroker(folder / f"broker-{node}", {**common, "node.id": str(node)}) for node in range(1, size + 1)
+            KafkastoreBroker(
+                folder / f"broker-{node}", {**common, "node.id": str(node)}, (log_dirs or {}).get(node, ())
+            )
+            for node in range(1, size + 1)
         ]
 
     @property
@@ -138,7 +147,7 @@ class Cluster:
         """What stands in the segments of each replica, by node."""
         found = []
         for broker in self.brokers:
-            folder = broker.log_dir / f"{topic}-{number}"
-            segments = sorted(path for path in folder.glob("*") if path.suffix in SEGMENT_SUFFIXES)
+            folders = [log_dir / f"{topic}-{number}" for log_dir in broker.log_dirs]
+            segments = sorted(path for at in folders for path in at.glob("*") if path.suffix in SEGMENT_SUFFIXES)
             found.append(b"".join(path.read_bytes() for path in segments))
         return found
