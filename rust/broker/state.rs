@@ -137,7 +137,7 @@ impl Broker {
         })?;
         for i in 0..broker.options().replica_alter_log_dirs_threads.max(1) {
             broker.start_thread(format!("mover-{i}"), |broker| {
-                broker.mover.run(|one| broker.move_on(one))
+                broker.mover.run(|one| broker.move_on(one));
             })?;
         }
         Ok(broker)
