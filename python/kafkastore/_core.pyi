@@ -19,6 +19,7 @@ __all__ = [
     "LogDirFailed",
     "LogLine",
     "PartitionPlan",
+    "ReplicaMoved",
     "Request",
     "Rows",
     "Scan",
@@ -103,6 +104,14 @@ class LogDirFailed:
     reason: str
 
 @final
+class ReplicaMoved:
+    """A partition is in another log directory now."""
+
+    topic: str
+    partition: int
+    log_dir: str
+
+@final
 class ThreadFailed:
     """A thread of the data plane ended by a panic or an error: what waits for it waits for ever, so the process has to
     end."""
@@ -159,6 +168,9 @@ class Engine:
         file.delete.delay.ms."""
     def mark_stray(self, topic: str, partition: int) -> None:
         """Renames the log's directory to `-stray` and forgets it."""
+    def alter_log_dir(self, topic: str, partition: int, log_dir: str) -> None:
+        """Begins to move a partition that is here to another log directory, in the background; ReplicaMoved tells when it is there.
+        Replaces another move; to where it is, ends one. Raises EngineError."""
     def set_topic_config(self, topic: str, config: Mapping[str, str]) -> None:
         """The topic's effective configuration, for all of its logs at once."""
     def set_broker_options(self, options: Mapping[str, str]) -> None:
@@ -171,10 +183,13 @@ class Engine:
     ) -> None:
         """Brokers: (node_id, rack, [(listener name, host, port)])."""
     def publish_topics(
-        self, topics: Sequence[tuple[str, bytes, bool, Sequence[tuple[int, int, int, Sequence[int], Sequence[int]]]]]
+        self,
+        topics: Sequence[
+            tuple[str, bytes, bool, Sequence[tuple[int, int, int, Sequence[int], Sequence[int], Sequence[int]]]]
+        ],
     ) -> None:
-        """(name, topic_id, is_internal, [(partition, leader or -1, leader_epoch, replicas, isr)]): adds or replaces whole
-        topics in the metadata image."""
+        """(name, topic_id, is_internal, [(partition, leader or -1, leader_epoch, replicas, isr, replicas in a log directory that is
+        offline)]): adds or replaces whole topics in the metadata image."""
     def withdraw_topics(self, names: Sequence[str]) -> None:
         """Clients no longer see these topics."""
     # ---- network
@@ -188,7 +203,9 @@ class Engine:
     # ---- requests and events for the control plane
     def fileno(self) -> int:
         """An eventfd, readable when take() has something."""
-    def take(self, limit: int) -> list[Request | AppendDone | IsrChange | LogLine | LogDirFailed | ThreadFailed]:
+    def take(
+        self, limit: int
+    ) -> list[Request | AppendDone | IsrChange | LogLine | LogDirFailed | ReplicaMoved | ThreadFailed]:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""

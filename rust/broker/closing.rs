@@ -38,6 +38,7 @@ impl Broker {
                 broken.insert(path, error);
             }
         }
+        self.close_futures(&mut broken);
         self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart])?;
         for dir in self.log_dirs.lock().drain(..) {
             if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
@@ -47,12 +48,27 @@ impl Broker {
         broken.into_values().next().map_or(Ok(()), Err)
     }
 
+    /// The copies of partitions that move, so that the next start goes on with them.
+    fn close_futures(&self, broken: &mut HashMap<PathBuf, Error>) {
+        let mut futures: Vec<_> = self.loose_futures.lock().drain(..).map(|(.., future)| future).collect();
+        for topic in self.registry.snapshot().iter() {
+            // Those of partitions that are offline too: the copy is in a directory that works.
+            futures.extend(topic.partitions().filter_map(|partition| partition.future()));
+        }
+        for future in futures {
+            let closed = future.log().close();
+            if let Err(error) = closed {
+                broken.insert(future.log_dir().to_path_buf(), error);
+            }
+        }
+    }
+
     fn online_partitions(&self) -> HashMap<PathBuf, Vec<Arc<Partition>>> {
         let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
         for topic in self.registry.snapshot().iter() {
             for partition in topic.partitions().filter(|p| !p.is_offline()) {
                 by_dir
-                    .entry(partition.log_dir().clone())
+                    .entry(partition.log_dir().to_path_buf())
                     .or_default()
                     .push(Arc::clone(partition));
             }

@@ -92,6 +92,15 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// A partition is in another log directory now.
+    ReplicaMoved {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition.
+        index: i32,
+        /// Where it is.
+        log_dir: PathBuf,
+    },
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {
         /// Its name.

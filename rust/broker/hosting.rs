@@ -14,6 +14,7 @@ use super::lease::Lease;
 use super::partition::Partition;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use crate::error::{Error, ErrorCode, Result};
+use crate::storage::future::finish_swaps;
 use crate::storage::log_dir::{Identity, LogDir};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::topic_partition::DirKind;
@@ -57,6 +58,10 @@ impl Broker {
         if let Some(dir) = opened.online.first() {
             self.set_cluster_id(dir.cluster_id());
         }
+        let online: Vec<&Path> = opened.online.iter().map(LogDir::path).collect();
+        for line in finish_swaps(&*self.context.fs, &online)? {
+            self.log(&line);
+        }
         let mut outcome: Vec<(PathBuf, Option<String>)> = opened
             .offline
             .into_iter()
@@ -70,8 +75,12 @@ impl Broker {
             self.open_partition(request, config, &progress.recovery)
         };
         let threads = self.options().recovery_threads_per_data_dir;
-        let loaded = load_all(&opened.online, threads, &open, progress)?;
-        for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
+        let mut loaded = load_all(&opened.online, threads, &open, progress)?;
+        let mut futures = Vec::new();
+        for (dir, report) in opened.online.iter().zip(&mut loaded.dirs) {
+            if report.failure.is_none() {
+                futures.append(&mut report.future);
+            }
             for warning in &report.warnings {
                 self.log(warning);
             }
@@ -94,6 +103,7 @@ impl Broker {
                 self.fail_log_dir(path, reason);
             }
         }
+        self.resume_moves(futures, configs, &default, &progress.recovery);
         Ok(outcome)
     }
 
@@ -150,7 +160,7 @@ impl Broker {
                 topic: Arc::clone(p.topic()),
                 index: p.index(),
                 topic_id: p.topic_id(),
-                log_dir: p.log_dir().clone(),
+                log_dir: p.log_dir().to_path_buf(),
                 log_start: offsets.log_start,
                 log_end: offsets.log_end,
             }
@@ -191,9 +201,10 @@ impl Broker {
         if !created.is_empty() {
             self.registry.add(&name, topic_id, created.clone());
             // A directory that failed before they were in the registry did not find them there.
-            for partition in created.iter().filter(|p| self.is_failed(p.log_dir())) {
+            for partition in created.iter().filter(|p| self.is_failed(&p.log_dir())) {
                 partition.set_offline();
             }
+            self.resume_moves_of(created.iter());
             self.materialiser.add(created);
         }
         errors
@@ -278,6 +289,7 @@ impl Broker {
         for partition in self.registry.remove(topic, indexes) {
             partition.revoke();
             self.fetchers.follow(&partition);
+            self.cancel_move(&partition);
             let mut log = partition.log();
             let delay = Duration::from_millis(u64::try_from(log.config().file_delete_delay_ms).unwrap_or(0));
             match log.rename_away(kind) {
@@ -301,6 +313,9 @@ impl Broker {
         if let Some(topic) = self.registry.snapshot().by_name(topic) {
             for partition in topic.partitions() {
                 partition.log().set_config(Arc::clone(config));
+                if let Some(future) = partition.future() {
+                    future.log().set_config(Arc::clone(config));
+                }
             }
         }
     }

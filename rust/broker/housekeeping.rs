@@ -12,8 +12,8 @@ use super::followers::Proposal;
 use super::partition::Partition;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batches, ControlType};
-use crate::storage::TopicPartition;
 use crate::storage::log_dir::Checkpoint;
+use crate::storage::{Log, TopicPartition};
 
 /// Most bytes that the records of one batch may inflate to when the control plane reads its own topics.
 const INFLATE_LIMIT_BYTES: usize = 128 << 20;
@@ -79,7 +79,7 @@ impl Broker {
     /// its files with it. The caller holds no lock of the partition.
     pub fn storage_failed(&self, partition: &Partition, error: &Error) {
         if !partition.log().is_closed() {
-            self.storage_failed_in(partition.log_dir(), error);
+            self.storage_failed_in(&partition.log_dir(), error);
         }
     }
 
@@ -147,14 +147,19 @@ impl Broker {
         // Under the lock: no later write may name a log that was deleted before an earlier one.
         let mut by_dir: HashMap<PathBuf, Vec<Arc<Partition>>> = HashMap::new();
         for partition in self.all_partitions() {
-            by_dir.entry(partition.log_dir().clone()).or_default().push(partition);
+            by_dir
+                .entry(partition.log_dir().to_path_buf())
+                .or_default()
+                .push(partition);
         }
         let mut failed = None;
         for dir in dirs.iter().filter(|d| !self.is_failed(d.path())) {
             let empty = Vec::new();
             let partitions = by_dir.get(dir.path()).unwrap_or(&empty);
             for &checkpoint in which {
-                let rows = checkpoint_rows(partitions, checkpoint);
+                let mut rows = checkpoint_rows(partitions, checkpoint);
+                let moving = by_dir.values().flatten();
+                rows.extend(moving.filter_map(|p| future_row(p, dir.path(), checkpoint)));
                 if let Err(error) = dir.write_checkpoint(checkpoint, &rows) {
                     self.storage_failed_in(dir.path(), &error);
                     failed = Some(error);
@@ -193,6 +198,7 @@ impl Broker {
                 usable_bytes: space.as_ref().map_or(-1, |s| (s.f_bavail * s.f_frsize) as i64),
                 replicas: of_dir
                     .map(|p| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false))
+                    .chain(partitions.iter().filter_map(|p| future_description(p, &log_dir)))
                     .collect(),
                 log_dir,
             }
@@ -224,7 +230,7 @@ impl Broker {
         slice
             .file
             .read_exact_at(&mut bytes, slice.position)
-            .map_err(|e| Error::io("read", partition.log_dir(), e))?;
+            .map_err(|e| Error::io("read", &partition.log_dir(), e))?;
         let mut next = start;
         let mut scratch = Vec::new();
         for batch in Batches::new(&bytes) {
@@ -255,6 +261,23 @@ impl Broker {
     }
 }
 
+/// Of a partition that moves to `log_dir`; the lag is what is not copied yet.
+fn future_description(partition: &Partition, log_dir: &Path) -> Option<(Arc<str>, i32, u64, i64, bool)> {
+    let future = partition.future().filter(|future| future.log_dir() == log_dir)?;
+    let (end, log) = (partition.offsets().log_end, future.log());
+    if log.is_closed() {
+        return None; // it has taken the partition's place in this moment
+    }
+    let lag = end - log.log_end_offset();
+    Some((
+        Arc::clone(partition.topic()),
+        partition.index(),
+        log.size_bytes(),
+        lag,
+        true,
+    ))
+}
+
 /// A key that cannot be read says as little as a type that is none of ours.
 fn control_type(key: Option<&[u8]>) -> ControlType {
     ControlType::parse_key(key.unwrap_or_default()).unwrap_or(ControlType::Other(-1))
@@ -262,20 +285,33 @@ fn control_type(key: Option<&[u8]>) -> ControlType {
 
 fn checkpoint_rows(partitions: &[Arc<Partition>], checkpoint: Checkpoint) -> Vec<(TopicPartition, i64)> {
     let row = |p: &Arc<Partition>| {
-        let offset = match checkpoint {
-            Checkpoint::RecoveryPoint => p.log().recovery_point(),
-            Checkpoint::Replication => p.offsets().high_watermark,
-            Checkpoint::LogStart => p.offsets().log_start,
-            Checkpoint::Cleaner => 0,
-        };
-        let is_told = match checkpoint {
-            // As Kafka: only where the log does not start at its first segment's base offset.
-            Checkpoint::LogStart => p.log().segments().next().is_some_and(|(base, ..)| offset > base),
-            _ => true,
-        };
-        is_told.then(|| (TopicPartition::new(Arc::clone(p.topic()), p.index()), offset))
+        let (high_watermark, log) = (p.offsets().high_watermark, p.log());
+        Some((
+            log.topic_partition().clone(),
+            checkpointed(&log, high_watermark, checkpoint)?,
+        ))
     };
     partitions.iter().filter_map(row).collect()
+}
+
+/// Of a log that moves to `log_dir`: it must be found there, after a crash, as it is now.
+fn future_row(partition: &Partition, log_dir: &Path, checkpoint: Checkpoint) -> Option<(TopicPartition, i64)> {
+    let future = partition.future().filter(|future| future.log_dir() == log_dir)?;
+    let (high_watermark, log) = (partition.offsets().high_watermark, future.log());
+    let offset = checkpointed(&log, high_watermark.min(log.log_end_offset()), checkpoint)?;
+    Some((log.topic_partition().clone(), offset))
+}
+
+/// What a checkpoint says of a log, if anything.
+fn checkpointed(log: &Log, high_watermark: i64, checkpoint: Checkpoint) -> Option<i64> {
+    let start = log.log_start_offset();
+    match checkpoint {
+        Checkpoint::RecoveryPoint => Some(log.recovery_point()),
+        Checkpoint::Replication => Some(high_watermark),
+        // As Kafka: only where the log does not start at its first segment's base offset.
+        Checkpoint::LogStart => log.segments().next().filter(|(base, ..)| start > *base).map(|_| start),
+        Checkpoint::Cleaner => Some(0),
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub struct PartitionRow {
     pub replicas: Box<[i32]>,
     /// In-sync replicas.
     pub in_sync_replicas: Box<[i32]>,
+    /// Replicas whose log directory is offline, on brokers that live.
+    pub offline_replicas: Box<[i32]>,
 }
 
 /// A topic as clients see it.

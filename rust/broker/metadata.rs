@@ -170,7 +170,7 @@ fn encode_row(writer: &mut MetadataResponseWriter<'_>, image: &Image, listener: 
             .replicas
             .iter()
             .copied()
-            .filter(|r| image.broker(*r).is_none())
+            .filter(|r| image.broker(*r).is_none() || partition.offline_replicas.contains(r))
             .collect();
         writer.partition(&MetadataPartition {
             error: if is_reachable {

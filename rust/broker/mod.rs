@@ -21,6 +21,8 @@ mod list_offsets;
 mod materialiser;
 mod metadata;
 mod metrics;
+mod mover;
+mod moves;
 mod options;
 mod partition;
 #[cfg(feature = "simulator")]
@@ -50,8 +52,8 @@ pub use metadata::{MetadataOutcome, handle as metadata};
 pub use metrics::Metrics;
 pub use options::Options;
 pub use partition::{
-    Awaited, FetchPosition, Fetched, FollowerFetch, Isolation, OffsetsView, Partition, ProducerDescription,
-    ReadRequest, ReadResult,
+    Awaited, FetchPosition, Fetched, FollowerFetch, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
+    ProducerDescription, ReadRequest, ReadResult,
 };
 pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};

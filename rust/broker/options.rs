@@ -14,6 +14,8 @@ pub struct Options {
     pub network_threads: usize,
     /// `num.recovery.threads.per.data.dir`.
     pub recovery_threads_per_data_dir: usize,
+    /// `num.replica.alter.log.dirs.threads`; one for each of `log.dirs` when it is not set.
+    pub replica_alter_log_dirs_threads: usize,
     /// `socket.request.max.bytes`.
     pub socket_request_max_bytes: usize,
     /// `socket.listen.backlog.size`.
@@ -69,6 +71,7 @@ impl Default for Options {
         Self {
             network_threads: 3,
             recovery_threads_per_data_dir: 2,
+            replica_alter_log_dirs_threads: 1,
             socket_request_max_bytes: 100 << 20,
             socket_listen_backlog_size: 50,
             socket_send_buffer_bytes: 102_400,
@@ -124,6 +127,13 @@ impl Options {
             pairs,
             "num.recovery.threads.per.data.dir",
             &mut options.recovery_threads_per_data_dir,
+        )?;
+        let log_dirs = pairs.get("log.dirs").map_or(1, |dirs| dirs.split(',').count());
+        options.replica_alter_log_dirs_threads = log_dirs;
+        parse(
+            pairs,
+            "num.replica.alter.log.dirs.threads",
+            &mut options.replica_alter_log_dirs_threads,
         )?;
         parse(pairs, "socket.request.max.bytes", &mut options.socket_request_max_bytes)?;
         parse(

@@ -5,6 +5,7 @@
 //! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease.
 //! It knows no sockets and no clock, and decides nothing about leadership.
 
+mod future;
 mod read;
 mod replication;
 
@@ -13,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::followers::Followers;
@@ -27,6 +28,7 @@ use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log, Uuid};
 
+pub use future::{FutureLog, MoveFailure, Moved};
 pub use read::{Isolation, ReadRequest, ReadResult};
 pub use replication::{FetchPosition, Fetched, FollowerFetch};
 
@@ -101,8 +103,10 @@ pub struct Partition {
     topic_id: OnceLock<TopicId>,
     index: i32,
     node_id: i32,
-    log_dir: PathBuf,
+    log_dir: ArcSwap<PathBuf>,
     log: Mutex<Log>,
+    /// The log that will take its place; locked after the log, if both are.
+    future: Mutex<Option<Arc<FutureLog>>>,
     lease: ArcSwapOption<Lease>,
     /// While this broker leads with others assigned; locked after the log, if both are.
     followers: Mutex<Option<Followers>>,
@@ -140,8 +144,9 @@ impl Partition {
             topic_id: known,
             index,
             node_id,
-            log_dir: dir,
+            log_dir: ArcSwap::from_pointee(dir),
             log: Mutex::new(log),
+            future: Mutex::default(),
             lease: ArcSwapOption::empty(),
             followers: Mutex::new(None),
             offsets,
@@ -185,9 +190,9 @@ impl Partition {
         self.index
     }
 
-    /// The log directory (an entry of `log.dirs`) that holds it.
-    pub fn log_dir(&self) -> &PathBuf {
-        &self.log_dir
+    /// The log directory (an entry of `log.dirs`) that holds it now.
+    pub fn log_dir(&self) -> Arc<PathBuf> {
+        self.log_dir.load_full()
     }
 
     /// The watch lists.
@@ -273,7 +278,7 @@ impl Partition {
                 ErrorCode::KAFKA_STORAGE_ERROR,
                 format!(
                     "the log directory {} of {}-{} is offline",
-                    self.log_dir.display(),
+                    self.log_dir().display(),
                     self.topic,
                     self.index
                 ),

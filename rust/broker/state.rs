@@ -19,13 +19,15 @@ use super::guard::guarded;
 use super::image::PublishedImage;
 use super::materialiser::Materialiser;
 use super::metrics::Metrics;
+use super::mover::Mover;
 use super::options::Options;
+use super::partition::FutureLog;
 use super::reaper::Reaper;
-use super::registry::Registry;
+use super::registry::{Registry, TopicId};
 use super::throttle::{Throttle, Throttles};
 use super::workers::Workers;
-use crate::storage::LogContext;
 use crate::storage::log_dir::LogDir;
+use crate::storage::{LogContext, TopicPartition};
 use crate::wire::ApiTable;
 
 /// Threads that flush: one waits on the disk while the other prepares.
@@ -62,6 +64,10 @@ pub struct Broker {
     pub reaper: Reaper,
     /// New logs come to disk in the background.
     pub materialiser: Materialiser,
+    /// Moves between log directories in the background.
+    pub mover: Mover,
+    /// Future logs of an earlier run whose partition is not hosted yet.
+    pub(super) loose_futures: Mutex<Vec<(TopicPartition, TopicId, Arc<FutureLog>)>>,
     /// Disk threads.
     pub workers: Workers,
     /// How fast replicas that move are copied.
@@ -105,6 +111,11 @@ impl Broker {
                 .materialiser
                 .run(|partition, error| broker.storage_failed(partition, error));
         })?;
+        for i in 0..broker.options().replica_alter_log_dirs_threads.max(1) {
+            broker.start_thread(format!("mover-{i}"), |broker| {
+                broker.mover.run(|one| broker.move_on(one));
+            })?;
+        }
         Ok(broker)
     }
 
@@ -149,6 +160,8 @@ impl Broker {
             flusher: Flusher::default(),
             reaper: Reaper::default(),
             materialiser: Materialiser::default(),
+            mover: Mover::default(),
+            loose_futures: Mutex::default(),
             workers,
             throttles: Throttles {
                 leader: throttle(),
@@ -190,6 +203,7 @@ impl Broker {
         self.flusher.stop();
         self.reaper.stop();
         self.materialiser.stop();
+        self.mover.stop();
         for thread in self.disk_threads.lock().drain(..) {
             // Its guard has told of a panic.
             let _ = thread.join();
@@ -267,8 +281,13 @@ impl Broker {
             return;
         }
         for topic in self.registry.snapshot().iter() {
-            for partition in topic.partitions().filter(|p| p.log_dir() == log_dir) {
-                partition.set_offline();
+            for partition in topic.partitions() {
+                if *partition.log_dir() == log_dir {
+                    partition.set_offline();
+                }
+                if partition.future().is_some_and(|future| future.log_dir() == log_dir) {
+                    drop(partition.take_future()); // the next start finds it, if its disk is mended
+                }
             }
         }
         self.events.push(Event::LogDirFailed {

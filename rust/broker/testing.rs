@@ -1,7 +1,7 @@
 //! A broker on temporary directories with a manual clock and a file system that can fail, for unit tests.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,19 @@ impl Fixture {
     pub fn new(dir_count: usize) -> Self {
         let dirs = (0..dir_count).map(|_| tempfile::tempdir().unwrap()).collect();
         Self::on(NODE, Options::default(), dirs)
+    }
+
+    /// In memory where there is such a place: the syncs are real, and some tests make thousands.
+    pub fn in_memory(dir_count: usize) -> Self {
+        let memory = Path::new("/dev/shm");
+        let make = |_| {
+            if memory.is_dir() {
+                tempfile::tempdir_in(memory).unwrap()
+            } else {
+                tempfile::tempdir().unwrap()
+            }
+        };
+        Self::on(NODE, Options::default(), (0..dir_count).map(make).collect())
     }
 
     /// A broker of a cluster, with one directory, that does not wait when it fetches.
@@ -68,8 +81,14 @@ impl Fixture {
     }
 
     /// Stops and starts again on the same directories.
-    pub fn restart(mut self) -> Self {
+    pub fn restart(self) -> Self {
+        self.restart_after(|| ())
+    }
+
+    /// The same, with something done to the directories meanwhile.
+    pub fn restart_after(mut self, meanwhile: impl FnOnce()) -> Self {
         self.broker.stop_threads();
+        meanwhile();
         let options = Options::clone(&self.broker.options());
         Self::on(self.broker.node_id, options, std::mem::take(&mut self.tempdirs))
     }
@@ -124,6 +143,7 @@ pub fn row(topic: &str, id: [u8; 16], partitions: i32) -> TopicRow {
         leader_epoch: 0,
         replicas: [NODE].into(),
         in_sync_replicas: [NODE].into(),
+        offline_replicas: [].into(),
     };
     TopicRow {
         name: topic.into(),

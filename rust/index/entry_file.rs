@@ -132,6 +132,13 @@ impl<const N: usize> EntryFile<N> {
         &self.path
     }
 
+    /// Its directory has another name now.
+    pub fn move_to(&mut self, dir: &Path) {
+        if let Some(name) = self.path.file_name() {
+            self.path = dir.join(name);
+        }
+    }
+
     /// The entries, one after the other. A sealed file that cannot be read is an error; one that is missing is empty.
     pub fn bytes(&self, fs: &dyn FileSystem) -> Result<&[u8]> {
         match &self.body {

@@ -39,6 +39,8 @@ struct State {
     crashed: bool,
     /// Path of each file opened for writing → length that was durable at the last sync.
     durable: BTreeMap<PathBuf, u64>,
+    /// Renames of directories, which open files follow.
+    moved: Vec<(PathBuf, PathBuf)>,
 }
 
 /// Wraps another file system; see the module.
@@ -65,6 +67,31 @@ fn crash_error() -> io::Error {
 }
 
 impl State {
+    /// Where a file is that was opened, under `path`, after `seen` renames of directories.
+    fn where_now(&self, path: &Path, seen: usize) -> PathBuf {
+        let mut now = path.to_path_buf();
+        for (from, to) in self.moved.iter().skip(seen) {
+            if let Ok(rest) = now.strip_prefix(from) {
+                now = to.join(rest);
+            }
+        }
+        now
+    }
+
+    fn note_rename(&mut self, from: &Path, to: &Path) {
+        let within = self.durable.keys().filter(|path| path.starts_with(from));
+        for path in within.cloned().collect::<Vec<_>>() {
+            if let (Ok(rest), Some(durable)) = (path.strip_prefix(from), self.durable.remove(&path)) {
+                let renamed = if rest.as_os_str().is_empty() {
+                    to.to_path_buf()
+                } else {
+                    to.join(rest)
+                };
+                self.durable.insert(renamed, durable);
+            }
+        }
+    }
+
     fn gate(&mut self, label: &str) -> Verdict {
         if self.crashed {
             return Verdict::Fail(crash_error());
@@ -189,11 +216,15 @@ struct FaultFile {
     inner: Arc<dyn File>,
     system: FaultFileSystem,
     path: PathBuf,
+    /// Renames of directories before it was opened.
+    seen: usize,
 }
 
 impl FaultFile {
     fn note_durable(&self, change: impl FnOnce(u64) -> u64) {
-        if let Some(durable) = self.system.state.lock().durable.get_mut(&self.path) {
+        let mut state = self.system.state.lock();
+        let path = state.where_now(&self.path, self.seen);
+        if let Some(durable) = state.durable.get_mut(&path) {
             *durable = change(*durable);
         }
     }
@@ -260,15 +291,22 @@ impl FileSystem for FaultFileSystem {
             inner,
             system: self.clone(),
             path: path.to_path_buf(),
+            seen: self.state.lock().moved.len(),
         }))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.pass("rename", to)?;
+        let is_dir = self.inner.metadata(from).is_ok_and(|metadata| metadata.is_dir);
+        if is_dir {
+            self.pass_dir("rename")?;
+        } else {
+            self.pass("rename", to)?;
+        }
         self.inner.rename(from, to)?;
         let mut state = self.state.lock();
-        if let Some(durable) = state.durable.remove(from) {
-            state.durable.insert(to.to_path_buf(), durable);
+        state.note_rename(from, to);
+        if is_dir {
+            state.moved.push((from.to_path_buf(), to.to_path_buf()));
         }
         Ok(())
     }

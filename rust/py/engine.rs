@@ -24,8 +24,8 @@ use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
 use crate::wire::{ApiRange, ApiTable};
 
-/// (partition, leader or -1, leader epoch, replicas, in-sync replicas).
-type PartitionTuple = (i32, i32, i32, Vec<i32>, Vec<i32>);
+/// (partition, leader or -1, leader epoch, replicas, in-sync replicas, replicas in a log directory that is offline).
+type PartitionTuple = (i32, i32, i32, Vec<i32>, Vec<i32>, Vec<i32>);
 /// (name, topic id, is internal, partitions).
 type TopicTuple = (String, Vec<u8>, bool, Vec<PartitionTuple>);
 /// (node id, rack, [(listener, host, port)]).
@@ -224,6 +224,11 @@ impl PyEngine {
         Ok(())
     }
 
+    fn alter_log_dir(&self, py: Python<'_>, topic: &str, partition: i32, log_dir: PathBuf) -> PyResult<()> {
+        py.detach(|| self.broker().alter_log_dir(topic, partition, &log_dir))?;
+        Ok(())
+    }
+
     fn set_broker_epoch(&self, epoch: i64) {
         self.broker().set_broker_epoch(epoch);
     }
@@ -279,12 +284,13 @@ impl PyEngine {
     }
 
     fn publish_topics(&self, topics: Vec<TopicTuple>) -> PyResult<()> {
-        let partition = |(index, leader, leader_epoch, replicas, isr): PartitionTuple| PartitionRow {
+        let partition = |(index, leader, leader_epoch, replicas, isr, offline): PartitionTuple| PartitionRow {
             index,
             leader,
             leader_epoch,
             replicas: replicas.into_boxed_slice(),
             in_sync_replicas: isr.into_boxed_slice(),
+            offline_replicas: offline.into_boxed_slice(),
         };
         let row = |(name, id, is_internal, partitions): TopicTuple| {
             Ok(TopicRow {

@@ -50,6 +50,14 @@ pub struct IsrChange {
     in_sync_replicas: Vec<(i32, i64)>,
 }
 
+/// A partition is in another log directory now.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct ReplicaMoved {
+    topic: String,
+    partition: i32,
+    log_dir: String,
+}
+
 /// A thread of the data plane ended before its time.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct ThreadFailed {
@@ -111,6 +119,15 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             LogDirFailed {
                 log_dir: log_dir.to_string_lossy().into_owned(),
                 reason,
+            },
+        )?
+        .into_any(),
+        broker::Event::ReplicaMoved { topic, index, log_dir } => Py::new(
+            py,
+            ReplicaMoved {
+                topic: topic.to_string(),
+                partition: index,
+                log_dir: log_dir.to_string_lossy().into_owned(),
             },
         )?
         .into_any(),

@@ -43,6 +43,14 @@ impl Log {
             });
         }
         let at = self.segment_at(slice.base_offset);
+        let is_of = |segment: &Segment| Arc::ptr_eq(&segment.log().file, &slice.file);
+        if !self.segments.get(at).is_some_and(is_of) {
+            // The slice is of the log that stood here before a move to another log directory: its segments are others.
+            return Ok(AbortedPlan {
+                found: self.aborted_transactions(offset, upper_bound)?,
+                behind: None,
+            });
+        }
         let segment_end = self
             .segments
             .get(at + 1)

@@ -206,6 +206,11 @@ impl Log {
         self.recovery_point
     }
 
+    /// Changes with each truncation: what was planned before one may not be there any more.
+    pub fn truncations(&self) -> u64 {
+        self.truncations
+    }
+
     /// Bytes of record batches in all segments.
     pub fn size_bytes(&self) -> u64 {
         self.segments.iter().map(Segment::size).sum()
@@ -299,18 +304,31 @@ impl Log {
     /// without syncing it, and returns the new path; the loader or the caller removes what is deleted later. Open files
     /// stay readable until dropped. A log without a directory is only forgotten. Nothing may follow.
     pub fn rename_away(&mut self, kind: DirKind) -> Result<Option<PathBuf>> {
+        self.rename_away_as(kind, Uuid::random())
+    }
+
+    /// [`rename_away`](Self::rename_away) with an id that ties the directory to another one.
+    pub fn rename_away_as(&mut self, kind: DirKind, unique: Uuid) -> Result<Option<PathBuf>> {
         // A failed attempt to make it may have left a part, which is renamed as a whole one is.
         if !self.is_materialised() && !self.is_poisoned {
             self.is_closed = true;
             return Ok(None);
         }
-        let name = self.topic_partition.dir_name(kind, Uuid::random());
-        let to = self.dir.with_file_name(name);
-        let rename = self.context.fs.rename(&self.dir, &to);
-        rename.map_err(|error| Error::io("rename", &self.dir, error))?;
-        self.dir.clone_from(&to);
+        let to = self.dir.with_file_name(self.topic_partition.dir_name(kind, unique));
+        self.rename_dir(&to)?;
         self.is_closed = true;
         Ok(Some(to))
+    }
+
+    /// Gives the directory another name beside the old one. Open files stay as they are.
+    pub(super) fn rename_dir(&mut self, to: &Path) -> Result<()> {
+        let rename = self.context.fs.rename(&self.dir, to);
+        rename.map_err(|error| Error::io("rename", &self.dir, error))?;
+        self.dir = to.to_path_buf();
+        for segment in &mut self.segments {
+            segment.move_to(to);
+        }
+        Ok(())
     }
 }
 

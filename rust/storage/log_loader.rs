@@ -73,7 +73,7 @@ pub struct DirReport {
     /// One sentence each: what was unreadable and what is done about it.
     pub warnings: Vec<String>,
     /// Partitions being moved here; not opened.
-    pub future: Vec<(TopicPartition, PathBuf)>,
+    pub future: Vec<LoadRequest>,
     /// Directories set aside; not opened.
     pub stray: Vec<PathBuf>,
     /// Directories to remove; see [`remove_deleted`].
@@ -226,7 +226,7 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         stray,
         unknown,
     } = listing;
-    (report.deleted, report.future, report.stray) = (deleted, future, stray);
+    (report.deleted, report.stray) = (deleted, stray);
     let ignored = unknown
         .iter()
         .map(|path| format!("{} is not a partition's directory; left alone", path.display()));
@@ -241,6 +241,7 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         is_clean,
         partition,
     };
+    report.future = future.into_iter().map(request).collect();
     Ok(partitions.into_iter().map(request).collect())
 }
 

@@ -10,6 +10,7 @@ pub mod close;
 pub mod config;
 pub mod flush;
 pub mod format;
+pub mod future;
 pub mod header_scan;
 pub mod leader_epochs;
 pub mod log;

@@ -389,6 +389,17 @@ impl Segment {
         Ok(())
     }
 
+    /// Its directory has another name now. Readers that hold the file go on.
+    pub(super) fn move_to(&mut self, dir: &Path) {
+        self.log = Arc::new(SegmentFile {
+            file: Arc::clone(&self.log.file),
+            path: file_path(dir, self.base_offset, LOG_SUFFIX),
+        });
+        self.offset_index.file().move_to(dir);
+        self.time_index.file().move_to(dir);
+        self.txn_index.file().move_to(dir);
+    }
+
     /// Paths of everything that belongs to it, whether it exists or not; the `.log` first.
     pub fn paths(dir: &Path, base_offset: i64) -> [PathBuf; 4] {
         [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX]

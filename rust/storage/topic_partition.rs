@@ -96,6 +96,15 @@ impl TopicPartition {
         Self::parse(name).map(|found| (found, DirKind::Current))
     }
 
+    /// The unique id in a directory name; `None` when it has none.
+    pub fn unique_of(name: &str) -> Option<Uuid> {
+        let (_, tail) = name.rsplit_once('.')?;
+        let (digits, _) = tail.split_once('-')?;
+        let is_hexadecimal = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = is_hexadecimal.then(|| u128::from_str_radix(digits, 16).ok())??;
+        Some(Uuid(id.to_be_bytes()))
+    }
+
     /// Reads `<topic>-<partition>`.
     pub fn parse(text: &str) -> Option<Self> {
         let (topic, digits) = text.rsplit_once('-')?;

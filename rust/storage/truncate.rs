@@ -29,6 +29,26 @@ impl Log {
         result.map(|()| true)
     }
 
+    /// Cuts the log where it parts from another's, which has told the end of the greatest epoch that it knows up to the one of
+    /// this log's last record. The cases of KIP-279; where (b) cuts, the next look may cut again:
+    ///
+    /// - (a) this log knows the epoch: at the lower end of both
+    /// - (b) it does not: at its own end of the greatest epoch below
+    /// - (c) it knows no epoch: at the other's end
+    ///
+    /// Returns where it was cut.
+    pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (i32, i64)) -> Result<i64> {
+        let end = self.log_end_offset;
+        let cut = match self.epochs.end_offset_for(epoch, end) {
+            Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)
+            Some((_, own_end)) => own_end,                                       // (b)
+            None => end_offset,                                                  // (c)
+        };
+        let cut = cut.min(end);
+        self.truncate_to(cut)?;
+        Ok(cut)
+    }
+
     fn cut_end(&mut self, offset: i64) -> Result<()> {
         let fs = self.fs();
         let now_ms = self.context.clock.now_ms();

@@ -15,7 +15,7 @@ from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from confluent_kafka.admin import PartitionMetadata
 
@@ -31,8 +31,14 @@ class Cluster:
     """``brokers[i]`` is node i + 1. Whoever makes one closes it."""
 
     def __init__(
-        self, folder: Path, store: str = "sqlite", size: int = 3, overrides: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        store: str = "sqlite",
+        size: int = 3,
+        overrides: Mapping[str, str] | None = None,
+        log_dirs: Mapping[int, Sequence[Path]] | None = None,
     ) -> None:
+        """``log_dirs`` are those of some nodes, by number; the others have one each."""
         self.folder = folder
         self.zookeeper = self.new_zookeeper() if store == "zookeeper" else None
         common = {
@@ -47,7 +53,10 @@ class Cluster:
             common["zookeeper.connect"] = f"{self.zookeeper.address}/kafkastore"
         else:
             common["kafkastore.metadata.path"] = str(self.metadata_path)
-        self.brokers = [self.new_broker(node, {**common, "node.id": str(node)}) for node in range(1, size + 1)]
+        self.brokers = [
+            self.new_broker(node, {**common, "node.id": str(node)}, (log_dirs or {}).get(node, ()))
+            for node in range(1, size + 1)
+        ]
 
     # ---- where things are; another class may say otherwise
     @property
@@ -58,8 +67,8 @@ class Cluster:
     def new_zookeeper(self) -> ZookeeperProcess:
         return ZookeeperProcess(self.folder / "zookeeper")
 
-    def new_broker(self, node: int, settings: Mapping[str, str]) -> KafkastoreBroker:
-        return KafkastoreBroker(self.folder / f"broker-{node}", settings)
+    def new_broker(self, node: int, settings: Mapping[str, str], log_dirs: Sequence[Path] = ()) -> KafkastoreBroker:
+        return KafkastoreBroker(self.folder / f"broker-{node}", settings, log_dirs)
 
     @property
     def bootstrap(self) -> str:
@@ -157,7 +166,7 @@ class Cluster:
         """What stands in the segments of each replica, by node."""
         found = []
         for broker in self.brokers:
-            folder = broker.log_dir / f"{topic}-{number}"
-            segments = sorted(path for path in folder.glob("*") if path.suffix in SEGMENT_SUFFIXES)
+            folders = [log_dir / f"{topic}-{number}" for log_dir in broker.log_dirs]
+            segments = sorted(path for at in folders for path in at.glob("*") if path.suffix in SEGMENT_SUFFIXES)
             found.append(b"".join(path.read_bytes() for path in segments))
         return found

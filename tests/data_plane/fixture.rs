@@ -174,6 +174,7 @@ impl TestBroker {
             leader_epoch: 0,
             replicas: replicas.into(),
             in_sync_replicas: replicas.into(),
+            offline_replicas: [].into(),
         };
         self.broker().image.publish_topics(vec![TopicRow {
             name: name.into(),

@@ -45,7 +45,7 @@ GROUPS = (
     ("SASL and delegation tokens", (17, 36, 38, 39, 40, 41, 50, 51)),
     ("ACLs", (29, 30, 31)),
     ("quotas", (48, 49)),
-    ("clusters", (34, 43, 45, 46, 55, 57, 64, 80, 81)),
+    ("clusters", (43, 45, 46, 55, 57, 64, 80, 81)),
     ("consumer protocol (KIP-848)", (68, 69)),
     ("client telemetry (KIP-714)", (71, 72)),
     ("share groups (KIP-932)", (*range(76, 80), *range(83, 88), *range(90, 93))),

@@ -79,6 +79,13 @@ class LogDirFailed:
         self.reason = reason
 
 
+class ReplicaMoved:
+    def __init__(self, topic: str, partition: int, log_dir: str) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.log_dir = log_dir
+
+
 class ThreadFailed:
     def __init__(self, thread: str, reason: str) -> None:
         self.thread = thread
@@ -122,6 +129,7 @@ class Engine:
         self.served_here: list[int] = []
         self.deleted: list[tuple[str, list[int]]] = []
         self.stray: list[tuple[str, int]] = []
+        self.moves: list[tuple[str, int, str]] = []
         self.listening: list[tuple[str, str, int]] = []
         self.unclean_dirs: list[str] = []
         self.failed_dirs: dict[str, str] = {}
@@ -206,6 +214,9 @@ class Engine:
     def mark_stray(self, topic: str, partition: int) -> None:
         self.stray.append((topic, partition))
         del self.partitions[topic, partition]
+
+    def alter_log_dir(self, topic: str, partition: int, log_dir: str) -> None:
+        self.moves.append((topic, partition, log_dir))
 
     def set_topic_config(self, topic: str, config: dict[str, str]) -> None:
         self.topic_configs[topic] = dict(config)

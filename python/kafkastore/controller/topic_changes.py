@@ -153,8 +153,10 @@ async def on_topics(term: Term) -> None:
 
 async def _adopt(term: Term, topic: Topic) -> None:
     term.introduce(topic)
+    new = [partition for partition in topic.partitions if partition.leadership is None]
     changed = await term.settle(topic.partitions)
-    term.tell(topic.partitions, is_new=True)
+    term.tell(topic.partitions)
+    term.channels.tell_replicas(new, is_new=True)
     logger.info("Topic %s with %d partitions was found; %d elected", topic.name, len(topic.partitions), len(changed))
 
 

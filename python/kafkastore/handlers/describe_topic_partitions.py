@@ -72,7 +72,9 @@ def _described(context: RequestContext, name: str, found: Any, indexes: range) -
                 isr_nodes=partition.isr,
                 eligible_leader_replicas=(),
                 last_known_elr=(),
-                offline_replicas=[node for node in partition.replicas if node not in image.brokers],
+                offline_replicas=[
+                    node for node in partition.replicas if node not in image.brokers or node in partition.offline
+                ],
             )
         )
     return context.entity(

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: Any) -> Any:
     topics = [
         Told(
-            topic.topic_name, topic.topic_id.bytes, {one.partition_index: _state(one) for one in topic.partition_states}
+            topic.topic_name,
+            topic.topic_id.bytes,
+            {one.partition_index: _state(one) for one in topic.partition_states},
+            frozenset(one.partition_index for one in topic.partition_states if one.is_new),
         )
         for topic in request.topic_states
     ]

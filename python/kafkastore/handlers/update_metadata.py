@@ -40,4 +40,6 @@ async def handle(context: RequestContext, request: Any) -> Any:
 
 
 def _state(one: Any) -> PartitionState:
-    return PartitionState(one.leader, one.leader_epoch, one.zk_version, one.replicas, one.isr)
+    return PartitionState(
+        one.leader, one.leader_epoch, one.zk_version, one.replicas, one.isr, tuple(one.offline_replicas)
+    )

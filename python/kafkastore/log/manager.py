@@ -25,6 +25,9 @@ FLUSH_CHECK_INTERVAL_MS = 1000
 """How often logs are looked at for ``flush.ms``; Kafka's log.flush.scheduler.interval.ms never does by default, which makes
 ``flush.ms`` of a topic void. An idle check costs microseconds."""
 
+MOST_PREFERRED = 10_000
+"""Wishes kept for partitions that are not here; anybody may ask, and the oldest give way."""
+
 _FOREVER = 2**63 - 1
 
 
@@ -37,6 +40,7 @@ class LogManager:
         self.online: list[str] = list(config.log_dirs)  # the directories that work, in the order of log.dirs
         self.failed: dict[str, str] = {}  # directory -> why
         self._placed: dict[str, dict[int, str]] = {}  # topic -> partition -> directory
+        self._preferred: dict[tuple[str, int], str] = {}  # of partitions that are not here yet: where they are wanted
         self._counts: dict[str, int] = dict.fromkeys(config.log_dirs, 0)
         self._jobs: list[_Job] = []
 
@@ -52,10 +56,25 @@ class LogManager:
         if not self.online:
             raise KafkaStorageError
         for partition in partitions:
-            directory = min(self.online, key=self._counts.__getitem__)
+            wanted = self._preferred.pop((topic, partition), None)
+            directory = wanted if wanted in self.online else min(self.online, key=self._counts.__getitem__)
             self.record(topic, partition, directory)
             chosen.append((partition, directory))
         return chosen
+
+    def prefer(self, topic: str, partition: int, directory: str) -> None:
+        """Notes where a partition that is not here is to be made, should it come (KIP-113)."""
+        self._preferred[topic, partition] = directory
+        while len(self._preferred) > MOST_PREFERRED:
+            del self._preferred[next(iter(self._preferred))]
+
+    def move(self, topic: str, partition: int, directory: str) -> bool:
+        """A log is in another directory now; False when it is not here any more."""
+        if self.directory_of(topic, partition) is None:
+            return False
+        self.forget_partition(topic, partition)
+        self.record(topic, partition, directory)
+        return True
 
     def directory_of(self, topic: str, partition: int) -> str | None:
         return self._placed.get(topic, {}).get(partition)

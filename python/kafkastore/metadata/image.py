@@ -26,6 +26,8 @@ class PartitionState(NamedTuple):
     partition_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    offline: tuple[int, ...] = ()
+    """Replicas in a log directory that is offline, as far as told; those of brokers that are gone may be among them."""
 
 
 _UNKNOWN = PartitionState(NO_LEADER, -1, -1, (), ())

@@ -51,6 +51,8 @@ class Told(NamedTuple):
     name: str
     topic_id: bytes
     states: Mapping[int, PartitionState]
+    new: frozenset[int] = frozenset()
+    """Of LeaderAndIsr: those that no broker has had yet."""
 
 
 class Stopped(NamedTuple):
@@ -168,7 +170,7 @@ class AssignedReplicas:
                 topic, numbers = await self._accept(told, errors)
                 if topic is not None and numbers:
                     accepted.append((topic, numbers))
-            await self._make_missing(accepted)
+            await self._make_missing(accepted, topics)
             for topic, numbers in accepted:
                 self._lease(topic, numbers, errors)
             self.tell_waiting()
@@ -208,17 +210,22 @@ class AssignedReplicas:
         numbers = range(len(topic.partitions))
         return any(self.log_manager.directory_of(name, number) is not None for number in numbers)
 
-    async def _make_missing(self, accepted: Sequence[tuple[TopicImage, list[int]]]) -> None:
-        """Makes the logs that are not here. Those of a broker with an offline directory may be there, so they are not made
-        twice: the partition stays offline here, as the answer says."""
-        if self.log_manager.failed:
-            return
+    async def _make_missing(self, accepted: Sequence[tuple[TopicImage, list[int]]], topics: Sequence[Told]) -> None:
+        """Makes the logs that are not here. While a directory is offline one that is missing may be in it: then only those that
+        are new are made, or what was acknowledged would come back as an empty log. The others stay offline, as the answer
+        says."""
+        new = {told.name: told.new for told in topics}
         wanted = []
         for topic, numbers in accepted:
-            missing = [number for number in numbers if self.log_manager.directory_of(topic.name, number) is None]
+            missing = [
+                number
+                for number in numbers
+                if self.log_manager.directory_of(topic.name, number) is None
+                and (not self.log_manager.failed or number in new[topic.name])
+            ]
             if missing:
                 wanted.append((topic, missing))
-        if wanted:
+        if wanted and self.log_manager.online:
             for name, number in await self._make_logs(wanted):
                 self.log_manager.forget_partition(name, number)  # tried again when it is told again
 

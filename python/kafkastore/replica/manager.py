@@ -94,7 +94,7 @@ class ReplicaManager:
                     topic.topic_id,
                     topic.is_internal,
                     [
-                        (number, state.leader, state.leader_epoch, state.replicas, state.isr)
+                        (number, state.leader, state.leader_epoch, state.replicas, state.isr, state.offline)
                         for number, state in enumerate(topic.partitions)
                     ],
                 )
@@ -199,7 +199,7 @@ class ReplicaManager:
                 state = topic.partitions[number]
                 # of a member the controller decides: it must not find an epoch that it has not given
                 epoch = state.leader_epoch + (self.held is self.image)
-                topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=epoch)
+                topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=epoch, offline=(self.node_id,))
             self.publish_leases(topic, offline)
             if self.held is self.image:
                 self.publish_metadata([topic])

@@ -68,6 +68,8 @@ def _asked_items(asked: Any, name: str) -> tuple[Any, ...]:
         items = getattr(asked, candidate, None)
         if items is not None:
             return tuple(items)
+    if hasattr(asked, "dirs"):  # AlterReplicaLogDirs names topics by directory and is answered by topic
+        return tuple(topic for directory in asked.dirs for topic in directory.topics)
     return ()
 
 
@@ -76,6 +78,8 @@ def _repeated(asked: Any, name: str, values: dict[str, Any]) -> Any:
     if isinstance(asked, str | int):
         is_its_name = name in _NAMES and not any(known in values for known in _NAMES)
         return asked if is_its_name else None
+    if name == "topic_name":
+        return getattr(asked, "name", None)
     value = getattr(asked, name, None)
     return value if name in _NAMES or name in ("topic_id", "resource_type", "resource_name", "member_id") else None
 

@@ -25,11 +25,13 @@ from kafkastore._core import (
     IsrChange,
     LogDirFailed,
     LogLine,
+    ReplicaMoved,
     Request,
     register_shape,
     sanitize,
 )
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
+from kafkastore.replica import log_dir_moves
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, RequestContext, schema_class
 from kafkastore.server.registry import BY_KEY
 
@@ -98,7 +100,9 @@ class KafkaApis:
                 logger.exception("%s could not be handled", type(event).__name__)
         self._flush()
 
-    def _on_event(self, event: Request | AppendDone | IsrChange | LogLine | LogDirFailed | ThreadFailed) -> None:
+    def _on_event(
+        self, event: Request | AppendDone | IsrChange | LogLine | LogDirFailed | ReplicaMoved | ThreadFailed
+    ) -> None:
         if isinstance(event, Request):
             self._begin(event)
         elif isinstance(event, AppendDone):
@@ -109,6 +113,8 @@ class KafkaApis:
             data_plane_logger.warning("%s", event.message)
         elif isinstance(event, LogDirFailed):
             self._on_log_dir_failed(event)
+        elif isinstance(event, ReplicaMoved):
+            log_dir_moves.on_moved(self.broker, event)
         else:
             self._on_thread_failed(event)
 

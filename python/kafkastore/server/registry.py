@@ -84,6 +84,7 @@ _ROWS = (
     (23, "OffsetForLeaderEpoch", 2, 4, 4, "control", "offset_for_leader_epoch"),
     (32, "DescribeConfigs", 1, 4, 4, "control", "describe_configs"),
     (33, "AlterConfigs", 0, 2, 2, "control", "alter_configs"),
+    (34, "AlterReplicaLogDirs", 1, 2, 2, "control", "alter_replica_log_dirs"),
     (35, "DescribeLogDirs", 1, 5, 2, "control", "describe_log_dirs"),
     (37, "CreatePartitions", 0, 3, 2, "control", "create_partitions"),
     (42, "DeleteGroups", 0, 2, 2, "control", "delete_groups"),

@@ -187,24 +187,10 @@ impl Partition {
         Ok(wants_flush)
     }
 
-    /// Cuts the log where it parts from the leader's, which has told the end of the greatest epoch that it knows up to the
-    /// one of this log's last record. The cases of KIP-279; where (b) cuts, the next fetch asks again:
-    ///
-    /// - (a) this log knows the epoch: at the lower end of both
-    /// - (b) it does not: at its own end of the greatest epoch below
-    /// - (c) it knows no epoch: at the leader's end
-    ///
-    /// Returns where it was cut.
-    pub fn truncate_to_leader(&self, leader_epoch: i32, (epoch, end_offset): (i32, i64)) -> Result<i64> {
+    /// Cuts the log where it parts from the leader's, see [`Log::truncate_to_epoch`]. Returns where it was cut.
+    pub fn truncate_to_leader(&self, leader_epoch: i32, end_of_epoch: (i32, i64)) -> Result<i64> {
         let mut log = self.following(leader_epoch)?;
-        let end = log.log_end_offset();
-        let cut = match log.epochs().end_offset_for(epoch, end) {
-            Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)
-            Some((_, own_end)) => own_end,                                       // (b)
-            None => end_offset,                                                  // (c)
-        };
-        let cut = cut.min(end);
-        log.truncate_to(cut)?;
+        let cut = log.truncate_to_epoch(end_of_epoch)?;
         self.publish_offsets(&log);
         Ok(cut)
     }

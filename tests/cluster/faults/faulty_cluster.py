@@ -48,9 +48,9 @@ class FaultyCluster(Cluster):
         made.host, made.prefix = self.network.add(STORE), self.network.prefix(STORE)
         return made
 
-    def new_broker(self, node: int, settings: Mapping[str, str]) -> KafkastoreBroker:
+    def new_broker(self, node: int, settings: Mapping[str, str], log_dirs: Sequence[Path] = ()) -> KafkastoreBroker:
         disk = self._disk(host(node))
-        made = KafkastoreBroker(self.folder / host(node), settings, [disk.path / "data"])
+        made = KafkastoreBroker(self.folder / host(node), settings, log_dirs or [disk.path / "data"])
         made.host, made.prefix = self.network.add(host(node)), self.network.prefix(host(node))
         return made
 

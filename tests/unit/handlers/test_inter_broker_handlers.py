@@ -77,16 +77,16 @@ def topic(*states: Any) -> Any:
 def test_leader_and_isr_names_each_partition_and_its_error() -> None:
     owner = Owner((0, {("t", 4): ErrorCode.STALE_CONTROLLER_EPOCH}))
     live = SimpleNamespace(broker_id=2, host_name="two", port=9093)
-    asked = request(topic_states=(topic(partition(partition_epoch=9)),), live_leaders=(live,))
+    asked = request(topic_states=(topic(partition(partition_epoch=9, is_new=True)),), live_leaders=(live,))
     answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
-    assert owner.asked == [(3, 5, 77, [Told("t", T_ID, {4: STATE})], [LEADER])]
+    assert owner.asked == [(3, 5, 77, [Told("t", T_ID, {4: STATE}, frozenset((4,)))], [LEADER])]
     (of_topic,) = answer.topics
     assert (answer.error_code, of_topic.topic_id) == (0, UUID(bytes=T_ID))
     assert [(one.partition_index, one.error_code) for one in of_topic.partition_errors] == [(4, 11)]
 
 
 def test_leader_and_isr_that_is_fenced_says_nothing_of_partitions() -> None:
-    asked = request(live_leaders=(), topic_states=(topic(partition(partition_epoch=9)),))
+    asked = request(live_leaders=(), topic_states=(topic(partition(partition_epoch=9, is_new=True)),))
     owner = Owner((ErrorCode.STALE_BROKER_EPOCH, {}))
     answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
     assert (answer.error_code, answer.topics) == (ErrorCode.STALE_BROKER_EPOCH, ())
@@ -107,11 +107,11 @@ def test_update_metadata_is_full_only_where_it_says_so(kind: int, is_full: bool)
     owner = Owner(0)
     endpoint = SimpleNamespace(listener="A", host="h", port=9)
     broker = SimpleNamespace(id_=2, rack="r", endpoints=(endpoint,))
-    states = (topic(partition(zk_version=9)),)
+    states = (topic(partition(zk_version=9, offline_replicas=(3,))),)
     asked = request(topic_states=states, live_brokers=(broker,), type_=kind)
     assert finished(update_metadata.handle(context("UpdateMetadata", 8, owner), asked)).error_code == 0
     brokers = [BrokerImage(2, "r", (("A", "h", 9),))]
-    assert owner.asked == [(3, 5, 77, brokers, [Told("t", T_ID, {4: STATE})], is_full)]
+    assert owner.asked == [(3, 5, 77, brokers, [Told("t", T_ID, {4: STATE._replace(offline=(3,))})], is_full)]
 
 
 def test_update_metadata_that_is_fenced_says_so() -> None:

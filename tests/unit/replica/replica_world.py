@@ -127,9 +127,9 @@ def state(leader: int, leader_epoch: int = 0, partition_epoch: int = 0, **fields
     return PartitionState(leader, leader_epoch, partition_epoch, replicas, fields.get("isr", replicas))
 
 
-def told(*states: PartitionState, name: str = "t", topic_id: bytes = T_ID) -> Told:
+def told(*states: PartitionState, name: str = "t", topic_id: bytes = T_ID, new: frozenset[int] = frozenset()) -> Told:
     """A topic with these partitions, from 0 on."""
-    return Told(name, topic_id, dict(enumerate(states)))
+    return Told(name, topic_id, dict(enumerate(states)), new)
 
 
 def on_replicas(folder: Path, test: Callable[[Replicas], Awaitable[None]]) -> None:

@@ -214,6 +214,22 @@ def test_missing_log_is_not_made_anew_while_a_directory_is_offline(tmp_path: Pat
     on_replicas(tmp_path, test)
 
 
+def test_log_of_a_new_replica_is_made_in_a_directory_that_works(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        failed, *_ = replicas.logs.online
+        replicas.logs.fail(failed, "not mounted")
+        asked = told(state(ME, 0, 0), state(ME, 0, 0), new=frozenset((1,)))
+        _, errors = await replicas.become(asked)
+        assert errors == {KEY: ErrorCode.KAFKA_STORAGE_ERROR, ("t", 1): NONE}
+        assert replicas.logs.directory_of("t", 1) == replicas.logs.online[0]
+        while replicas.logs.online:
+            replicas.logs.fail(replicas.logs.online[0], "not mounted")
+        asked = told(state(ME, 0, 0), name="later", topic_id=b"\7" * 16, new=frozenset((0,)))
+        assert await replicas.become(asked) == (NONE, {("later", 0): ErrorCode.KAFKA_STORAGE_ERROR})
+
+    on_replicas(tmp_path, test)
+
+
 def test_log_that_cannot_be_made_is_told_and_tried_again(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         replicas.engine.create_failures[KEY] = "no space left on device"

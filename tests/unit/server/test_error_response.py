@@ -75,6 +75,12 @@ def test_error_response_says_the_error_and_can_be_read_back(api: Api, version: i
     assert error_codes(decoded) == [41]
 
 
+def test_error_response_to_a_move_names_its_topic() -> None:
+    api = next(api for api in APIS if api.name == "AlterReplicaLogDirs")
+    response = error_response(api, 2, sample(schema_class(api, 2, "request")), 41, None)
+    assert [(topic.topic_name, topic.partitions[0].partition_index) for topic in response.results] == [("x", 3)]
+
+
 def answer(name: str, version: int, **fields: Any) -> Any:
     api = next(api for api in APIS if api.name == name)
     request_class = schema_class(api, version, "request")

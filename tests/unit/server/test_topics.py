@@ -41,7 +41,7 @@ def test_created_topic_has_logs_leases_and_is_seen_by_clients(tmp_path: Path) ->
         assert services.engine.published_topics["a"] == (
             topic.topic_id,
             False,
-            [(0, 1, 0, (1,), (1,)), (1, 1, 0, (1,), (1,))],
+            [(0, 1, 0, (1,), (1,), ()), (1, 1, 0, (1,), (1,), ())],
         )
         assert services.engine.topic_configs["a"]["retention.ms"] == "5"
         assert services.engine.topic_configs["a"]["retention.bytes"] == "-1"

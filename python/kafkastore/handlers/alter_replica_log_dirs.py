@@ -1,0 +1,32 @@
+"""AlterReplicaLogDirs (34): moves replicas of this broker to other log directories (KIP-113).
+
+Translates between the wire and ``replica/log_dir_moves.py``. One replica's error never fails the others; of one that is named twice
+the last directory counts, as in Kafka.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.replica import log_dir_moves
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    wanted = {
+        (topic.name, partition): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for partition in topic.partitions
+    }
+    by_topic: dict[str, list[Any]] = {}
+    for (topic, partition), code in (await log_dir_moves.alter(context.broker, wanted)).items():
+        result = context.entity("AlterReplicaLogDirPartitionResult", partition_index=partition, error_code=code)
+        by_topic.setdefault(topic, []).append(result)
+    results = [
+        context.entity("AlterReplicaLogDirTopicResult", topic_name=topic, partitions=partitions)
+        for topic, partitions in by_topic.items()
+    ]
+    return context.response(results=results)

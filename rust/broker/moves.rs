@@ -1,0 +1,228 @@
+//! Moves of partitions between the log directories of this broker (spec: R2.7, KIP-113): begun, gone on with after a restart,
+//! cancelled, finished. What a partition does for it stands in `partition/future.rs`.
+//!
+//! A future log that is found at the start and whose partition is not hosted yet waits for it (the log may never have come to
+//! disk, or its directory is offline). One that can be of no use is discarded. No call is made by a network loop.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Broker;
+use super::events::Event;
+use super::mover::Move;
+use super::partition::{FutureLog, MoveFailure, Moved, Partition};
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::log_dir::Checkpoint;
+use crate::storage::log_loader::{LoadRequest, remove_deleted};
+use crate::storage::partition_metadata::PartitionMetadata;
+use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, Uuid};
+
+const ALL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
+
+impl Broker {
+    /// Moves a partition to `log_dir`, instead of where it moves now; to where it is, which only ends a move.
+    pub fn alter_log_dir(&self, topic: &str, index: i32, log_dir: &Path) -> Result<()> {
+        let partition = self.partition(topic, index)?;
+        if self.is_failed(log_dir) || partition.is_offline() {
+            let message = format!(
+                "{topic}-{index} cannot move to {}: storage is offline",
+                log_dir.display()
+            );
+            return Err(Error::rejected(ErrorCode::KAFKA_STORAGE_ERROR, message));
+        }
+        loop {
+            if partition.future().is_some_and(|future| future.log_dir() != log_dir) {
+                self.cancel_move(&partition);
+            }
+            if *partition.log_dir() == log_dir {
+                return Ok(());
+            }
+            match partition.create_future(&self.context, log_dir) {
+                Ok(Some(future)) => {
+                    self.begin_move(partition, future);
+                    return Ok(());
+                }
+                Ok(None) if partition.future().is_some_and(|future| future.log_dir() == log_dir) => return Ok(()),
+                Ok(None) => {} // somebody else was faster with another target, which this replaces
+                Err(error) => {
+                    self.storage_failed_in(log_dir, &error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn begin_move(&self, partition: Arc<Partition>, future: Arc<FutureLog>) {
+        if self.is_failed(future.log_dir()) {
+            drop(partition.take_future()); // it failed before it could find this one
+        }
+        self.mover.add(Move { partition, future });
+    }
+
+    /// Ends a partition's move, if there is one, and removes what was copied.
+    pub(super) fn cancel_move(&self, partition: &Partition) {
+        if let Some(future) = partition.take_future() {
+            self.discard(&future);
+            // No later log of that name may be taken to be flushed, or to start, where this one was.
+            let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
+        }
+    }
+
+    fn discard(&self, future: &FutureLog) {
+        match future.discard() {
+            Ok(removed) => self.remove_later(removed, Duration::ZERO),
+            Err(error) => self.storage_failed_in(future.log_dir(), &error),
+        }
+    }
+
+    fn remove_later(&self, removed: Option<PathBuf>, delay: Duration) {
+        if let Some(path) = removed {
+            let fs = Arc::clone(&self.context.fs);
+            self.reaper.after(delay, move || drop(remove_deleted(&*fs, &[path])));
+        }
+    }
+
+    /// The next piece of a move; false when it is over.
+    pub(super) fn move_on(&self, one: &Move) -> bool {
+        let outcome = match one.partition.copy_piece(&one.future) {
+            Ok(Moved::CaughtUp) => {
+                // After a crash within the swap the future log must start, and be known as flushed, where it is now.
+                let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
+                one.partition.swap(&one.future)
+            }
+            outcome => outcome,
+        };
+        match outcome {
+            Ok(Moved::Copied | Moved::CaughtUp) => true,
+            Ok(Moved::Over) => false,
+            Ok(Moved::Swapped(replaced)) => {
+                self.note_moved(one, replaced);
+                false
+            }
+            Err(failure) => {
+                self.move_failed(one, &failure);
+                false
+            }
+        }
+    }
+
+    fn note_moved(&self, one: &Move, replaced: Option<PathBuf>) {
+        let partition = &one.partition;
+        let delay = partition.log().config().file_delete_delay_ms;
+        self.remove_later(replaced, Duration::from_millis(u64::try_from(delay).unwrap_or(0)));
+        let log_dir = one.future.log_dir().to_path_buf();
+        if self.is_failed(&log_dir) {
+            partition.set_offline(); // it failed before the partition was there
+        }
+        let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
+        self.flusher.enqueue(partition);
+        self.log(&format!(
+            "{}-{} is in {} now",
+            partition.topic(),
+            partition.index(),
+            log_dir.display()
+        ));
+        self.events.push(Event::ReplicaMoved {
+            topic: Arc::clone(partition.topic()),
+            index: partition.index(),
+            log_dir,
+        });
+    }
+
+    fn move_failed(&self, one: &Move, failure: &MoveFailure) {
+        let (partition, future) = (&one.partition, &one.future);
+        let is_swapped = *partition.log_dir() == future.log_dir();
+        if !is_swapped && future.log().is_closed() {
+            return; // cancelled meanwhile, its files are gone
+        }
+        if is_swapped {
+            self.note_moved(one, None);
+        }
+        self.log(&format!(
+            "The move of {}-{} to {} has stopped: {}",
+            partition.topic(),
+            partition.index(),
+            future.log_dir().display(),
+            failure.error
+        ));
+        if matches!(failure.error, Error::Io { .. } | Error::Poisoned { .. }) {
+            self.storage_failed_in(&failure.log_dir, &failure.error);
+        }
+    }
+
+    /// Goes on with the moves that an earlier run has begun.
+    pub(super) fn resume_moves(
+        &self,
+        found: Vec<LoadRequest>,
+        configs: &HashMap<String, Arc<LogConfig>>,
+        default: &Arc<LogConfig>,
+        progress: &RecoveryProgress,
+    ) {
+        for request in found {
+            let config = configs.get(&*request.partition.topic).unwrap_or(default);
+            let log_dir = request.path.parent().unwrap_or(&request.path).to_path_buf();
+            match self.open_future(&request, config, progress) {
+                Ok((id, log)) => {
+                    let future = Arc::new(FutureLog::new(log_dir, log));
+                    self.loose_futures.lock().push((request.partition, id, future));
+                }
+                Err(error @ (Error::Io { .. } | Error::Poisoned { .. })) => self.storage_failed_in(&log_dir, &error),
+                Err(error) => self.log(&format!("{} is left alone: {error}", request.path.display())),
+            }
+        }
+        for topic in self.registry.snapshot().iter() {
+            self.resume_moves_of(topic.partitions());
+        }
+    }
+
+    fn open_future(
+        &self,
+        request: &LoadRequest,
+        config: &Arc<LogConfig>,
+        progress: &RecoveryProgress,
+    ) -> Result<([u8; 16], Log)> {
+        let metadata = PartitionMetadata::read(&*self.context.fs, &request.path)?;
+        let id = metadata.map_or(Uuid::ZERO, |metadata| metadata.topic_id);
+        let args = LoadArgs {
+            recovery_point: request.recovery_point,
+            log_start_offset: request.log_start_offset,
+            clean_shutdown: request.is_clean,
+            progress,
+        };
+        let partition = request.partition.clone();
+        let log = Log::open(&self.context, &request.path, partition, Arc::clone(config), args)?;
+        Ok((id.0, log))
+    }
+
+    /// Gives partitions that are hosted now the future logs that waited for them. One in the partition's own directory, of another
+    /// topic of the name, or beside another one, is of no use.
+    pub(super) fn resume_moves_of<'a>(&self, partitions: impl Iterator<Item = &'a Arc<Partition>>) {
+        if self.loose_futures.lock().is_empty() {
+            return;
+        }
+        for partition in partitions {
+            let is_its = |one: &crate::storage::TopicPartition| {
+                one.topic == *partition.topic() && one.partition == partition.index()
+            };
+            let found: Vec<_> = self
+                .loose_futures
+                .lock()
+                .extract_if(.., |(one, ..)| is_its(one))
+                .collect();
+            for (_, id, future) in found {
+                let is_of_use = id == partition.topic_id() && *partition.log_dir() != future.log_dir();
+                if is_of_use && partition.resume_future(&future) {
+                    let partition = Arc::clone(partition);
+                    self.mover.add(Move { partition, future });
+                } else {
+                    self.discard(&future);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

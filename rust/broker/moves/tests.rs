@@ -1,0 +1,330 @@
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use super::*;
+use crate::broker::Lease;
+use crate::broker::testing::{Fixture, NODE, START_MS, batch, give, lease};
+use crate::io::Fault;
+use crate::record::Origin;
+use crate::storage::log_dir::Listing;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+fn append(fixture: &Fixture, count: usize) {
+    let partition = fixture.partition("t", 0);
+    for _ in 0..count {
+        partition
+            .append(&mut batch(START_MS), 1, Origin::Client, START_MS)
+            .unwrap();
+    }
+}
+
+/// A topic with one partition in the first directory, with so many batches.
+fn filled(dirs: usize, batches: usize, config: &[(&str, &str)]) -> Fixture {
+    let fixture = Fixture::in_memory(dirs);
+    fixture.create("t", 1, config);
+    append(&fixture, batches);
+    fixture
+}
+
+fn wait(what: &str, mut holds: impl FnMut() -> bool) {
+    let end = Instant::now() + LIMIT;
+    while !holds() {
+        assert!(Instant::now() < end, "waited in vain until {what}");
+        thread::yield_now();
+    }
+}
+
+fn wait_moved(fixture: &Fixture, to: &Path) {
+    wait("the partition has moved", || {
+        let partition = fixture.partition("t", 0);
+        *partition.log_dir() == to && partition.log().dir() == to.join("t-0")
+    });
+}
+
+/// Names of partition directories, without ids.
+fn names(dir: &Path) -> Vec<String> {
+    let listing = Listing::of(&crate::io::OsFileSystem, dir).unwrap();
+    let current = listing.partitions.iter().map(|(partition, _)| partition.to_string());
+    let future = listing
+        .future
+        .iter()
+        .map(|(partition, _)| format!("{partition}-future"));
+    let deleted = listing.deleted.iter().map(|_| "delete".to_owned());
+    current.chain(future).chain(deleted).collect()
+}
+
+fn offsets(fixture: &Fixture) -> Vec<i64> {
+    let (mut found, mut next) = (Vec::new(), 0);
+    while next < fixture.partition("t", 0).offsets().log_end {
+        let (records, after) = fixture.broker.read_records("t", 0, next, 1 << 20).unwrap();
+        found.extend(records.iter().map(|record| record.offset));
+        next = after;
+    }
+    found
+}
+
+fn batches(log: &Log) -> Vec<u8> {
+    let mut all = Vec::new();
+    for (_, path, _) in log.segments() {
+        all.append(&mut fs::read(path).unwrap());
+    }
+    all
+}
+
+/// The mover does not know of it.
+fn begin(fixture: &Fixture, to: &Path) -> Move {
+    let partition = fixture.partition("t", 0);
+    let future = partition.create_future(&fixture.broker.context, to).unwrap().unwrap();
+    Move { partition, future }
+}
+
+fn die(fixture: Fixture) -> Fixture {
+    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+    fixture.restart()
+}
+
+// spec: R2.7, KIP-113
+#[test]
+fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
+    let fixture = filled(2, 50, &[("segment.bytes", "1000"), ("file.delete.delay.ms", "0")]);
+    let before = batches(&fixture.partition("t", 0).log());
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    wait_moved(&fixture, &fixture.dirs[1]);
+    assert_eq!(batches(&fixture.partition("t", 0).log()), before);
+    wait("the old directory is gone", || names(&fixture.dirs[0]).is_empty());
+    assert_eq!(names(&fixture.dirs[1]), ["t-0"]);
+    append(&fixture, 1);
+    wait("the event is there", || {
+        let moved = |event: &Event| matches!(event, Event::ReplicaMoved { index: 0, log_dir, .. } if *log_dir == fixture.dirs[1]);
+        fixture.broker.events.take(99).iter().any(moved)
+    });
+    let points = |at: usize| {
+        let dirs = fixture.broker.log_dirs.lock();
+        dirs[at].read_checkpoint(Checkpoint::RecoveryPoint).unwrap()
+    };
+    assert!(points(0).is_empty());
+    assert_eq!(points(1).into_values().collect::<Vec<_>>(), [50]);
+    let fixture = die(fixture);
+    let partition = fixture.partition("t", 0);
+    assert_eq!(
+        (partition.offsets().log_end, &*partition.log_dir()),
+        (51, &fixture.dirs[1])
+    );
+}
+
+#[test]
+fn a_partition_that_was_never_written_moves() {
+    let fixture = filled(2, 0, &[]);
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    wait_moved(&fixture, &fixture.dirs[1]);
+    append(&fixture, 1);
+    assert_eq!(
+        (names(&fixture.dirs[0]), names(&fixture.dirs[1])),
+        (vec![], vec!["t-0".to_owned()])
+    );
+}
+
+// The leader under load.
+#[test]
+fn nothing_that_is_appended_while_it_moves_is_missing_or_twice() {
+    let fixture = filled(2, 200, &[("segment.bytes", "100000")]);
+    let is_over = AtomicBool::new(false);
+    let partition = fixture.partition("t", 0);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut count = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                append(&fixture, 1);
+                partition.flush().unwrap();
+                count += 1;
+            }
+            count
+        });
+        for to in [1, 0, 1, 0, 1] {
+            fixture.broker.alter_log_dir("t", 0, &fixture.dirs[to]).unwrap();
+            let has_moved = || *partition.log_dir() == fixture.dirs[to];
+            let end = Instant::now() + LIMIT;
+            while !has_moved() && Instant::now() < end {
+                thread::yield_now();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(*partition.log_dir(), fixture.dirs[1]);
+        let count: i64 = writer.join().unwrap();
+        let offsets = partition.offsets();
+        assert_eq!((offsets.log_end, offsets.high_watermark), (200 + count, 200 + count));
+    });
+    let end = partition.offsets().log_end;
+    assert_eq!(offsets(&fixture), (0..end).collect::<Vec<_>>());
+    drop(partition);
+    let fixture = die(fixture);
+    assert_eq!(fixture.partition("t", 0).offsets().log_end, end);
+}
+
+#[test]
+fn a_move_goes_on_after_a_restart_clean_or_not() {
+    for is_clean in [true, false] {
+        let fixture = filled(2, 30, &[]);
+        let one = begin(&fixture, &fixture.dirs[1]);
+        assert_eq!(one.partition.copy_piece(&one.future).unwrap(), Moved::Copied);
+        append(&fixture, 5);
+        fixture.broker.write_checkpoints(&ALL).unwrap();
+        drop(one);
+        let fixture = if is_clean {
+            fixture.broker.close_logs().unwrap();
+            fixture.restart()
+        } else {
+            die(fixture)
+        };
+        wait_moved(&fixture, &fixture.dirs[1]);
+        assert_eq!(fixture.partition("t", 0).offsets().log_end, 35, "clean: {is_clean}");
+    }
+}
+
+#[test]
+fn a_move_waits_for_a_partition_that_is_made_again_after_a_restart() {
+    let fixture = filled(2, 0, &[]);
+    drop(begin(&fixture, &fixture.dirs[1]));
+    let fixture = die(fixture); // the log itself was never on disk
+    assert!(fixture.broker.partition("t", 0).is_err());
+    fixture.create("t", 1, &[]);
+    wait_moved(&fixture, &fixture.dirs[1]);
+}
+
+#[test]
+fn a_move_that_is_of_another_topic_of_the_name_is_discarded() {
+    let fixture = filled(2, 0, &[]);
+    drop(begin(&fixture, &fixture.dirs[1]));
+    let fixture = die(fixture);
+    fixture.create_with("t", [8; 16], 1, &[], &[NODE]);
+    wait("it is gone", || names(&fixture.dirs[1]).is_empty());
+    assert!(fixture.partition("t", 0).future().is_none());
+}
+
+#[test]
+fn a_move_back_ends_the_move_and_another_target_replaces_it() {
+    let fixture = filled(3, 10, &[]);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    let lag = || -> Vec<_> {
+        let described = fixture.broker.describe_log_dirs();
+        let rows = described
+            .iter()
+            .flat_map(|dir| dir.replicas.iter().map(|row| (row.3, row.4)));
+        rows.filter(|(_, is_future)| *is_future).collect()
+    };
+    assert_eq!(lag(), [(10, true)]);
+    one.partition.copy_piece(&one.future).unwrap();
+    assert_eq!(lag(), [(0, true)]);
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[0]).unwrap();
+    wait("the copy is gone", || names(&fixture.dirs[1]).is_empty());
+    assert_eq!((names(&fixture.dirs[0]), lag()), (vec!["t-0".to_owned()], vec![]));
+    assert!(!fixture.broker.move_on(&one), "the mover lets go of it");
+    let one = begin(&fixture, &fixture.dirs[1]);
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[2]).unwrap();
+    wait_moved(&fixture, &fixture.dirs[2]);
+    assert!(!fixture.broker.move_on(&one));
+    wait("the first copy is gone", || names(&fixture.dirs[1]).is_empty());
+}
+
+// A follower, whose log is cut while it is copied.
+#[test]
+fn a_copy_of_a_follower_is_cut_as_the_follower_is() {
+    let fixture = filled(2, 20, &[]);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    one.partition.copy_piece(&one.future).unwrap();
+    give(
+        &one.partition,
+        Some(Lease {
+            leader: NODE + 1,
+            ..lease(3, &[NODE, NODE + 1], &[NODE + 1])
+        }),
+    );
+    assert_eq!(one.partition.truncate_to_leader(3, (0, 7)).unwrap(), 7);
+    while fixture.broker.move_on(&one) {}
+    assert_eq!(*one.partition.log_dir(), fixture.dirs[1]);
+    assert_eq!(one.partition.log().log_end_offset(), 7);
+    assert_eq!(one.partition.fetch_position(3).unwrap().log_end, 7);
+}
+
+#[test]
+fn a_topic_that_is_deleted_takes_its_copy_along() {
+    let fixture = filled(2, 10, &[("file.delete.delay.ms", "0")]);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    one.partition.copy_piece(&one.future).unwrap();
+    fixture.broker.delete_logs("t", &[0]).unwrap();
+    assert!(!fixture.broker.move_on(&one));
+    wait("both are gone", || fixture.dirs.iter().all(|dir| names(dir).is_empty()));
+}
+
+#[test]
+fn a_target_that_fails_leaves_the_partition_where_it_is() {
+    let fixture = filled(2, 10, &[]);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    fixture.faults.arm("write:.log", 1, Fault::InputOutput);
+    while fixture.broker.move_on(&one) {}
+    assert!(fixture.faults.has_fired());
+    assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[1].clone()]);
+    assert!(one.partition.future().is_none());
+    append(&fixture, 1);
+    let refused = fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::KAFKA_STORAGE_ERROR);
+}
+
+/// Until the move is over or a call fails.
+fn move_all(fixture: &Fixture) {
+    let partition = fixture.partition("t", 0);
+    let Ok(Some(future)) = partition.create_future(&fixture.broker.context, &fixture.dirs[1]) else {
+        return;
+    };
+    let one = Move { partition, future };
+    while fixture.broker.move_on(&one) {}
+}
+
+/// 11 batches, 10 of which are flushed.
+fn prepared() -> Fixture {
+    let fixture = filled(2, 10, &[("segment.bytes", "300")]);
+    fixture.partition("t", 0).flush().unwrap();
+    append(&fixture, 1);
+    fixture
+}
+
+// A crash at each call of a move, of the process alone and with the power: one log is left, whole, under the plain name, and a
+// start goes on with it.
+#[test]
+fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
+    let counted = prepared();
+    counted.faults.arm("none", 1, Fault::Crash);
+    move_all(&counted);
+    let counts = counted.faults.counts();
+    assert_eq!(*counted.partition("t", 0).log_dir(), counted.dirs[1]);
+    drop(counted);
+    let mut crashes = 0;
+    for (label, count) in counts.iter().filter(|(label, _)| !label.starts_with("read")) {
+        for (nth, with_power) in (1..=*count).flat_map(|nth| [(nth, false), (nth, true)]) {
+            let fixture = prepared();
+            fixture.faults.arm(label, nth, Fault::Crash);
+            move_all(&fixture);
+            let what = format!("call {nth} of {label}, power lost: {with_power}");
+            crashes += usize::from(fixture.faults.has_fired());
+            fixture.broker.log_dirs.lock().clear();
+            let faults = fixture.faults.clone();
+            let fixture = fixture.restart_after(|| {
+                if with_power {
+                    faults.lose_unsynced().unwrap();
+                }
+            });
+            let partition = fixture.partition("t", 0);
+            let end = partition.offsets().log_end;
+            assert!(end >= if with_power { 10 } else { 11 }, "{what}");
+            assert_eq!(offsets(&fixture), (0..end).collect::<Vec<_>>(), "{what}");
+            wait("it stands still", || partition.future().is_none());
+            wait_moved(&fixture, &partition.log_dir());
+            let plain = fixture.dirs.iter().filter(|dir| dir.join("t-0").is_dir());
+            assert_eq!(plain.collect::<Vec<_>>(), [&*partition.log_dir()], "{what}");
+        }
+    }
+    assert!(crashes > 40, "{crashes} of {counts:?}");
+}

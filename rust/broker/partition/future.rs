@@ -1,0 +1,313 @@
+//! A partition that moves to another log directory: its future log is filled, then takes the current one's place (spec: R2.7,
+//! KIP-113).
+//!
+//! One mover at a time copies and swaps; whoever cancels takes the future log out of its slot, after which the mover finds it
+//! closed. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is synced under the log's lock, and the
+//! current log serves until the moment of the swap; from there on the other one does, under the same lock. What was acknowledged as
+//! on disk (`flush.messages`) is on disk on either side: the swap holds `flushing` until it is durable.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
+
+use super::Partition;
+use crate::error::{Error, ErrorCode, Result};
+use crate::storage::future::NameSync;
+use crate::storage::topic_partition::DirKind;
+use crate::storage::{AppendError, Log, LogContext, ReadPlan, TopicPartition, Uuid};
+
+/// Bytes that are copied at once: of one segment.
+const COPY_BYTES: usize = 1 << 20;
+/// Pieces that are copied at most under a lock when the two swap; small segments make small ones.
+const LAST_PIECES: usize = 8;
+
+/// The copy that will take a partition's place.
+pub struct FutureLog {
+    log_dir: PathBuf,
+    /// Closed when the move is over, one way or the other.
+    log: Mutex<Log>,
+}
+
+/// How far a move has come.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Moved {
+    /// There is more to copy.
+    Copied,
+    /// Everything is copied: [`Partition::swap`] may do.
+    CaughtUp,
+    /// The log is in the other directory; what is left of the old one, if it was ever on disk, can be removed.
+    Swapped(Option<PathBuf>),
+    /// The move was cancelled or replaced, or the partition is not served any more.
+    Over,
+}
+
+/// Why a move cannot go on.
+#[derive(Debug)]
+pub struct MoveFailure {
+    /// The log directory that is to blame.
+    pub log_dir: PathBuf,
+    /// What happened.
+    pub error: Error,
+}
+
+impl FutureLog {
+    /// An open future log in `log_dir`.
+    pub fn new(log_dir: PathBuf, log: Log) -> Self {
+        let log = Mutex::new(log);
+        Self { log_dir, log }
+    }
+
+    /// The log directory that the partition moves to.
+    pub fn log_dir(&self) -> &Path {
+        &self.log_dir
+    }
+
+    /// The log, locked; never held over a wait.
+    pub fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock()
+    }
+
+    /// Brings it to disk; nobody but the mover flushes it.
+    pub fn flush(&self) -> Result<()> {
+        let job = {
+            let log = self.log.lock();
+            if log.is_closed() {
+                return Ok(());
+            }
+            log.begin_flush()
+        };
+        let flushed = job.run();
+        let mut log = self.log.lock();
+        if log.is_closed() {
+            return Ok(());
+        }
+        log.complete_flush(flushed)
+    }
+
+    /// Takes it out of use; the path of what is to be removed.
+    pub fn discard(&self) -> Result<Option<PathBuf>> {
+        let mut log = self.log.lock();
+        if log.is_closed() {
+            return Ok(None);
+        }
+        log.rename_away(DirKind::Deleted)
+    }
+
+    fn failed(&self, error: Error) -> MoveFailure {
+        MoveFailure {
+            log_dir: self.log_dir.clone(),
+            error,
+        }
+    }
+
+    fn refused(&self, error: AppendError) -> MoveFailure {
+        self.failed(match error {
+            AppendError::Storage(error) => error,
+            AppendError::Rejected(rejection) => Error::rejected(rejection.code, rejection.message),
+        })
+    }
+}
+
+impl Partition {
+    /// Where it moves to, while it does.
+    pub fn future(&self) -> Option<Arc<FutureLog>> {
+        self.future.lock().clone()
+    }
+
+    /// Begins to move to `log_dir`; `None` when it moves already.
+    pub fn create_future(&self, context: &LogContext, log_dir: &Path) -> Result<Option<Arc<FutureLog>>> {
+        let config = {
+            let log = self.log.lock();
+            if log.is_closed() {
+                return Err(Error::Closed {
+                    path: log.dir().to_path_buf(),
+                });
+            }
+            Arc::clone(log.config())
+        };
+        let mut slot = self.future.lock();
+        if slot.is_some() {
+            return Ok(None);
+        }
+        let partition = TopicPartition::new(Arc::clone(&self.topic), self.index);
+        let topic_id = Some(Uuid(self.topic_id)).filter(|id| *id != Uuid::ZERO);
+        let log = Log::create_future(context, log_dir, partition, topic_id, config)?;
+        let future = Arc::new(FutureLog::new(log_dir.to_path_buf(), log));
+        *slot = Some(Arc::clone(&future));
+        Ok(Some(future))
+    }
+
+    /// Goes on with a move that an earlier run began; false when there is one already.
+    pub fn resume_future(&self, future: &Arc<FutureLog>) -> bool {
+        let mut slot = self.future.lock();
+        let is_free = slot.is_none();
+        if is_free {
+            *slot = Some(Arc::clone(future));
+        }
+        is_free
+    }
+
+    /// Takes the future log away, so that the move ends; the caller discards it.
+    pub fn take_future(&self) -> Option<Arc<FutureLog>> {
+        self.future.lock().take()
+    }
+
+    /// Copies a piece of the log to its future log.
+    pub fn copy_piece(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
+        let (plan, truncations) = {
+            let current = self.log.lock();
+            if current.is_closed() || self.is_offline() {
+                return Ok(Moved::Over);
+            }
+            let mut copy = future.log.lock();
+            if copy.is_closed() {
+                return Ok(Moved::Over);
+            }
+            let plan = copy.plan_copy(&current).map_err(|error| future.failed(error))?;
+            (plan, current.truncations())
+        };
+        let Some(plan) = plan else { return Ok(Moved::CaughtUp) };
+        let is_cut = || self.log.lock().truncations() != truncations;
+        let piece = match read(plan) {
+            Ok(piece) => piece,
+            Err(_) if is_cut() => return Ok(Moved::Copied), // it was read while it was cut
+            Err(error) => return Err(self.source_failed(error)),
+        };
+        if piece.batches.is_empty() && !is_cut() {
+            return Err(self.source_failed(self.nothing_to_copy()));
+        }
+        let is_sealed = match append(future, &piece) {
+            Ok(is_sealed) => is_sealed,
+            Err(AppendError::Storage(Error::Closed { .. })) => return Ok(Moved::Over),
+            Err(AppendError::Rejected(_)) if is_cut() => return Ok(Moved::Copied),
+            Err(error) => return Err(future.refused(error)),
+        };
+        if is_sealed {
+            future.flush().map_err(|error| future.failed(error))?;
+        }
+        Ok(Moved::Copied)
+    }
+
+    fn nothing_to_copy(&self) -> Error {
+        let message = format!("{}-{} has no batch before its log end", self.topic, self.index);
+        Error::rejected(ErrorCode::CORRUPT_MESSAGE, message)
+    }
+
+    fn source_failed(&self, error: Error) -> MoveFailure {
+        MoveFailure {
+            log_dir: self.log_dir().to_path_buf(),
+            error,
+        }
+    }
+
+    /// Puts the future log in the current one's place, in the steps (a) to (c) of [`crate::storage::future`]. [`Moved::Copied`] when
+    /// too much has come meanwhile. After an error it may be in its place or not, as [`Self::log_dir`] tells.
+    pub fn swap(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
+        future.flush().map_err(|error| future.failed(error))?; // most of it while produces may be flushed too
+        let _no_flush = self.flushing.lock();
+        // What was flushed of the current log until now must be flushed of this one too; from here on no more is.
+        for _ in 0..LAST_PIECES {
+            match self.copy_piece(future)? {
+                Moved::Copied => {}
+                Moved::CaughtUp => break,
+                otherwise => return Ok(otherwise),
+            }
+        }
+        future.flush().map_err(|error| future.failed(error))?;
+        let old_dir = self.log_dir().to_path_buf();
+        let (old_name, replaced) = match self.replace(future)? {
+            Ok(taken_out) => taken_out, // (a)
+            Err(otherwise) => return Ok(otherwise),
+        };
+        let synced = old_name.run(); // (b)
+        self.take_plain_name().map_err(|error| future.failed(error))?; // (c)
+        match synced {
+            Ok(()) => Ok(Moved::Swapped(replaced)),
+            Err(error) => Err(MoveFailure {
+                log_dir: old_dir,
+                error,
+            }),
+        }
+    }
+
+    /// (a), and the exchange in memory: from here on the future log serves. What it lacks is copied first, if that is little.
+    fn replace(&self, future: &Arc<FutureLog>) -> Result<Result<(NameSync, Option<PathBuf>), Moved>, MoveFailure> {
+        let mut current = self.log.lock();
+        if current.is_closed() || current.is_poisoned() || self.is_offline() {
+            return Ok(Err(Moved::Over));
+        }
+        let mut slot = self.future.lock();
+        if !slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, future)) {
+            return Ok(Err(Moved::Over));
+        }
+        let mut copy = future.log.lock();
+        if !self.has_all(future, &current, &mut copy)? || copy.recovery_point() < current.recovery_point() {
+            return Ok(Err(Moved::Copied));
+        }
+        let Some(unique) = copy.unique() else {
+            return Ok(Err(Moved::Over));
+        };
+        let replaced = current.rename_away_as(DirKind::Deleted, unique);
+        let replaced = replaced.map_err(|error| self.source_failed(error))?;
+        copy.set_config(Arc::clone(current.config()));
+        std::mem::swap(&mut *current, &mut *copy); // the old one is closed, which ends every use of the future log
+        *slot = None;
+        self.log_dir.store(Arc::new(future.log_dir.clone()));
+        if let Some(lease) = self.lease.load().as_ref().filter(|l| l.leader == self.node_id) {
+            current.begin_epoch(lease.leader_epoch);
+        }
+        self.publish_offsets(&current);
+        Ok(Ok((copy.name_sync(), replaced)))
+    }
+
+    /// Copies what is left, if it is little; whether nothing is left then.
+    fn has_all(&self, future: &FutureLog, current: &Log, copy: &mut Log) -> Result<bool, MoveFailure> {
+        for _ in 0..LAST_PIECES {
+            let plan = copy.plan_copy(current).map_err(|error| future.failed(error))?;
+            let Some(plan) = plan else { return Ok(true) };
+            let piece = read(plan).map_err(|error| self.source_failed(error))?;
+            let appended = copy.append_copied(&piece.batches, piece.base_offset);
+            appended.map_err(|error| future.refused(error))?;
+        }
+        Ok(copy.log_end_offset() == current.log_end_offset())
+    }
+
+    /// (c), unless the topic was deleted meanwhile.
+    fn take_plain_name(&self) -> Result<()> {
+        let name = {
+            let mut log = self.log.lock();
+            if log.is_closed() {
+                return Ok(());
+            }
+            log.become_current()?;
+            log.name_sync()
+        };
+        name.run()
+    }
+}
+
+/// Batches of the current log; the last one may be cut short.
+struct Piece {
+    batches: Vec<u8>,
+    base_offset: i64,
+}
+
+fn read(plan: ReadPlan) -> Result<Piece> {
+    let slice = plan.resolve(COPY_BYTES, true)?;
+    let mut batches = vec![0; slice.len];
+    let read = slice.file.read_exact_at(&mut batches, slice.position);
+    read.map_err(|error| Error::io("read", Path::new("a segment"), error))?;
+    Ok(Piece {
+        batches,
+        base_offset: slice.base_offset,
+    })
+}
+
+/// True when a segment was sealed by it.
+fn append(future: &FutureLog, piece: &Piece) -> Result<bool, AppendError> {
+    let mut log = future.log.lock();
+    let segments = log.segment_count();
+    log.append_copied(&piece.batches, piece.base_offset)?;
+    Ok(log.segment_count() != segments)
+}

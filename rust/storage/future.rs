@@ -1,0 +1,164 @@
+//! A *future* log: a copy of a log in another log directory, which follows the *current* one and takes its place.
+//! spec: R2.7, KIP-113
+//!
+//! It follows as a replica does: batches byte for byte, cut by leader epochs, started anew where the current log starts. The
+//! swap is three steps, each of which leaves one complete log behind when the process or the power dies after it:
+//!
+//! - (a) the current directory becomes `<topic>-<partition>.<unique>-delete`, with the unique id of the future one;
+//! - (b) that name is made durable;
+//! - (c) the future directory becomes `<topic>-<partition>`, durably.
+//!
+//! From (a) on the future log is the log. A start that finds a `-delete` and a `-future` with the same id and nothing else
+//! stands between (a) and (c), and [`finish_swaps`] does (c). No two directories ever have the plain name.
+//!
+//! Durability: the caller flushes the future log before (a), and deletes nothing before (c) is durable.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::append::AppendError;
+use super::config::LogConfig;
+use super::log::{Log, LogContext};
+use super::log_dir::Listing;
+use super::read::ReadPlan;
+use super::topic_partition::{DirKind, TopicPartition};
+use super::uuid::Uuid;
+use crate::error::{Error, Result};
+use crate::io::FileSystem;
+
+impl Log {
+    /// A new, empty future log in `log_dir`, on disk at once: it stands for the wish to move.
+    pub fn create_future(
+        context: &LogContext,
+        log_dir: &Path,
+        topic_partition: TopicPartition,
+        topic_id: Option<Uuid>,
+        config: Arc<LogConfig>,
+    ) -> Result<Self> {
+        let dir = log_dir.join(topic_partition.dir_name(DirKind::Future, Uuid::random()));
+        let mut log = Self::create(context, &dir, topic_partition, topic_id, config)?;
+        log.materialise()?;
+        Ok(log)
+    }
+
+    /// The id in the name of a future log's directory.
+    pub fn unique(&self) -> Option<Uuid> {
+        let name = self.dir().file_name()?;
+        TopicPartition::unique_of(name.to_str()?)
+    }
+
+    /// As a follower of `current`: cut where the two part, begun where it begins. Then what is to be read of it next; `None` when
+    /// all of it is here.
+    pub fn plan_copy(&mut self, current: &Self) -> Result<Option<ReadPlan>> {
+        self.cut_to(current)?;
+        let (start, end) = (current.log_start_offset(), current.log_end_offset());
+        if self.log_end_offset() < start {
+            self.truncate_fully_and_start_at(start)?;
+        }
+        self.advance_log_start_offset(start, start)?;
+        if self.log_end_offset() == end {
+            return Ok(None);
+        }
+        current.plan_read(self.log_end_offset(), end).map(Some)
+    }
+
+    /// Each turn drops an epoch or leaves the log as it is.
+    fn cut_to(&mut self, current: &Self) -> Result<()> {
+        let end = current.log_end_offset();
+        while let Some(last_epoch) = self.epochs().latest_epoch() {
+            let known = current.epochs().end_offset_for(last_epoch, end);
+            // None: the current log was cut below that epoch.
+            let (epoch, end_offset) = known.unwrap_or((current.epochs().latest_epoch().unwrap_or(-1), end));
+            if epoch == last_epoch && end_offset >= self.log_end_offset() {
+                return Ok(());
+            }
+            let before = self.log_end_offset();
+            self.truncate_to_epoch((epoch, end_offset))?;
+            if self.epochs().latest_epoch() == Some(last_epoch) && self.log_end_offset() == before {
+                break;
+            }
+        }
+        self.truncate_to(end).map(drop)
+    }
+
+    /// Appends what was read of the current log. Its first batch may begin below its start (`DeleteRecords` may have moved that into
+    /// a batch); an empty log then begins there too.
+    pub fn append_copied(&mut self, batches: &[u8], base_offset: i64) -> Result<(), AppendError> {
+        let is_empty = self.log_start_offset() == self.log_end_offset();
+        if is_empty && base_offset < self.log_end_offset() {
+            self.truncate_fully_and_start_at(base_offset)?;
+        }
+        self.append_as_follower(batches).map(drop)
+    }
+
+    /// What makes the name of its directory durable: step (b) of the log that was renamed away, the end of (c) of the other.
+    pub fn name_sync(&self) -> NameSync {
+        NameSync {
+            fs: self.fs(),
+            dir: self.dir().to_path_buf(),
+        }
+    }
+
+    /// Step (c), but for its durability: the directory gets the partition's plain name.
+    pub fn become_current(&mut self) -> Result<()> {
+        let to = self.dir().with_file_name(self.topic_partition().to_string());
+        self.rename_dir(&to)
+    }
+}
+
+/// Finishes the swaps that a crash cut short between (a) and (c); see the module. Returns a sentence for each. Before anything in
+/// the directories is opened or removed.
+pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> Result<Vec<String>> {
+    // A directory that cannot be listed goes offline later; without it nothing is known of the partitions in it.
+    let listings: Vec<Listing> = log_dirs.iter().filter_map(|dir| Listing::of(fs, dir).ok()).collect();
+    let present: HashSet<&TopicPartition> = listings
+        .iter()
+        .flat_map(|listing| listing.partitions.iter().map(|(partition, _)| partition))
+        .collect();
+    let doomed: HashSet<&str> = listings
+        .iter()
+        .flat_map(|listing| &listing.deleted)
+        .filter_map(|path| path.file_name()?.to_str())
+        .collect();
+    let mut finished = Vec::new();
+    for (partition, path) in listings.iter().flat_map(|listing| &listing.future) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let Some(unique) = TopicPartition::unique_of(name) else {
+            continue;
+        };
+        let replaced = partition.dir_name(DirKind::Deleted, unique);
+        if present.contains(partition) || !doomed.contains(replaced.as_str()) {
+            continue;
+        }
+        let to = path.with_file_name(partition.to_string());
+        fs.rename(path, &to).map_err(|error| Error::io("rename", path, error))?;
+        sync_parent(fs, &to)?;
+        finished.push(format!(
+            "{partition} is in {} now: the crash came while it took the place of the log in another directory",
+            to.display()
+        ));
+    }
+    Ok(finished)
+}
+
+/// A sync that needs no lock; see [`Log::name_sync`].
+pub struct NameSync {
+    fs: Arc<dyn FileSystem>,
+    dir: PathBuf,
+}
+
+impl NameSync {
+    /// Syncs.
+    pub fn run(self) -> Result<()> {
+        sync_parent(&*self.fs, &self.dir)
+    }
+}
+
+fn sync_parent(fs: &dyn FileSystem, dir: &Path) -> Result<()> {
+    let Some(parent) = dir.parent() else { return Ok(()) };
+    fs.sync_dir(parent).map_err(|error| Error::io("fsync", parent, error))
+}
+
+#[cfg(test)]
+mod tests;
