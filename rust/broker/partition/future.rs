@@ -131,7 +131,7 @@ impl Partition {
             return Ok(None);
         }
         let partition = TopicPartition::new(Arc::clone(&self.topic), self.index);
-        let topic_id = Some(Uuid(self.topic_id)).filter(|id| *id != Uuid::ZERO);
+        let topic_id = Some(Uuid(self.topic_id())).filter(|id| *id != Uuid::ZERO);
         let log = Log::create_future(context, log_dir, partition, topic_id, config)?;
         let future = Arc::new(FutureLog::new(log_dir.to_path_buf(), log));
         *slot = Some(Arc::clone(&future));

@@ -17,7 +17,7 @@ from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 STORE = "store"
