@@ -89,12 +89,16 @@ impl Pair {
         }
     }
 
+    /// Until several fetches change nothing more: ends may be equal by chance while the first fetch only opens a session.
     fn fetch_until_equal(&mut self, node: i32) {
+        let mut quiet = 0;
         for _ in 0..50 {
             let before = self.ends();
             self.fetch(node);
             self.now += Duration::from_secs(2);
-            if before == self.ends() && before[0] == before[1] {
+            let is_quiet = before == self.ends() && before[0] == before[1];
+            quiet = if is_quiet { quiet + 1 } else { 0 };
+            if quiet == 3 {
                 return;
             }
         }
