@@ -355,6 +355,10 @@ class _Way:
         return
 
 
+def _sessions_decide(*_: object) -> None:
+    """There are no sockets whose end would tell of a death."""
+
+
 def _replaced(world: World) -> list[Any]:
     """The patches of a run."""
     ids = world.random_of("ids")
@@ -384,6 +388,7 @@ def _replaced(world: World) -> list[Any]:
         patch("kafkastore.server.member.Controller", functools.partial(Controller, now_ms=now_ms, make_id=new_id)),
         patch("kafkastore.server.member.ToController", functools.partial(ToController, connect=connect)),
         patch("kafkastore.controller.clients.BrokerClient", connect),
+        patch("kafkastore.server.presence.Presence.update", _sessions_decide),
     ]
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -155,6 +156,18 @@ def _connect(path: str, timeout_s: float) -> sqlite3.Connection:
     return connection
 
 
+def _connect_patiently(path: str) -> sqlite3.Connection:
+    """Several processes that open a new file at once: SQLite refuses to wait while another one makes it a WAL."""
+    deadline = time.monotonic() + OPEN_TIMEOUT_S
+    while True:
+        try:
+            return _connect(path, OPEN_TIMEOUT_S)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.02)
+
+
 def _schema_version(connection: sqlite3.Connection) -> int:
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version
@@ -172,7 +185,7 @@ def _reopen(path: str) -> sqlite3.Connection:
 def _open_at_start(path: str, setting: str) -> sqlite3.Connection:
     try:
         _make_private(path)
-        connection = _connect(path, OPEN_TIMEOUT_S)
+        connection = _connect_patiently(path)
         _bring_up_to_date(connection, path, setting)
     except OSError as error:
         reason = error.strerror or str(error)
