@@ -4,7 +4,6 @@ spec R2.7, R4.7; H27). Apache Kafka's tools drive the moves."""
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from cluster.cluster import Cluster
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
+from peer import small_disk as disks
 from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
@@ -32,12 +32,9 @@ SMALL_BYTES = 24 << 20
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of SMALL_BYTES (needs root, which CI is)."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    """With room for SMALL_BYTES."""
+    with disks.mounted(tmp_path / "small", SMALL_BYTES) as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -197,7 +194,7 @@ def test_a_directory_that_fails_costs_its_replicas_only(cluster: Cluster, small_
     finish(cluster, on_other, "other")
 
     broker.stop()
-    subprocess.run(["mount", "-o", f"remount,size={16 * SMALL_BYTES}", str(small_disk)], check=True)
+    disks.resize(small_disk, 16 * SMALL_BYTES)
     broker.start()
     cluster.wait_in_sync(TOPIC, 3)
     load.run_until_acknowledged(500)

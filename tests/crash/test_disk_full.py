@@ -5,7 +5,6 @@ spec: R4.7; reliability matrix F15, F17
 
 from __future__ import annotations
 
-import subprocess
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from crash.load import Load, assert_all_are_read_back
+from peer import small_disk as disks
 from peer.broker_process import wait_until
 from peer.topics import create_topic
 
@@ -27,12 +27,9 @@ SMALL_BYTES = 24 << 20
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of SMALL_BYTES (needs root, which CI is)."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    """With room for SMALL_BYTES."""
+    with disks.mounted(tmp_path / "small", SMALL_BYTES) as folder:
+        yield folder
 
 
 def is_any_there(places: list[Path]) -> bool:
@@ -70,7 +67,7 @@ def test_full_log_directory_goes_offline_and_the_other_serves(
     assert_all_are_read_back(broker, on_large, [other])
 
     broker.kill()
-    subprocess.run(["mount", "-o", f"remount,size={8 * SMALL_BYTES}", str(small_disk)], check=True)
+    disks.resize(small_disk, 8 * SMALL_BYTES)
     broker.start()
     assert_all_are_read_back(broker, on_large, [other])
     assert_all_are_read_back(broker, on_small, [full])

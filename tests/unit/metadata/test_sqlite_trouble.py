@@ -27,6 +27,7 @@ from kafkastore.metadata.store import (
     StoreUnavailableError,
     WatchEvent,
 )
+from peer import small_disk as disks
 from unit.metadata.store_client import store_client
 from unit.metadata.store_contract import eventually
 
@@ -83,12 +84,9 @@ def lock(path: str) -> subprocess.Popen[bytes]:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A tmpfs of SMALL_BYTES (needs root, which CI is)."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL_BYTES}", "tmpfs", str(folder)], check=True)
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    """With room for SMALL_BYTES."""
+    with disks.mounted(tmp_path / "small", SMALL_BYTES) as folder:
+        yield folder
 
 
 # ---- locked
