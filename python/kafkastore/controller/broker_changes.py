@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.controller import topic_deletion
 from kafkastore.controller.loading import load_brokers
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition
     from kafkastore.controller.term import Term
+    from kafkastore.interbroker.orders import Answer, LeaderAndIsr
     from kafkastore.metadata.broker_nodes import Registration
 
 logger = logging.getLogger("kafkastore.controller")
@@ -130,14 +131,14 @@ async def on_log_dirs(term: Term) -> None:
             await term.writer.write([Delete(path)])
 
 
-def has_news(term: Term, broker: Registration, answer: Any) -> bool:
+def has_news(term: Term, broker: Registration, answer: Answer) -> bool:
     """Whether an answer to LeaderAndIsr tells of a log that went offline or came back."""
     if term.context.offline_logs.get(broker.node_id):
         return True
-    return any(one.error_code != ErrorCode.NONE for topic in answer.topics for one in topic.partition_errors)
+    return any(code != ErrorCode.NONE for code in answer.errors.values())
 
 
-async def on_leader_and_isr_answer(term: Term, broker: Registration, answer: Any) -> None:
+async def on_leader_and_isr_answer(term: Term, broker: Registration, order: LeaderAndIsr, answer: Answer) -> None:
     """Notes which logs of a broker are offline, and elects others where they led."""
     context = term.context
     known = context.brokers.get(broker.node_id)
@@ -145,18 +146,18 @@ async def on_leader_and_isr_answer(term: Term, broker: Registration, answer: Any
         return
     offline = context.offline_logs.setdefault(broker.node_id, set())
     touched = []
-    for of_topic in answer.topics:
-        topic = context.topics_by_id.get(of_topic.topic_id.bytes) if of_topic.topic_id is not None else None
-        for one in of_topic.partition_errors:
-            if topic is None or topic.is_deleting or not 0 <= one.partition_index < len(topic.partitions):
-                continue
-            partition = topic.partitions[one.partition_index]
-            is_offline = one.error_code == ErrorCode.KAFKA_STORAGE_ERROR
-            if one.error_code not in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR):
-                logger.warning("Broker %d did not take on %s: error %d", broker.node_id, partition, one.error_code)
-            elif is_offline != (partition in offline):
-                (offline.add if is_offline else offline.discard)(partition)
-                touched.append(partition)
+    told = {topic.name: context.topics_by_id.get(topic.topic_id) for topic in order.topics}
+    for (name, number), code in answer.errors.items():
+        topic = told[name]
+        if topic is None or topic.is_deleting or not 0 <= number < len(topic.partitions):
+            continue
+        partition = topic.partitions[number]
+        is_offline = code == ErrorCode.KAFKA_STORAGE_ERROR
+        if code not in (ErrorCode.NONE, ErrorCode.KAFKA_STORAGE_ERROR):
+            logger.warning("Broker %d did not take on %s: error %d", broker.node_id, partition, code)
+        elif is_offline != (partition in offline):
+            (offline.add if is_offline else offline.discard)(partition)
+            touched.append(partition)
     for partition in touched:
         term.note_replicas(partition)
     changed = await term.settle(touched)

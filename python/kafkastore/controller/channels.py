@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from kafkastore.controller.requests import ALL, SOME
 from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
@@ -21,9 +20,10 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition
     from kafkastore.controller.requests import RequestBuilder
+    from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.broker_nodes import Registration
 
-    OnAnswer = Callable[[Registration, Any, Any], None]
+    OnAnswer = Callable[[Registration, Order, Answer], None]
     OpenClient = Callable[[Registration], "Client"]
 
 logger = logging.getLogger("kafkastore.controller.channels")
@@ -37,9 +37,9 @@ RETRY_BACKOFF_S = 0.1
 
 
 class Client(Protocol):
-    """How one broker is reached: ``interbroker/client.py``, a direct call for one's own broker, or a simulation."""
+    """How one broker is reached: over a connection, or by a direct call for one's own (``clients.py``)."""
 
-    async def send(self, request: Any, timeout_ms: int) -> Any:
+    async def send(self, order: Order, timeout_ms: int) -> Answer:
         """The answer. Raises KafkastoreError when there is none."""
 
     async def close(self) -> None: ...
@@ -122,25 +122,26 @@ class Channel:
         context = build.context
         if current.tells_all_leaders:
             on_broker = dict.fromkeys(context.partitions_on(self.broker.node_id), False)
-            await self._send(build.leader_and_isr(self.broker, on_broker | current.leader_and_isr, ALL))
+            everything = on_broker | current.leader_and_isr
+            await self._send(build.leader_and_isr(self.broker, everything, is_full=True))
         elif current.leader_and_isr:
-            await self._send(build.leader_and_isr(self.broker, current.leader_and_isr, SOME))
+            await self._send(build.leader_and_isr(self.broker, current.leader_and_isr, is_full=False))
         current.leader_and_isr, current.tells_all_leaders = {}, False
         if current.tells_all_metadata:
-            everything = dict.fromkeys(context.partitions()) | current.metadata
-            await self._send(build.update_metadata(self.broker, everything, ALL))
+            all_metadata = dict.fromkeys(context.partitions()) | current.metadata
+            await self._send(build.update_metadata(self.broker, all_metadata, is_full=True))
         elif current.metadata or current.has_brokers:
-            await self._send(build.update_metadata(self.broker, current.metadata, SOME))
+            await self._send(build.update_metadata(self.broker, current.metadata, is_full=False))
         current.metadata, current.tells_all_metadata, current.has_brokers = {}, False, False
         if current.stop:
             await self._send(build.stop_replica(self.broker, current.stop))
         current.stop = {}
 
-    async def _send(self, request: Any) -> None:
-        answer = await self._client.send(request, self._channels.timeout_ms)
+    async def _send(self, order: Order) -> None:
+        answer = await self._client.send(order, self._channels.timeout_ms)
         if answer.error_code not in _FINAL:
-            raise KafkastoreError(f"the request as a whole failed with error {int(answer.error_code)}")
-        self._channels.on_answer(self.broker, request, answer)
+            raise KafkastoreError(f"the request as a whole failed with error {answer.error_code}")
+        self._channels.on_answer(self.broker, order, answer)
 
 
 class Channels:

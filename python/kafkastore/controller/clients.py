@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import BrokerNotAvailableError
 from kafkastore.interbroker.client import BrokerClient
@@ -11,20 +11,38 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from kafkastore.controller.channels import Client, OpenClient
+    from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.broker_nodes import Registration
+
+    Take = Callable[[Order], Awaitable[Answer]]
 
 
 class OwnBroker:
-    """The broker that the controller runs in: ``serve(request)`` does what a handler of the request would do."""
+    """The broker that the controller runs in: ``take(order)`` does what it says."""
 
-    def __init__(self, serve: Callable[[Any], Awaitable[Any]]) -> None:
-        self._serve = serve
+    def __init__(self, take: Take) -> None:
+        self._take = take
 
-    async def send(self, request: Any, timeout_ms: int) -> Any:  # noqa: ARG002 - nothing is waited for
-        return await self._serve(request)
+    async def send(self, order: Order, timeout_ms: int) -> Answer:  # noqa: ARG002 - nothing is waited for
+        return await self._take(order)
 
     async def close(self) -> None:
         return
+
+
+class OtherBroker:
+    """A broker that is reached over a connection. The protocol's schemas are loaded when the first is told something."""
+
+    def __init__(self, client: BrokerClient) -> None:
+        self.client = client
+
+    async def send(self, order: Order, timeout_ms: int) -> Answer:
+        from kafkastore.interbroker.order_wire import answer_of, request_of
+
+        return answer_of(order, await self.client.send(request_of(order), timeout_ms))
+
+    async def close(self) -> None:
+        await self.client.close()
 
 
 class _WithoutListener:
@@ -33,22 +51,22 @@ class _WithoutListener:
     def __init__(self, broker: Registration, listener: str | None) -> None:
         self._reason = f"Broker {broker.node_id} has no listener {listener or ''}".rstrip()
 
-    async def send(self, request: Any, timeout_ms: int) -> Any:  # noqa: ARG002 - as above
+    async def send(self, order: Order, timeout_ms: int) -> Answer:  # noqa: ARG002 - as above
         raise BrokerNotAvailableError(self._reason)
 
     async def close(self) -> None:
         return
 
 
-def client_opener(node_id: int, listener: str | None, serve: Callable[[Any], Awaitable[Any]]) -> OpenClient:
+def client_opener(node_id: int, listener: str | None, take: Take) -> OpenClient:
     """What a controller in broker ``node_id`` is given."""
 
     def open_client(broker: Registration) -> Client:
         if broker.node_id == node_id:
-            return OwnBroker(serve)
+            return OwnBroker(take)
         endpoint = broker.endpoint(listener)
         if endpoint is None:
             return _WithoutListener(broker, listener)
-        return BrokerClient(endpoint.host, endpoint.port, f"controller-{node_id}")
+        return OtherBroker(BrokerClient(endpoint.host, endpoint.port, f"controller-{node_id}"))
 
     return open_client

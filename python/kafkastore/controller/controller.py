@@ -32,6 +32,7 @@ from kafkastore.controller.settings import REBALANCE_DELAY_S
 from kafkastore.controller.term import Term
 from kafkastore.controller.watched_store import WatchedStore
 from kafkastore.errors import ErrorCode, NotControllerError
+from kafkastore.interbroker.orders import LeaderAndIsr, StopReplica
 from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.store import CONNECTED, EXPIRED, SessionExpiredError, StoreError, StoreUnavailableError
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.settings import ControllerSettings
     from kafkastore.controller.topic_changes import NewTopic
     from kafkastore.errors import KafkastoreError
+    from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
@@ -265,7 +267,7 @@ class Controller:
             watched,
             self._settings,
             self._open_client,
-            lambda broker, request, answer: self._on_answer(term, broker, request, answer),
+            lambda broker, order, answer: self._on_answer(term, broker, order, answer),
             self._loop,
             self._make_id,
         )
@@ -315,7 +317,7 @@ class Controller:
         self._timer = self._loop.call_later(self._settings.imbalance_check_interval_s, self._on_timer)
         self._enqueue_watched("rebalance")
 
-    def _on_answer(self, term: Term, broker: Registration, request: Any, answer: Any) -> None:
+    def _on_answer(self, term: Term, broker: Registration, order: Order, answer: Answer) -> None:
         if term.is_over:
             return
         if answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH:
@@ -323,10 +325,10 @@ class Controller:
             self._events.put_once("epoch", lambda term: term.writer.ensure_epoch())
         elif answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
             self._enqueue_watched("brokers")
-        key = request.__api_key__
-        if key == 4 and broker_changes.has_news(term, broker, answer):
-            self._events.put("answer", lambda term: broker_changes.on_leader_and_isr_answer(term, broker, answer))
-        elif key == 5:
-            self._events.put(
-                "answer", lambda term: topic_deletion.on_stop_replica_answer(term, broker, request, answer)
-            )
+        if isinstance(order, LeaderAndIsr):
+            if broker_changes.has_news(term, broker, answer):
+                self._events.put(
+                    "answer", lambda term: broker_changes.on_leader_and_isr_answer(term, broker, order, answer)
+                )
+        elif isinstance(order, StopReplica):
+            self._events.put("answer", lambda term: topic_deletion.on_stop_replica_answer(term, broker, order, answer))

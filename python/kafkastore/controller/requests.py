@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import TYPE_CHECKING
 
-import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
-from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr_schema
-from kafkastore.interbroker.schema.stop_replica.v4 import request as stop_schema
-from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata_schema
-from kafkastore.replica.assigned import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
+from kafkastore.interbroker.orders import (
+    EPOCH_DURING_DELETE,
+    LeaderAndIsr,
+    PartitionOrder,
+    Stopped,
+    StopReplica,
+    TopicOrder,
+    UpdateMetadata,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kafkastore.controller.context import ControllerContext, Partition, Topic
-    from kafkastore.metadata.broker_nodes import Registration
-
-SOME, ALL = 1, 2
-"""The type of a request: some partitions, or all that there are."""
-
-_SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
-
-# kio types its fields with classes of its own; what is put in are plain integers and strings
-_isr: Any = isr_schema
-_stop: Any = stop_schema
-_metadata: Any = metadata_schema
+    from kafkastore.metadata.broker_nodes import Endpoint, Registration
 
 
 class RequestBuilder:
@@ -37,111 +30,61 @@ class RequestBuilder:
         self.epoch = epoch
         self.listener = listener
 
-    def leader_and_isr(self, broker: Registration, partitions: Mapping[Partition, bool], kind: int) -> Any:
+    def leader_and_isr(
+        self, broker: Registration, partitions: Mapping[Partition, bool], *, is_full: bool
+    ) -> LeaderAndIsr:
         """``partitions`` to whether the replica is new on that broker."""
         leaders: set[int] = set()
         topics = []
         for topic, of_topic in _by_topic(partitions).items():
             states = []
             for partition in of_topic:
-                state = _leader_and_isr_state(partition, is_new=partitions[partition])
-                leaders.add(state.leader)
-                states.append(state)
-            topics.append(
-                _isr.LeaderAndIsrTopicState(
-                    topic_name=topic.name, topic_id=UUID(bytes=topic.topic_id), partition_states=tuple(states)
-                )
-            )
-        return _isr.LeaderAndIsrRequest(
-            controller_id=self.node_id,
-            controller_epoch=self.epoch,
-            broker_epoch=broker.epoch,
-            type_=kind,
-            topic_states=tuple(topics),
-            live_leaders=self._live_leaders(leaders),
-        )
+                leadership = partition.leadership
+                if leadership is not None:
+                    states.append(
+                        PartitionOrder(partition.number, leadership, partition.assigned, partitions[partition])
+                    )
+                    leaders.add(leadership.leader)
+            if states:
+                topics.append(TopicOrder(topic.name, topic.topic_id, states))
+        return LeaderAndIsr(self.node_id, self.epoch, broker.epoch, is_full, topics, self._live_leaders(leaders))
 
-    def _live_leaders(self, leaders: Iterable[int]) -> tuple[Any, ...]:
+    def _live_leaders(self, leaders: Iterable[int]) -> list[tuple[int, Endpoint]]:
         found = []
         for leader in sorted(leaders):
             registration = self.context.brokers.get(leader)
             endpoint = None if registration is None else registration.endpoint(self.listener)
             if endpoint is not None:
-                found.append(_isr.LeaderAndIsrLiveLeader(broker_id=leader, host_name=endpoint.host, port=endpoint.port))
-        return tuple(found)
+                found.append((leader, endpoint))
+        return found
 
-    def update_metadata(self, broker: Registration, partitions: Iterable[Partition], kind: int) -> Any:
-        topics = tuple(
-            _metadata.UpdateMetadataTopicState(
-                topic_name=topic.name,
-                topic_id=UUID(bytes=topic.topic_id),
-                partition_states=tuple(self._metadata_state(partition) for partition in of_topic),
-            )
-            for topic, of_topic in _by_topic(partitions).items()
-        )
-        return _metadata.UpdateMetadataRequest(
-            controller_id=self.node_id,
-            type_=kind,
-            controller_epoch=self.epoch,
-            broker_epoch=broker.epoch,
-            topic_states=topics,
-            live_brokers=tuple(_live_broker(one) for _, one in sorted(self.context.brokers.items())),
-        )
+    def update_metadata(
+        self, broker: Registration, partitions: Iterable[Partition], *, is_full: bool
+    ) -> UpdateMetadata:
+        topics = []
+        for topic, of_topic in _by_topic(partitions).items():
+            states = [
+                PartitionOrder(one.number, one.leadership, one.assigned, offline=self._offline(one))
+                for one in of_topic
+                if one.leadership is not None
+            ]
+            if states:
+                topics.append(TopicOrder(topic.name, topic.topic_id, states, topic.is_deleting))
+        brokers = [one for _, one in sorted(self.context.brokers.items())]
+        return UpdateMetadata(self.node_id, self.epoch, broker.epoch, is_full, topics, brokers)
 
-    def _metadata_state(self, partition: Partition) -> Any:
-        state = partition.leadership
-        assert state is not None, partition
-        replicas = partition.replicas
+    def _offline(self, partition: Partition) -> tuple[int, ...]:
         is_online = self.context.is_online
-        return _metadata.UpdateMetadataPartitionState(
-            partition_index=partition.number,
-            controller_epoch=state.controller_epoch,
-            leader=LEADER_DURING_DELETE if partition.topic.is_deleting else state.leader,
-            leader_epoch=EPOCH_DURING_DELETE if partition.topic.is_deleting else state.leader_epoch,
-            isr=state.isr,
-            zk_version=state.partition_epoch,
-            replicas=replicas,
-            offline_replicas=tuple(replica for replica in replicas if not is_online(partition, replica)),
-        )
+        return tuple([replica for replica in partition.replicas if not is_online(partition, replica)])
 
-    def stop_replica(self, broker: Registration, partitions: Mapping[Partition, bool]) -> Any:
+    def stop_replica(self, broker: Registration, partitions: Mapping[Partition, bool]) -> StopReplica:
         """``partitions`` to whether they are deleted."""
-        topics = tuple(
-            _stop.StopReplicaTopicState(
-                topic_name=topic.name,
-                partition_states=tuple(
-                    _stop.StopReplicaPartitionState(
-                        partition_index=partition.number,
-                        leader_epoch=_stop_epoch(partition),
-                        delete_partition=partitions[partition],
-                    )
-                    for partition in of_topic
-                ),
-            )
-            for topic, of_topic in _by_topic(partitions, has_state=False).items()
-        )
-        return _stop.StopReplicaRequest(
-            controller_id=self.node_id, controller_epoch=self.epoch, broker_epoch=broker.epoch, topic_states=topics
-        )
-
-
-def _leader_and_isr_state(partition: Partition, *, is_new: bool) -> Any:
-    state = partition.leadership
-    assert state is not None, partition
-    return _isr.LeaderAndIsrPartitionState(
-        partition_index=partition.number,
-        controller_epoch=state.controller_epoch,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        isr=state.isr,
-        partition_epoch=state.partition_epoch,
-        replicas=partition.assigned.replicas,
-        adding_replicas=partition.assigned.adding,
-        removing_replicas=partition.assigned.leaving,
-        is_new=is_new,
-        leader_recovery_state=int(state.is_recovering),
-        elr=state.elr,
-    )
+        stopped = [
+            Stopped(topic.name, partition.number, _stop_epoch(partition), partitions[partition])
+            for topic, of_topic in _by_topic(partitions).items()
+            for partition in of_topic
+        ]
+        return StopReplica(self.node_id, self.epoch, broker.epoch, stopped)
 
 
 def _stop_epoch(partition: Partition) -> int:
@@ -150,23 +93,8 @@ def _stop_epoch(partition: Partition) -> int:
     return partition.leadership.leader_epoch
 
 
-def _live_broker(broker: Registration) -> Any:
-    endpoints = tuple(
-        _metadata.UpdateMetadataEndpoint(
-            port=one.port,
-            host=one.host,
-            listener=one.listener,
-            security_protocol=_SECURITY_PROTOCOLS.get(one.security_protocol, 0),
-        )
-        for one in broker.endpoints
-    )
-    return _metadata.UpdateMetadataBroker(id_=broker.node_id, endpoints=endpoints, rack=broker.rack)
-
-
-def _by_topic(partitions: Iterable[Partition], *, has_state: bool = True) -> dict[Topic, list[Partition]]:
-    """Only those whose state was decided, unless ``has_state`` is False: of others there is nothing to say."""
+def _by_topic(partitions: Iterable[Partition]) -> dict[Topic, list[Partition]]:
     found: dict[Topic, list[Partition]] = {}
     for partition in partitions:
-        if partition.leadership is not None or not has_state:
-            found.setdefault(partition.topic, []).append(partition)
+        found.setdefault(partition.topic, []).append(partition)
     return found

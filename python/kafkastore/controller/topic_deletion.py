@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.controller.loading import DELETION_MARKS, is_mark_of
 from kafkastore.controller.states import PartitionStatus, ReplicaState
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.term import Term
+    from kafkastore.interbroker.orders import Answer, StopReplica
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import Operation
 
@@ -72,25 +73,22 @@ def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
                 delete_replica(term, partition, replica)
 
 
-async def on_stop_replica_answer(term: Term, broker: Registration, request: Any, answer: Any) -> None:
+async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
     """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took away it
     finds itself."""
-    failed = {
-        (one.topic_name, one.partition_index) for one in answer.partition_errors if one.error_code != ErrorCode.NONE
-    }
     touched: dict[Topic, None] = {}
-    for of_topic in request.topic_states:
-        for one in of_topic.partition_states:
-            partition = term.context.partition(of_topic.topic_name, one.partition_index)
-            if partition is None or not one.delete_partition:
-                continue
-            if partition.replica_states.get(broker.node_id) is not ReplicaState.DELETION_STARTED:
-                continue
-            is_done = answer.error_code == ErrorCode.NONE and (of_topic.topic_name, partition.number) not in failed
-            partition.move_replica(
-                broker.node_id, ReplicaState.DELETION_SUCCESSFUL if is_done else ReplicaState.DELETION_INELIGIBLE
-            )
-            touched[partition.topic] = None
+    for one in order.stopped:
+        partition = term.context.partition(one.topic, one.partition)
+        if partition is None or not one.is_deleted:
+            continue
+        if partition.replica_states.get(broker.node_id) is not ReplicaState.DELETION_STARTED:
+            continue
+        code = answer.error_code or answer.errors.get((one.topic, one.partition), ErrorCode.NONE)
+        is_done = code == ErrorCode.NONE
+        partition.move_replica(
+            broker.node_id, ReplicaState.DELETION_SUCCESSFUL if is_done else ReplicaState.DELETION_INELIGIBLE
+        )
+        touched[partition.topic] = None
     for topic in touched:
         if topic.is_deleting and _is_deleted(topic):
             await _complete(term, topic)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.replica.assigned import Stopped
+from kafkastore.interbroker.orders import Stopped
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext

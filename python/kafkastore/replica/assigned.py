@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.orders import LEADER_DURING_DELETE
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from kafkastore._core import Engine
+    from kafkastore.interbroker.orders import Stopped
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import TopicImage
     from kafkastore.replica.manager import ReplicaManager
@@ -37,12 +39,6 @@ if TYPE_CHECKING:
     MakeLogs = Callable[[Iterable[tuple[TopicImage, Iterable[int]]]], Awaitable[Iterable[Key]]]
 
 logger = logging.getLogger("kafkastore.replica.assigned")
-
-LEADER_DURING_DELETE = -2
-"""What Kafka's controllers say, as a leader in UpdateMetadata: the partition is gone."""
-
-EPOCH_DURING_DELETE = -2
-"""And as a leader epoch in StopReplica: whatever the replica knows, it ends."""
 
 
 class Told(NamedTuple):
@@ -53,15 +49,6 @@ class Told(NamedTuple):
     states: Mapping[int, PartitionState]
     new: frozenset[int] = frozenset()
     """Of LeaderAndIsr: those that no broker has had yet."""
-
-
-class Stopped(NamedTuple):
-    """One replica of a StopReplica."""
-
-    topic: str
-    partition: int
-    leader_epoch: int
-    is_deleted: bool
 
 
 class AssignedReplicas:

@@ -30,6 +30,7 @@ from kafkastore.metadata.nodes import decode_config, encode_broker, topic_id_tex
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
+from kafkastore.replica.taken_orders import take
 from kafkastore.server import registration
 from kafkastore.server.context import RequestContext
 from kafkastore.server.presence import Presence
@@ -38,6 +39,7 @@ from kafkastore.server.registry import BY_KEY
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.store import WatchEvent
     from kafkastore.server.context import BrokerServices
 
@@ -106,7 +108,7 @@ class Member:
             self.to_controller.ask,
             self._read_state,
         )
-        open_client = client_opener(broker.node_id, listener, self.serve)
+        open_client = client_opener(broker.node_id, listener, self._take)
         settings = settings_of(config)._replace(listener=listener)
         broker.controller = Controller(broker.node_id, broker.store, open_client, settings, broker.loop)
         self._presence = Presence(broker.node_id, listener, self._on_absent)
@@ -301,6 +303,10 @@ class Member:
         logger.warning("Leaving although partitions still have their leader here")
 
     # ---- between brokers
+    async def _take(self, order: Order) -> Answer:
+        """Of the controller that runs here."""
+        return await take(self.broker.assigned, self.broker.config.inter_broker_listener, order)
+
     async def serve(self, request: Any) -> Any:
         """Answers a request of kio's style as if it had come over the inter-broker listener."""
         api = BY_KEY[request.__api_key__]

@@ -22,6 +22,7 @@ from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import response_class_of
+from kafkastore.interbroker.order_wire import answer_of, request_of
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership
 from kafkastore.metadata.nodes import encode_broker
@@ -31,6 +32,8 @@ from kafkastore.metadata.store import NoNodeError
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
     from pathlib import Path
+
+    from kafkastore.interbroker.orders import Answer, Order
 
 LIMIT_S = 20.0
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA = 4, 5, 6
@@ -238,12 +241,12 @@ class WorldClient:
         self.world = world
         self.node_id = node_id
 
-    async def send(self, request: Any, timeout_ms: int) -> Any:
+    async def send(self, order: Order, timeout_ms: int) -> Answer:
         await asyncio.sleep(0)
         broker = self.world.brokers[self.node_id]
         if not (broker.is_up and broker.is_reachable):
             raise KafkastoreError("unreachable")
-        return through_bytes(broker.take(through_bytes(request)))
+        return answer_of(order, through_bytes(broker.take(through_bytes(request_of(order)))))
 
     async def close(self) -> None:
         return

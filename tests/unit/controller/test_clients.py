@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkastore.config import BrokerConfig
-from kafkastore.controller.clients import client_opener
+from kafkastore.controller.clients import OtherBroker, client_opener
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import BrokerNotAvailableError
-from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.orders import Answer, StopReplica
 from kafkastore.metadata.broker_nodes import Endpoint, Registration, decode_registration, settle_registration
+
+if TYPE_CHECKING:
+    from kafkastore.interbroker.orders import Order
 
 DATA = (
     b'{"version":5,"host":null,"port":-1,"endpoints":["IN://[::1]:9093","OUT://h:9092"],"rack":"r",'
@@ -29,19 +32,22 @@ def test_registration_is_read_with_its_life_and_how_the_last_one_ended() -> None
 
 
 def test_own_broker_is_called_and_others_have_a_connection_each() -> None:
-    async def serve(request: Any) -> Any:
-        return f"served {request}"
+    order = StopReplica(3, 1, 77, [])
+
+    async def take(taken: Order) -> Answer:
+        assert taken is order
+        return Answer(7)
 
     async def body() -> None:
-        open_client = client_opener(3, "OUT", serve)
+        open_client = client_opener(3, "OUT", take)
         own = open_client(decode_registration(3, DATA, 77))
-        assert await own.send("this", 1) == "served this"
+        assert await own.send(order, 1) == Answer(7)
         other = open_client(decode_registration(4, DATA, 78))
-        assert isinstance(other, BrokerClient)
-        assert (other.host, other.port, other.client_id) == ("h", 9092, "controller-3")
-        deaf = client_opener(3, "NONE", serve)(decode_registration(4, DATA, 78))
+        assert isinstance(other, OtherBroker)
+        assert (other.client.host, other.client.port, other.client.client_id) == ("h", 9092, "controller-3")
+        deaf = client_opener(3, "NONE", take)(decode_registration(4, DATA, 78))
         with pytest.raises(BrokerNotAvailableError, match="Broker 4 has no listener NONE"):
-            await deaf.send("this", 1)
+            await deaf.send(order, 1)
         for client in (own, other, deaf):
             await client.close()
 

@@ -12,8 +12,9 @@ from fake_engine import Request
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, NotControllerError
 from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and_isr, stop_replica, update_metadata
+from kafkastore.interbroker.orders import Stopped
 from kafkastore.metadata.image import BrokerImage, PartitionState
-from kafkastore.replica.assigned import Stopped, Told
+from kafkastore.replica.assigned import Told
 from kafkastore.server.context import BrokerServices, RequestContext
 from kafkastore.server.error_response import error_response
 from kafkastore.server.registry import BY_NAME

@@ -14,7 +14,7 @@ from world import broker_config
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState
-from kafkastore.replica.assigned import AssignedReplicas, Stopped, Told
+from kafkastore.replica.assigned import AssignedReplicas, Told
 from kafkastore.replica.manager import ReplicaManager
 from kafkastore.server.context import BrokerServices
 from kafkastore.server.topics import Topics
@@ -22,6 +22,8 @@ from kafkastore.server.topics import Topics
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from pathlib import Path
+
+    from kafkastore.interbroker.orders import Stopped
 
 ME, OTHER, THIRD = 1, 2, 3
 T_ID, NEW_ID = b"\1" * 16, b"\2" * 16

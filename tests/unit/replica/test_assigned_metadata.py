@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from kafkastore.interbroker.orders import LEADER_DURING_DELETE
 from kafkastore.metadata.image import PartitionState
-from kafkastore.replica.assigned import LEADER_DURING_DELETE, Told
+from kafkastore.replica.assigned import Told
 
 from .replica_world import ME, NEW_ID, NONE, OTHER, THIRD, Replicas, on_replicas, state, told
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ErrorCode
-from kafkastore.replica.assigned import EPOCH_DURING_DELETE, Stopped
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, Stopped
 
 from .replica_world import ME, NONE, OTHER, Replicas, on_replicas, state, told
 

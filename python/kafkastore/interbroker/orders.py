@@ -1,0 +1,88 @@
+"""What a controller tells a broker, and what that answers: LeaderAndIsr, UpdateMetadata and StopReplica as plain values.
+
+A controller makes these. Its own broker takes them as they are; for any other they become requests of the protocol
+(``interbroker/order_wire.py``). So a broker that is alone never loads the protocol's schemas to be told what it does. No I/O.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.broker_nodes import Endpoint, Registration
+    from kafkastore.metadata.leadership import Leadership
+
+    Key = tuple[str, int]
+
+LEADER_DURING_DELETE = -2
+"""What Kafka's controllers say, as a leader in UpdateMetadata: the partition is gone."""
+
+EPOCH_DURING_DELETE = -2
+"""And as a leader epoch in StopReplica: whatever the replica knows, it ends."""
+
+
+class PartitionOrder(NamedTuple):
+    """One partition as the controller has decided it."""
+
+    number: int
+    leadership: Leadership
+    assigned: Assigned
+    is_new: bool = False
+    """Of LeaderAndIsr: no broker has had it yet."""
+    offline: tuple[int, ...] = ()
+    """Of UpdateMetadata: replicas that are not there."""
+
+
+class TopicOrder(NamedTuple):
+    name: str
+    topic_id: bytes
+    partitions: list[PartitionOrder]
+    is_deleting: bool = False
+
+
+class LeaderAndIsr(NamedTuple):
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    is_full: bool
+    topics: list[TopicOrder]
+    leaders: list[tuple[int, Endpoint]]
+    """Where those who lead can be fetched from."""
+
+
+class UpdateMetadata(NamedTuple):
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    is_full: bool
+    topics: list[TopicOrder]
+    brokers: list[Registration]
+
+
+class Stopped(NamedTuple):
+    """One replica of a StopReplica."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    is_deleted: bool
+
+
+class StopReplica(NamedTuple):
+    controller_id: int
+    controller_epoch: int
+    broker_epoch: int
+    stopped: list[Stopped]
+
+
+Order = LeaderAndIsr | UpdateMetadata | StopReplica
+
+
+class Answer(NamedTuple):
+    """Of the order as a whole, and of each partition that the broker has something to say of."""
+
+    error_code: int
+    errors: Mapping[Key, int] = {}

@@ -1,0 +1,62 @@
+"""The orders of the controller that runs in this broker, taken as they are: no socket, no schema (see ``assigned.py``)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.interbroker.orders import LEADER_DURING_DELETE, Answer, LeaderAndIsr, UpdateMetadata
+from kafkastore.metadata.image import BrokerImage, PartitionState
+from kafkastore.replica.assigned import Told
+
+if TYPE_CHECKING:
+    from kafkastore.interbroker.orders import Order, PartitionOrder, TopicOrder
+    from kafkastore.metadata.broker_nodes import Registration
+    from kafkastore.replica.assigned import AssignedReplicas
+
+
+async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answer:
+    """Does what the handlers of LeaderAndIsr, UpdateMetadata and StopReplica do for other brokers' controllers. ``listener`` is
+    where brokers reach each other."""
+    if isinstance(order, LeaderAndIsr):
+        leaders = [BrokerImage(node, None, ((listener, at.host, at.port),)) for node, at in order.leaders]
+        told = [_told_to_lead(topic) for topic in order.topics]
+        return Answer(
+            *await assigned.become(order.controller_id, order.controller_epoch, order.broker_epoch, told, leaders)
+        )
+    if isinstance(order, UpdateMetadata):
+        code = await assigned.update(
+            order.controller_id,
+            order.controller_epoch,
+            order.broker_epoch,
+            list(map(_broker, order.brokers)),
+            list(map(_told, order.topics)),
+            is_full=order.is_full,
+        )
+        return Answer(code)
+    return Answer(*await assigned.stop(order.controller_epoch, order.broker_epoch, order.stopped))
+
+
+def _told_to_lead(topic: TopicOrder) -> Told:
+    new = frozenset([one.number for one in topic.partitions if one.is_new])
+    return Told(topic.name, topic.topic_id, {one.number: _state(one) for one in topic.partitions}, new)
+
+
+def _told(topic: TopicOrder) -> Told:
+    if topic.is_deleting:
+        states = {one.number: _state(one)._replace(leader=LEADER_DURING_DELETE) for one in topic.partitions}
+    else:
+        states = {one.number: _state(one) for one in topic.partitions}
+    return Told(topic.name, topic.topic_id, states)
+
+
+def _state(one: PartitionOrder) -> PartitionState:
+    state = one.leadership
+    return PartitionState(
+        state.leader, state.leader_epoch, state.partition_epoch, one.assigned.replicas, state.isr, one.offline
+    )
+
+
+def _broker(broker: Registration) -> BrokerImage:
+    return BrokerImage(
+        broker.node_id, broker.rack, tuple([(one.listener, one.host, one.port) for one in broker.endpoints])
+    )
