@@ -392,10 +392,10 @@ class SqliteStore(WritesByMulti):
             return function(left_s, *arguments, **named)
 
         future = asyncio.get_running_loop().run_in_executor(self._thread, run)
+        future.add_done_callback(_forget)
         done, _ = await asyncio.wait([future], timeout=self._call_timeout_s + STUCK_GRACE_S)
         if done:
             return future.result()
-        future.add_done_callback(_forget)
         raise StoreUnavailableError("/", f"{self.path}: the disk has not answered within the time limit")
 
 
@@ -436,7 +436,7 @@ def _over(connection: sqlite3.Connection, mine: int, now: int, *, may_judge: boo
 
 def _forget(future: asyncio.Future[Any]) -> None:
     if not future.cancelled():
-        future.exception()  # the caller has been told that the outcome is unknown
+        future.exception()  # the caller may be gone: cancelled, or told that the outcome is unknown
 
 
 def _now_ms() -> int:

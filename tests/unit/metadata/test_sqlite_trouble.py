@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -168,6 +169,26 @@ def test_write_that_was_not_begun_within_its_limit_is_not_done_later(tmp_path: P
             await store.create("/late")
         await disk
         assert await store.exists("/late") is None
+
+    run(tmp_path, test)
+
+
+def test_refusal_of_a_write_that_nobody_waits_for_any_more_is_no_lost_exception(tmp_path: Path) -> None:
+    """Whoever asked was cancelled while the writer was at it."""
+
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        lost: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+        asked = asyncio.ensure_future(store.create("/no/parent"))
+        await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await store.create("/a")  # the writer is through with the one before
+        del asked
+        gc.collect()
+        await asyncio.sleep(0)
+        assert lost == []
 
     run(tmp_path, test)
 
