@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore.metadata.store import (
     ANY_VERSION,
+    BATCH_BYTES,
     CHILDREN_CHANGED,
     CONNECTED,
     CREATED,
@@ -204,6 +205,7 @@ class SimulatedStore:
         self.tree = tree
         self.network = network
         self.name = name
+        self.batch_bytes = BATCH_BYTES
         self.session_id = 0
         self._call = call
         self._listeners: list[StateListener] = []

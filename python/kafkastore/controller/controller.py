@@ -31,19 +31,18 @@ from kafkastore.controller.event_queue import EventQueue
 from kafkastore.controller.settings import REBALANCE_DELAY_S
 from kafkastore.controller.term import Term
 from kafkastore.controller.watched_store import WatchedStore
-from kafkastore.errors import ErrorCode, NotControllerError
+from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
 from kafkastore.interbroker.orders import LeaderAndIsr, StopReplica
 from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.store import CONNECTED, EXPIRED, SessionExpiredError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from kafkastore.controller.channels import OpenClient
     from kafkastore.controller.context import Topic
     from kafkastore.controller.settings import ControllerSettings
     from kafkastore.controller.topic_changes import NewTopic
-    from kafkastore.errors import KafkastoreError
     from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
@@ -101,6 +100,8 @@ class Controller:
         self._must_look = False
         self._wake = asyncio.Event()
         self._events = EventQueue(loop, self._wake.set)
+        self._after_event: list[asyncio.Future[bool]] = []
+        """Whoever waits for what an event may have changed."""
         self._worker: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._retry_s = FIRST_RETRY_S
@@ -134,8 +135,16 @@ class Controller:
             await campaign.leave(self._store, term.writer.check.version)
 
     # ---- requests: each raises NotControllerError, or the store's error when it is away
+    async def create_topics(self, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
+        """For each the topic, or its error; what the store refuses as a whole is raised."""
+        return await self._ask("create_topics", lambda term: topic_changes.create_topics(term, asked))
+
     async def create_topic(self, asked: NewTopic) -> Topic:
-        return await self._ask("create_topic", lambda term: topic_changes.create_topic(term, asked))
+        """The same for one topic, whose error is raised."""
+        (made,) = await self.create_topics([asked])
+        if isinstance(made, KafkastoreError):
+            raise made
+        return made
 
     async def create_partitions(
         self, name: str, count: int, assignment: Sequence[Sequence[int]] | None = None
@@ -147,8 +156,33 @@ class Controller:
     async def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
         await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, name, configs))
 
-    async def delete_topic(self, name: str) -> None:
-        await self._ask("delete_topic", lambda term: topic_deletion.delete_topic(term, name))
+    async def delete_topics(self, names: Sequence[str]) -> list[Topic | KafkastoreError]:
+        """Returns when the deletions are decided; see :meth:`wait_deleted`."""
+        return [*await self._ask("delete_topics", lambda term: topic_deletion.delete_topics(term, names))]
+
+    async def delete_topic(self, name: str) -> Topic:
+        """The same for one topic, whose error is raised."""
+        (topic,) = await self.delete_topics([name])
+        if isinstance(topic, KafkastoreError):
+            raise topic
+        return topic
+
+    async def wait_deleted(self, topics: Collection[Topic], limit_s: float) -> list[bool]:
+        """For each whether it is gone for good. What a broker that is away has of it is not waited for, nor a broker that does not
+        answer for longer than ``limit_s``."""
+        deadline = self._loop.time() + limit_s
+        for topic in topics:
+            while self._term is not None and topic_deletion.is_under_way(self._term, topic):
+                changed = self._loop.create_future()
+                self._after_event.append(changed)
+                timer = self._loop.call_at(deadline, _set_unless_done, changed, False)
+                try:
+                    if not await changed:
+                        break
+                finally:
+                    timer.cancel()
+        known = self._term.context.topics if self._term is not None else {}
+        return [known.get(topic.name) is not topic for topic in topics]
 
     async def elect_leaders(
         self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = False
@@ -241,6 +275,12 @@ class Controller:
                 await reassignment.advance(term)
             if term.context.reassign_node is not None and not term.is_over:
                 await admin_nodes.settle_reassignments(term)
+            self._tell_waiting()
+
+    def _tell_waiting(self) -> None:
+        waiting, self._after_event = self._after_event, []
+        for changed in waiting:
+            _set_unless_done(changed, True)
 
     # ---- the seat
     async def _look(self) -> None:
@@ -294,6 +334,7 @@ class Controller:
         logger.info("Broker %d is no longer the controller of epoch %d", self.node_id, term.epoch)
         term.end()
         self._events.refuse_all(NotControllerError())
+        self._tell_waiting()
 
     def _note_controller(self, holder: int) -> None:
         if holder != self.controller_id:
@@ -332,3 +373,8 @@ class Controller:
                 )
         elif isinstance(order, StopReplica):
             self._events.put("answer", lambda term: topic_deletion.on_stop_replica_answer(term, broker, order, answer))
+
+
+def _set_unless_done(future: asyncio.Future[bool], result: bool) -> None:
+    if not future.done():
+        future.set_result(result)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import NotControllerError
-from kafkastore.metadata.batches import BATCH_BYTES, size_of, write_many
+from kafkastore.metadata.batches import size_of, write_many
 from kafkastore.metadata.leadership import decode_leadership, encode_leadership
 from kafkastore.metadata.store import (
     BadVersionError,
@@ -130,7 +130,7 @@ class StateWriter:
                 data = encoded[new[:5]] = encode_leadership(new, self.epoch)
             operations = _operations(partition, data, made)
             more = sum(map(size_of, operations))
-            if batch and size + more > BATCH_BYTES:
+            if batch and size + more > self.store.batch_bytes:
                 yield batch
                 batch, size = [], size_of(self.check)
             batch.append((partition, new, operations))

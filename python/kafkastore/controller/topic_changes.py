@@ -15,15 +15,17 @@ from kafkastore.controller.placement import place_replicas
 from kafkastore.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
+    KafkastoreError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
 from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.nodes import encode_config
-from kafkastore.metadata.store import ANY_VERSION, Create, NodeExistsError, SetData
+from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kafkastore.controller.state_writer import Rule
     from kafkastore.controller.term import Term
@@ -43,35 +45,90 @@ class NewTopic(NamedTuple):
     configs: Mapping[str, str] | None = None
 
 
-async def create_topic(term: Term, asked: NewTopic) -> Topic:
-    """The topic, decided and on its way to the brokers. Raises TopicAlreadyExistsError (also while one of this name is being
-    deleted), InvalidReplicationFactorError, InvalidReplicaAssignmentError."""
-    name = asked.name
-    if name in term.context.topics:
-        raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
+async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
+    """Topics of different names, decided and on their way to the brokers, written together: for each the topic, or why not:
+    TopicAlreadyExistsError (also while one of this name is being deleted), InvalidReplicationFactorError,
+    InvalidReplicaAssignmentError, or the store's refusal."""
+    planned: dict[str, Topic] = {}
+    failed: dict[str, KafkastoreError] = {}
+    for one in asked:
+        try:
+            planned[one.name] = _plan(term, one)
+        except KafkastoreError as error:
+            failed[one.name] = error
+    nodes = {topic: await _nodes_of(term, topic) for topic in planned.values()}
+    changed: list[Partition] = []
+    for topics in _that_fit(nodes, term.store.batch_bytes):
+        changed += await _write_new(term, {topic: nodes[topic] for topic in topics}, failed)
+    term.tell(changed, is_new=True)
+    return [failed[one.name] if one.name in failed else planned[one.name] for one in asked]
+
+
+def _plan(term: Term, asked: NewTopic) -> Topic:
+    if asked.name in term.context.topics:
+        raise TopicAlreadyExistsError(f"Topic '{asked.name}' already exists.")
     if asked.assignment is None:
         placed = place_replicas(_racks(term), asked.partitions, asked.replication_factor)
     else:
         placed = _check(term, asked.assignment)
-    topic = Topic(name, term.make_id(), map(Assigned, placed))
+    equal: dict[tuple[int, ...], Assigned] = {}  # partitions with equal replicas share one object
+    topic = Topic(asked.name, term.make_id(), [equal.setdefault(one, Assigned(one)) for one in placed])
     topic.configs = dict(asked.configs or {})
-    config = f"/config/topics/{name}"
-    content = encode_config(topic.configs)
+    return topic
+
+
+async def _nodes_of(term: Term, topic: Topic) -> list[Operation]:
+    """What makes a topic, its states excepted."""
+    config, content = f"/config/topics/{topic.name}", encode_config(topic.configs)
     has_config = await term.store.exists(config) is not None  # written ahead of the topic, or left by an older one
-    nodes: list[Operation] = [
+    return [
         SetData(config, content) if has_config else Create(config, content),
         Create(topic.path, encode_assigned(topic.topic_id, [one.assigned for one in topic.partitions])),
         Create(f"{topic.path}/partitions"),
     ]
-    topic.has_folder = True
+
+
+def _that_fit(nodes: Mapping[Topic, Sequence[Operation]], limit_bytes: int) -> Iterator[list[Topic]]:
+    """Runs of topics whose nodes fit a ``multi``."""
+    some: list[Topic] = []
+    size = 0
+    for topic, of_topic in nodes.items():
+        more = sum(map(size_of, of_topic))
+        if some and size + more > limit_bytes // 2:
+            yield some
+            some, size = [], 0
+        some.append(topic)
+        size += more
+    if some:
+        yield some
+
+
+async def _write_new(
+    term: Term, nodes: Mapping[Topic, Sequence[Operation]], failed: dict[str, KafkastoreError]
+) -> list[Partition]:
+    """Writes topics and their states. When the store refuses that each is written alone, so that one does not fail the others."""
+    partitions = [partition for topic in nodes for partition in topic.partitions]
+    for topic in nodes:
+        topic.has_folder = True
     try:
-        changed = await term.writer.apply(topic.partitions, term.settle_rule(), nodes)
-    except NodeExistsError:
-        raise TopicAlreadyExistsError(f"Topic '{name}' already exists.") from None
-    term.introduce(topic)
-    term.tell(changed, is_new=True)
-    logger.info("Created topic %s with %d partitions", name, len(topic.partitions))
-    return topic
+        changed = await term.writer.apply(
+            partitions, term.settle_rule(), [one for of_topic in nodes.values() for one in of_topic]
+        )
+    except (NodeExistsError, MultiTooLargeError) as error:
+        if len(nodes) == 1:
+            (topic,) = nodes
+            is_there = isinstance(error, NodeExistsError)
+            failed[topic.name] = TopicAlreadyExistsError(f"Topic '{topic.name}' already exists.") if is_there else error
+            return []
+        return [
+            partition
+            for topic, of_topic in nodes.items()
+            for partition in await _write_new(term, {topic: of_topic}, failed)
+        ]
+    for topic in nodes:
+        term.introduce(topic)
+        logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+    return changed
 
 
 async def create_partitions(

@@ -16,7 +16,7 @@ from kafkastore.errors import ErrorCode, UnknownTopicOrPartitionError
 from kafkastore.metadata.store import Create, Delete, NodeExistsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.term import Term
@@ -27,15 +27,32 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.controller")
 
 
-async def delete_topic(term: Term, name: str) -> None:
-    """Returns when the deletion is decided; it ends when all replicas are gone. Raises UnknownTopicOrPartitionError."""
-    topic = term.context.topics.get(name)
-    if topic is None:
-        raise UnknownTopicOrPartitionError
-    if not topic.is_deleting:
-        with suppress(NodeExistsError):  # somebody marked it directly
-            await term.writer.write([Create(f"{DELETION_MARKS}/{name}")])
+async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | UnknownTopicOrPartitionError]:
+    """Returns when the deletions are decided, in one write; they end when all replicas are gone (:func:`is_under_way`)."""
+    found = [term.context.topics.get(name) for name in names]
+    new = [topic for topic in found if topic is not None and not topic.is_deleting]
+    try:
+        await term.writer.write([_mark(topic) for topic in new])
+    except NodeExistsError:  # somebody marked one directly
+        for topic in new:
+            with suppress(NodeExistsError):
+                await term.writer.write([_mark(topic)])
+    for topic in new:
         _begin(term, topic)
+    return [UnknownTopicOrPartitionError() if topic is None else topic for topic in found]
+
+
+def _mark(topic: Topic) -> Create:
+    return Create(f"{DELETION_MARKS}/{topic.name}")
+
+
+def is_under_way(term: Term, topic: Topic) -> bool:
+    """Whether an answer of a broker will bring the deletion on: all replicas that are left were told to go."""
+    return term.context.topics.get(topic.name) is topic and not any(
+        state is ReplicaState.DELETION_INELIGIBLE
+        for partition in topic.partitions
+        for state in partition.replica_states.values()
+    )
 
 
 async def on_deletions(term: Term) -> None:
@@ -89,9 +106,9 @@ async def on_stop_replica_answer(term: Term, broker: Registration, order: StopRe
             broker.node_id, ReplicaState.DELETION_SUCCESSFUL if is_done else ReplicaState.DELETION_INELIGIBLE
         )
         touched[partition.topic] = None
-    for topic in touched:
-        if topic.is_deleting and _is_deleted(topic):
-            await _complete(term, topic)
+    deleted = [topic for topic in touched if topic.is_deleting and _is_deleted(topic)]
+    if deleted:
+        await _complete(term, deleted)
 
 
 # ---- inside
@@ -131,16 +148,20 @@ def _is_deleted(topic: Topic) -> bool:
     )
 
 
-async def _complete(term: Term, topic: Topic) -> None:
-    """The mark goes last: a crash before leaves a deletion to resume."""
-    operations: list[Operation] = await term.store.delete_tree(topic.path)
-    operations += await term.store.delete_tree(f"/config/topics/{topic.name}")
-    await term.writer.write([*operations, Delete(f"{DELETION_MARKS}/{topic.name}")])
-    for partition in topic.partitions:
-        for replica in partition.replicas:
-            partition.move_replica(replica, ReplicaState.NON_EXISTENT)
-    term.context.remove_topic(topic)
-    logger.info("Deleted topic %s", topic.name)
+async def _complete(term: Term, topics: Sequence[Topic]) -> None:
+    """The mark of each goes last: a crash before leaves a deletion to resume."""
+    operations: list[Operation] = []
+    for topic in topics:
+        operations += await term.store.delete_tree(topic.path)
+        operations += await term.store.delete_tree(f"/config/topics/{topic.name}")
+        operations.append(Delete(f"{DELETION_MARKS}/{topic.name}"))
+    await term.writer.write(operations)
+    for topic in topics:
+        for partition in topic.partitions:
+            for replica in partition.replicas:
+                partition.move_replica(replica, ReplicaState.NON_EXISTENT)
+        term.context.remove_topic(topic)
+        logger.info("Deleted topic %s", topic.name)
 
 
 async def _drop_mark(term: Term, name: str) -> None:

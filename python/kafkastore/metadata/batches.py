@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from kafkastore.metadata.store import Check, MetadataStore, Operation
 
-BATCH_BYTES = MULTI_LIMIT_BYTES // 2
-"""Half of what is taken: sizes are estimates, and an answer repeats the paths."""
-
 OPERATION_BYTES = 192
 """What an operation takes beside its path and data, at most: headers, ACLs, a chroot of 64 bytes."""
 
@@ -31,19 +28,19 @@ async def write_many(
     It is not atomic as a whole. When it raises, an unknown number of leading batches has been written; the caller reads
     what there is before it goes on, so order the operations so that every prefix makes sense."""
     results: list[str | int | None] = []
-    for batch in batches(operations, sum(map(size_of, check))):
+    for batch in batches(operations, store.batch_bytes, sum(map(size_of, check))):
         done = await store.multi([*check, *batch])
         results += done[len(check) :]
     return results
 
 
-def batches(operations: Iterable[Operation], reserved_bytes: int = 0) -> Iterator[list[Operation]]:
-    """``operations`` in runs that fit a ``multi`` beside ``reserved_bytes``; a larger operation goes alone."""
+def batches(operations: Iterable[Operation], limit_bytes: int, reserved_bytes: int = 0) -> Iterator[list[Operation]]:
+    """``operations`` in runs of ``limit_bytes`` with ``reserved_bytes``; a larger operation goes alone."""
     batch: list[Operation] = []
     size = reserved_bytes
     for operation in operations:
         more = size_of(operation)
-        if batch and size + more > BATCH_BYTES:
+        if batch and size + more > limit_bytes:
             yield batch
             batch, size = [], reserved_bytes
         batch.append(operation)

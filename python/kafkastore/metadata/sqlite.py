@@ -66,6 +66,9 @@ LOOK_S = 0.5
 
 BUSY_RETRY_S = 0.02
 
+BATCH_BYTES = 16 << 20
+"""A transaction takes any number of nodes, and each costs a sync; what other processes wait for it is a second or so."""
+
 
 class SqliteStore(WritesByMulti):
     """See the module. Methods run on one loop."""
@@ -80,6 +83,7 @@ class SqliteStore(WritesByMulti):
     ) -> None:
         """``setting`` is the ``key=value`` that a refusal names. Raises StartupError."""
         self.path = path
+        self.batch_bytes = BATCH_BYTES
         self.session_id = 0
         self._setting = setting or f"kafkastore.metadata.path={path}"
         self._session_timeout_ms = session_timeout_ms

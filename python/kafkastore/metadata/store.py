@@ -48,6 +48,9 @@ EXPIRED = "expired"
 MULTI_LIMIT_BYTES = 1 << 20
 """ZooKeeper's jute.maxbuffer: no request, nor the answer to a read, is larger."""
 
+BATCH_BYTES = MULTI_LIMIT_BYTES // 2
+"""Half of that: sizes are estimates, and an answer repeats the paths."""
+
 
 class StoreError(KafkastoreError):
     """The base of the store's errors; ``path`` is the node concerned."""
@@ -148,6 +151,9 @@ if TYPE_CHECKING:
 
 class MetadataStore(Protocol):
     """See the module. Any call may raise StoreUnavailableError or SessionExpiredError besides what its docstring names."""
+
+    batch_bytes: int
+    """How much of a long write goes in one ``multi`` (``batches.py``)."""
 
     @property
     def session_id(self) -> int:

@@ -44,6 +44,7 @@ from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from kafkastore.metadata.batches import check_size
 from kafkastore.metadata.store import (
+    BATCH_BYTES,
     CHILDREN_CHANGED,
     CONNECTED,
     CREATED,
@@ -113,6 +114,7 @@ class ZookeeperStore(WritesByMulti):
 
     def __init__(self, settings: ZookeeperSettings) -> None:
         self.settings = settings
+        self.batch_bytes = BATCH_BYTES
         self.session_id = 0
         self._limit_s = settings.connection_timeout_ms / 1000
         self._client: ZookeeperClient | None = None

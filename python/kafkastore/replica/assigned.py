@@ -153,8 +153,9 @@ class AssignedReplicas:
             self._meet(leaders)
             errors: dict[Key, int] = {}
             accepted: list[tuple[TopicImage, list[int]]] = []
+            configs = await self._configs_of(topics, self.held, self.image)
             for told in topics:
-                topic, numbers = await self._accept(told, errors)
+                topic, numbers = self._accept(told, configs, errors)
                 if topic is not None and numbers:
                     accepted.append((topic, numbers))
             await self._make_missing(accepted, topics)
@@ -169,9 +170,27 @@ class AssignedReplicas:
             self.image.brokers |= {leader.node_id: leader for leader in strangers}
             self.replica_manager.publish_cluster()
 
-    async def _accept(self, told: Told, errors: dict[Key, int]) -> tuple[TopicImage | None, list[int]]:
-        """Cases A and B; what is accepted is held afterwards. The configuration comes first: a log must not be made without it
-        when the store was away the first time."""
+    async def _configs_of(
+        self, topics: Sequence[Told], known: MetadataImage, other: MetadataImage
+    ) -> dict[str, dict[str, str]]:
+        """The configuration of those that are not in ``known``; it comes first: a log must not be made without it when the store was
+        away the first time. What ``other`` knows is kept up to date as well."""
+        found: dict[str, dict[str, str]] = {}
+        unknown = []
+        for told in topics:
+            if _find(known, told) is not None:
+                continue
+            topic = _find(other, told)
+            if topic is None:
+                unknown.append(told.name)
+            else:
+                found[told.name] = topic.configs
+        return found | await self._load_configs(unknown) if unknown else found
+
+    def _accept(
+        self, told: Told, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
+    ) -> tuple[TopicImage | None, list[int]]:
+        """Cases A and B; what is accepted is held afterwards."""
         known = self.held.topic(told.name)
         if known is not None and known.topic_id != told.topic_id and self._hosts(told.name):
             errors.update({(told.name, number): ErrorCode.INCONSISTENT_TOPIC_ID for number in told.states})
@@ -183,7 +202,6 @@ class AssignedReplicas:
             else:
                 errors[told.name, number] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         is_new = known is None or known.topic_id != told.topic_id
-        configs = await self._load_configs([told.name]) if is_new else {}
         taken = self.held.merge(told.name, told.topic_id, mine)
         topic = self.held.topics[told.name]
         if is_new:
@@ -242,9 +260,9 @@ class AssignedReplicas:
                 errors[one.topic, one.partition] = self._stop(one)
                 if one.is_deleted and errors[one.topic, one.partition] == ErrorCode.NONE:
                     doomed.setdefault(one.topic, []).append(one.partition)
-            for topic, numbers in doomed.items():
-                code = await self._delete(topic, numbers)
-                errors.update({(topic, number): code for number in numbers if code != ErrorCode.NONE})
+            if doomed:
+                failed = await self._delete(doomed)
+                errors.update({(topic, number): code for topic, code in failed.items() for number in doomed[topic]})
             return ErrorCode.NONE, errors
 
     def _stop(self, one: Stopped) -> int:
@@ -264,22 +282,21 @@ class AssignedReplicas:
         self.replica_manager.tell(topic)
         return ErrorCode.NONE
 
-    async def _delete(self, topic: str, numbers: list[int]) -> int:
-        here = [number for number in numbers if self.log_manager.directory_of(topic, number) is not None]
-        loop = asyncio.get_running_loop()
-        try:
-            # The checkpoints must not name a log that is gone: one made anew would be taken to start where it did.
-            await loop.run_in_executor(None, self.engine.delete_logs, topic, here)
-            await loop.run_in_executor(None, self.engine.write_checkpoints, True, False, True)
-        except EngineError as error:
-            logger.error("Cannot delete the logs of topic %s: %s", topic, error)  # noqa: TRY400 - a sentence says it
-            return error.code
-        for number in here:
-            self.log_manager.forget_partition(topic, number)
-        held, known = self.held.topic(topic), self.image.topic(topic)
-        if held is not None and (known is None or known.topic_id != held.topic_id):
-            self._forget(held)  # this was the last of a topic that is gone
-        return ErrorCode.NONE
+    async def _delete(self, doomed: Mapping[str, list[int]]) -> dict[str, int]:
+        """Deletes partitions of topics in one turn of a thread. The topics that failed with their codes."""
+        directory_of = self.log_manager.directory_of
+        here = {
+            topic: [number for number in numbers if directory_of(topic, number) is not None]
+            for topic, numbers in doomed.items()
+        }
+        failed: dict[str, int] = await asyncio.get_running_loop().run_in_executor(None, _delete_logs, self.engine, here)
+        for topic in here.keys() - failed.keys():
+            for number in here[topic]:
+                self.log_manager.forget_partition(topic, number)
+            held, known = self.held.topic(topic), self.image.topic(topic)
+            if held is not None and (known is None or known.topic_id != held.topic_id):
+                self._forget(held)  # this was the last of a topic that is gone
+        return failed
 
     def _forget(self, topic: TopicImage) -> None:
         """A topic that is gone, unless logs of it are here: they are not another's of its name until they are deleted."""
@@ -301,8 +318,7 @@ class AssignedReplicas:
         """Takes over the live brokers and what is told of topics; clients see it at once. With ``is_full`` topics that are not told
         are gone."""
         async with self._turn:
-            new = [told.name for told in topics if self._known(told) is None]
-            configs = await self._load_configs(new) if new else {}
+            configs = await self._configs_of(topics, self.image, self.held)
             refusal = self._refusal(controller_epoch, broker_epoch)
             if refusal != ErrorCode.NONE:
                 return refusal
@@ -323,14 +339,9 @@ class AssignedReplicas:
             self.tell_waiting()
             return ErrorCode.NONE
 
-    def _known(self, told: Told) -> TopicImage | None:
-        """The topic itself, not another of its name."""
-        topic = self.image.topic(told.name)
-        return topic if topic is not None and topic.topic_id == told.topic_id else None
-
     def _take_away(self, topics: Sequence[Told], *, is_full: bool) -> None:
         """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""
-        doomed = {told.name for told in topics if _is_deletion(told) and self._known(told) is not None}
+        doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
         if is_full:
             gone |= self.image.topics.keys() - {told.name for told in topics}
@@ -344,8 +355,34 @@ class AssignedReplicas:
             self.on_deleted(deleted)
 
 
+def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int]:
+    """Blocking. The topics that failed with their codes.
+
+    The checkpoints must not name the logs any more: a topic made anew under the same name would be taken, after a crash, to
+    start where the old one did, and lose what lies below."""
+    failed: dict[str, int] = {}
+    for topic, numbers in logs.items():
+        try:
+            engine.delete_logs(topic, numbers)
+        except EngineError as error:
+            logger.error("Cannot delete the logs of topic %s: %s", topic, error)  # noqa: TRY400 - a sentence says it
+            failed[topic] = error.code
+    try:
+        engine.write_checkpoints(True, False, True)
+    except EngineError as error:
+        logger.error("Cannot write the checkpoints after a deletion: %s", error)  # noqa: TRY400 - as above
+        failed = dict.fromkeys(logs, error.code) | failed
+    return failed
+
+
 def _is_deletion(told: Told) -> bool:
     return bool(told.states) and all(state.leader == LEADER_DURING_DELETE for state in told.states.values())
+
+
+def _find(image: MetadataImage, told: Told) -> TopicImage | None:
+    """The topic itself, not another of its name."""
+    topic = image.topic(told.name)
+    return topic if topic is not None and topic.topic_id == told.topic_id else None
 
 
 def _set_unless_done(future: asyncio.Future[bool], result: bool) -> None:

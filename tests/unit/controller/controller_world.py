@@ -105,6 +105,18 @@ class World:
         for _ in range(20):
             await asyncio.sleep(0)
 
+    def count_writes(self, node_id: int) -> list[int]:
+        """How many operations each write of a broker has, from now on."""
+        store = self.brokers[node_id].store
+        multi, writes = store.multi, []
+
+        async def counting(operations: Any) -> Any:
+            writes.append(len(operations))
+            return await multi(operations)
+
+        store.multi = counting  # type: ignore[method-assign]
+        return writes
+
     def epoch_of(self, node_id: int) -> int:
         return self.brokers[node_id].epoch
 

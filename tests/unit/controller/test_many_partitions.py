@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kafkastore.controller.context import Topic
 from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.errors import TopicAlreadyExistsError
+from kafkastore.metadata.store import BATCH_BYTES
 from unit.controller.controller_world import LEADER_AND_ISR, UPDATE_METADATA, World, play
 
 if TYPE_CHECKING:
@@ -19,14 +22,7 @@ CPU_LIMIT_S = 2.0
 def test_topic_of_5000_partitions_is_a_few_writes_and_requests(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
-        store = world.brokers[1].store
-        multi, writes = store.multi, []
-
-        async def counting(operations: Any) -> Any:
-            writes.append(len(operations))
-            return await multi(operations)
-
-        store.multi = counting  # type: ignore[method-assign]
+        writes = world.count_writes(1)
         before = {one.node_id: len(one.requests) for one in world.brokers.values()}
         started = time.process_time()
         await controller.create_topic(NewTopic("t", COUNT, 3))
@@ -47,6 +43,7 @@ def test_topic_of_5000_partitions_is_a_few_writes_and_requests(tmp_path: Path) -
 def test_conflict_in_a_later_batch_is_read_again_and_all_others_are_written(tmp_path: Path) -> None:  # H21
     async def test(world: World) -> None:
         controller = await world.active()
+        world.brokers[1].store.batch_bytes = BATCH_BYTES
         await controller.create_topic(NewTopic("t", COUNT, 3))
         await world.eventually(lambda: all(len(one.told) == COUNT for one in world.brokers.values()))
         path = f"/brokers/topics/t/partitions/{COUNT - 1}/state"
@@ -63,5 +60,41 @@ def test_conflict_in_a_later_batch_is_read_again_and_all_others_are_written(tmp_
         led_by_it = node.data.find(b'"leader":3') != -1
         assert (last.leader_epoch, last.partition_epoch) == (6 + led_by_it, 2)
         assert (await world.state("t", 0)).partition_epoch == 1
+
+    play(tmp_path, test)
+
+
+def test_topics_of_one_request_are_one_write_and_one_request_to_each_broker(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        controller = await world.active()
+        await controller.create_topic(NewTopic("there", assignment=((1,),)))
+        await world.eventually(lambda: all(("there", 0) in one.metadata for one in world.brokers.values()))
+        writes = world.count_writes(1)
+        before = {one.node_id: len(one.requests) for one in world.brokers.values()}
+        asked = [NewTopic("a", 2, 3), NewTopic("there"), NewTopic("b", 1, 9), NewTopic("c", 1, 3)]
+        outcomes = await controller.create_topics(asked)
+        assert [type(one).__name__ for one in outcomes] == [
+            "Topic",
+            "TopicAlreadyExistsError",
+            "InvalidReplicationFactorError",
+            "Topic",
+        ]
+        assert len(writes) == 1
+        await world.eventually(lambda: all(("c", 0) in one.metadata for one in world.brokers.values()))
+        for broker in world.brokers.values():
+            keys = [request.__api_key__ for request in broker.requests[before[broker.node_id] :]]
+            assert keys == [LEADER_AND_ISR, UPDATE_METADATA]
+
+    play(tmp_path, test)
+
+
+def test_topic_that_the_store_refuses_does_not_fail_the_others_of_its_request(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        controller = await world.active()
+        await world.store.ensure_path("/brokers/topics/b/partitions")  # as if another controller had begun it
+        first, second, third = await controller.create_topics([NewTopic(name, 1, 3) for name in "abc"])
+        assert isinstance(second, TopicAlreadyExistsError)
+        assert [one.name for one in (first, third) if isinstance(one, Topic)] == ["a", "c"]
+        await world.led("c", (await world.state("c")).leader)
 
     play(tmp_path, test)

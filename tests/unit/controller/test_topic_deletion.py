@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkastore.controller.context import Topic
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
-from unit.controller.controller_world import STOP_REPLICA, World, play
+from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, play
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +40,45 @@ def test_deleted_topic_goes_from_brokers_clients_and_the_store(tmp_path: Path) -
         with pytest.raises(UnknownTopicOrPartitionError):
             await controller.delete_topic("t")
         await make(world)  # the name is free again
+
+    play(tmp_path, test)
+
+
+def test_topics_of_one_request_go_in_two_writes_and_each_has_its_own_error(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        controller = await world.active()
+        await controller.create_topics([NewTopic(name, assignment=ASSIGNMENT) for name in ("t", "u", "v")])
+        writes = world.count_writes(1)
+        found = await controller.delete_topics(["t", "none", "u"])
+        assert isinstance(found[1], UnknownTopicOrPartitionError)
+        topics = [one for one in found if isinstance(one, Topic)]
+        assert await controller.wait_deleted(topics, LIMIT_S) == [True, True]
+        assert len(writes) in (2, 3)  # the decision, and the end, of which each of two brokers may bring a part
+        assert await world.store.get_children("/brokers/topics") == ["v"]
+
+    play(tmp_path, test)
+
+
+def test_replicas_that_are_away_or_cannot_be_deleted_are_not_waited_for(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world)
+        controller = await world.active()
+        world.brokers[3].refuses_deletion = True
+        topic = await controller.delete_topic("t")
+        assert await controller.wait_deleted([topic], LIMIT_S) == [False]
+
+    play(tmp_path, test)
+
+
+def test_broker_that_does_not_answer_is_waited_for_no_longer_than_the_limit(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world)
+        controller = await world.active()
+        world.brokers[3].is_reachable = False
+        topic = await controller.delete_topic("t")
+        assert await controller.wait_deleted([topic], 0) == [False]
+        world.brokers[3].is_reachable = True
+        assert await controller.wait_deleted([topic], LIMIT_S) == [True]
 
     play(tmp_path, test)
 

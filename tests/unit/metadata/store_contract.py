@@ -14,6 +14,7 @@ import pytest
 
 from kafkastore.metadata.batches import write_many
 from kafkastore.metadata.store import (
+    BATCH_BYTES,
     CHILDREN_CHANGED,
     CONNECTED,
     CREATED,
@@ -311,6 +312,7 @@ class StoreContract:
     # ---- many nodes
     def test_write_many_writes_in_batches_in_order_with_the_check_in_front_of_each(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:
+            store.batch_bytes = BATCH_BYTES
             await store.multi([Create("/epoch"), Create("/t")])
             data = b"x" * 1000
             operations = [Create(f"/t/{number:04}", data) for number in range(2000)]  # 2 MB: 4 or 5 batches
@@ -324,6 +326,7 @@ class StoreContract:
 
     def test_write_many_ends_where_its_check_is_no_longer_true(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:
+            store.batch_bytes = BATCH_BYTES
             await store.multi([Create("/epoch"), Create("/t")])
             operations: list[Any] = [Create(f"/t/{number:04}", b"x" * 1000) for number in range(1000)]
             operations[600] = SetData("/epoch", b"another")
