@@ -42,7 +42,7 @@ PYTHON_RANKS = {
     "exports": 1,
     "_core": 0,
 }
-HANDLERS_ARE_GIVEN = {"kafkastore.server.context", "kafkastore.server.topics", "kafkastore.server.dynamic_configs"}
+HANDLERS_ARE_GIVEN = {"kafkastore.server.context", "kafkastore.server.topic_plans", "kafkastore.server.dynamic_configs"}
 """What server hands to a handler, whose code names it: the request's context, topic administration, configuration."""
 
 RUST_RANKS = {

@@ -114,7 +114,7 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
         node = await term.watched.get(path, "brokers")
         if node.created == broker.epoch:
             await term.writer.write([SetData(path, settle_registration(node.data), node.version)])
-            term.context.brokers[broker.node_id] = broker._replace(is_clean=True, log_ends={})
+            term.context.brokers[broker.node_id] = broker._replace(is_clean=True, log_ends={}, unclean=None)
     return changed
 
 

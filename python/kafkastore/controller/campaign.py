@@ -25,7 +25,7 @@ from kafkastore.metadata.store import (
 
 if TYPE_CHECKING:
     from kafkastore.controller.watched_store import WatchedStore
-    from kafkastore.metadata.store import MetadataStore
+    from kafkastore.metadata.store import MetadataStore, Operation
 
 CONTROLLER_PATH = "/controller"
 
@@ -56,17 +56,13 @@ async def look(watched: WatchedStore) -> Seat:
 
 async def run(store: MetadataStore, node_id: int, now_ms: int) -> None:
     """Takes the seat if nobody has it; :func:`look` says whether it was taken."""
-    with suppress(NodeExistsError):
-        if await store.exists(EPOCH_PATH) is None:
-            await store.create(EPOCH_PATH, b"0")
-    before = await store.get(EPOCH_PATH)
+    next_epoch: Operation = Create(EPOCH_PATH, b"1")
+    with suppress(NoNodeError):
+        before = await store.get(EPOCH_PATH)
+        next_epoch = SetData(EPOCH_PATH, str(int(before.data) + 1).encode(), before.version)
     with suppress(NodeExistsError, BadVersionError):  # somebody was faster
-        await store.multi(
-            [
-                Create(CONTROLLER_PATH, encode_controller(node_id, now_ms), is_ephemeral=True),
-                SetData(EPOCH_PATH, str(int(before.data) + 1).encode(), before.version),
-            ]
-        )
+        seat = Create(CONTROLLER_PATH, encode_controller(node_id, now_ms), is_ephemeral=True)
+        await store.multi([seat, next_epoch])
 
 
 async def depose(store: MetadataStore, node_id: int) -> None:

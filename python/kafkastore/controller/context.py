@@ -39,7 +39,8 @@ class Partition:
         self.leadership: Leadership | None = None
         self.has_folder = False  # whether the store has the parent of the state node
         self.status = PartitionStatus.NON_EXISTENT
-        self.replica_states = dict.fromkeys((*assigned.replicas, *assigned.owed), ReplicaState.NON_EXISTENT)
+        known = (*assigned.replicas, *assigned.owed) if assigned.removing else assigned.replicas
+        self.replica_states = dict.fromkeys(known, ReplicaState.NON_EXISTENT)
 
     @property
     def replicas(self) -> tuple[int, ...]:

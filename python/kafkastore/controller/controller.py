@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.controller import (
     admin_nodes,
-    alter_partition,
     broker_changes,
     campaign,
     elections,
@@ -37,7 +36,7 @@ from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.store import CONNECTED, EXPIRED, SessionExpiredError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from kafkastore.controller.channels import OpenClient
     from kafkastore.controller.context import Topic
@@ -167,9 +166,9 @@ class Controller:
             raise topic
         return topic
 
-    async def wait_deleted(self, topics: Collection[Topic], limit_s: float) -> list[bool]:
-        """For each whether it is gone for good. What a broker that is away has of it is not waited for, nor a broker that does not
-        answer for longer than ``limit_s``."""
+    async def wait_deleted(self, topics: Iterable[Topic], limit_s: float) -> list[Topic]:
+        """Returns when these topics are gone for good. What brokers that are away have of them is not waited for, nor a broker that
+        does not answer for longer than ``limit_s``. Those that a broker which is there could not delete."""
         deadline = self._loop.time() + limit_s
         for topic in topics:
             while self._term is not None and topic_deletion.is_under_way(self._term, topic):
@@ -181,8 +180,8 @@ class Controller:
                         break
                 finally:
                     timer.cancel()
-        known = self._term.context.topics if self._term is not None else {}
-        return [known.get(topic.name) is not topic for topic in topics]
+        term = self._term
+        return [] if term is None else [topic for topic in topics if topic_deletion.has_failed(term, topic)]
 
     async def elect_leaders(
         self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = False
@@ -211,6 +210,10 @@ class Controller:
 
     async def alter_partition(self, request: Any) -> Any:
         """The answer to an AlterPartitionRequest of version 2 or 3; never raises but for a store that is away."""
+        from kafkastore.controller import (
+            alter_partition,
+        )  # and the protocol's schemas: nobody asks a broker that is alone
+
         if self._term is None:
             return alter_partition.error_answer(request, ErrorCode.NOT_CONTROLLER)
         try:
@@ -298,7 +301,7 @@ class Controller:
         self._note_controller(seat.holder)
 
     def _begin(self, seat: campaign.Seat) -> None:
-        logger.info("Broker %d is the controller, epoch %d", self.node_id, seat.epoch)
+        self._say("Broker %d is the controller, epoch %d", self.node_id, seat.epoch)
         watched = WatchedStore(self._store, lambda name: self._on_watch(term, name))
         term = Term(
             self.node_id,
@@ -316,6 +319,9 @@ class Controller:
         if self._settings.is_auto_rebalance_enabled:
             self._timer = self._loop.call_later(REBALANCE_DELAY_S, self._on_timer)
 
+    def _say(self, message: str, *values: int) -> None:
+        logger.log(logging.DEBUG if self._settings.is_alone else logging.INFO, message, *values)
+
     async def _reload(self) -> None:
         term = self._term
         if term is not None:
@@ -331,7 +337,7 @@ class Controller:
         self._must_reload = False
         if term is None:
             return
-        logger.info("Broker %d is no longer the controller of epoch %d", self.node_id, term.epoch)
+        self._say("Broker %d is no longer the controller of epoch %d", self.node_id, term.epoch)
         term.end()
         self._events.refuse_all(NotControllerError())
         self._tell_waiting()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.context import ControllerContext
     from kafkastore.controller.watched_store import WatchedStore
     from kafkastore.metadata.broker_nodes import Registration
+    from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import MetadataStore
 
 logger = logging.getLogger("kafkastore.controller.loading")
@@ -41,20 +42,22 @@ async def load_brokers(watched: WatchedStore) -> dict[int, Registration]:
 async def load_topics(store: MetadataStore, context: ControllerContext) -> None:
     """Fills ``context`` with all topics, those being deleted too."""
     below = []
+    decoded: dict[tuple[bytes, int], Leadership] = {}  # equal states share one object
     for path, data, version in await store.get_tree("/brokers/topics"):
         parts = path.split("/")  # "", brokers, topics, T, partitions, P, state
         if len(parts) == 4:
-            context.put_topic(Topic(parts[3], *decode_assigned(data), version))
+            if (topic := _decode(parts[3], data, version)) is not None:
+                context.put_topic(topic)
         else:
             below.append((parts, data, version))
     for parts, data, version in below:
         if (found := context.topics.get(parts[3])) is not None:
-            _take_state(found, parts, data, version)
+            _take_state(found, parts, data, version, decoded)
     await load_configs(store, context.topics.values())
     for path, data, _ in await store.get_tree(DELETION_MARKS):
-        topic = context.topics.get(path.rpartition("/")[2])
-        if topic is not None and is_mark_of(data, topic):
-            topic.is_deleting = True
+        marked = context.topics.get(path.rpartition("/")[2])
+        if marked is not None and is_mark_of(data, marked):
+            marked.is_deleting = True
 
 
 def is_mark_of(data: bytes, topic: Topic) -> bool:
@@ -68,12 +71,22 @@ async def load_topic(store: MetadataStore, name: str) -> Topic | None:
         node = await store.get(f"/brokers/topics/{name}")
     except NoNodeError:
         return None
-    topic = Topic(name, *decode_assigned(node.data), node.version)
+    topic = _decode(name, node.data, node.version)
+    if topic is None:
+        return None
     with suppress(NoNodeError):
         _take_configs(topic, (await store.get(f"/config/topics/{name}")).data)
     for path, data, version in await store.get_tree(topic.path):
-        _take_state(topic, path.split("/"), data, version)
+        _take_state(topic, path.split("/"), data, version, {})
     return topic
+
+
+def _decode(name: str, data: bytes, version: int) -> Topic | None:
+    try:
+        return Topic(name, *decode_assigned(data), version)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # written by hand: as with configurations
+        logger.warning("The node of topic %s is wrong; there is no such topic until it is mended: %r", name, error)
+        return None
 
 
 async def load_configs(store: MetadataStore, topics: Iterable[Topic]) -> None:
@@ -89,11 +102,16 @@ def _take_configs(topic: Topic, data: bytes) -> None:
         logger.warning("The configuration of topic %s is wrong and stays as it was: %s", topic.name, error)
 
 
-def _take_state(topic: Topic, parts: list[str], data: bytes, version: int) -> None:
+def _take_state(
+    topic: Topic, parts: list[str], data: bytes, version: int, decoded: dict[tuple[bytes, int], Leadership]
+) -> None:
     if len(parts) == 5:
         topic.has_folder = True
     elif len(parts) > 5 and int(parts[5]) < len(topic.partitions):
         partition = topic.partitions[int(parts[5])]
         partition.has_folder = True
         if len(parts) == 7:
-            partition.leadership = decode_leadership(data, version)
+            state = decoded.get((data, version))
+            if state is None:
+                state = decoded[data, version] = decode_leadership(data, version)
+            partition.leadership = state

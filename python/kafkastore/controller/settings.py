@@ -26,6 +26,8 @@ class ControllerSettings(NamedTuple):
     """The name of the listener for broker to broker requests; without one, each broker's first."""
     request_timeout_ms: int = 30_000
     """Kafka's controller.socket.timeout.ms."""
+    is_alone: bool = False
+    """In a cluster of one, where it is no news who the controller is."""
 
     def min_isr(self, configs: Mapping[str, str]) -> int:
         """Of a topic with these overrides."""
@@ -44,4 +46,5 @@ def settings_of(config: BrokerConfig) -> ControllerSettings:
         imbalance_check_interval_s=float(config.get_int("leader.imbalance.check.interval.seconds")),
         listener=config.text("inter.broker.listener.name"),
         request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+        is_alone=not config.is_member,
     )

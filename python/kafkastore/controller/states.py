@@ -8,7 +8,11 @@ from __future__ import annotations
 from enum import Enum
 
 
-class ReplicaState(Enum):
+class _State(Enum):
+    __hash__ = object.__hash__  # each is there once; Enum's own is slow, and there are thousands of moves at a failover
+
+
+class ReplicaState(_State):
     NON_EXISTENT = "NonExistent"
     NEW = "New"  # assigned; not told to its broker yet
     ONLINE = "Online"  # told to its broker, which is alive
@@ -18,7 +22,7 @@ class ReplicaState(Enum):
     DELETION_INELIGIBLE = "DeletionIneligible"  # its broker is away, or could not
 
 
-class PartitionStatus(Enum):
+class PartitionStatus(_State):
     NON_EXISTENT = "NonExistent"
     NEW = "New"  # assigned; never had a leader
     ONLINE = "Online"  # has a leader

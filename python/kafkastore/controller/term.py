@@ -87,7 +87,9 @@ class Term:
             able = context.usable_of(partition, usable)
             if state is None:
                 return rules.elect_first(partition.replicas, able)
-            changed = None if restarted is None else self._after_unclean_restart(partition, state, restarted)
+            changed = None
+            if restarted is not None and restarted.may_lack(partition.topic.name, partition.number):
+                changed = self._after_unclean_restart(partition, state, restarted)
             base = changed or state
             lost = rules.after_loss(
                 base,

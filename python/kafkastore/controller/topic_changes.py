@@ -21,7 +21,7 @@ from kafkastore.errors import (
 )
 from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.batches import size_of
-from kafkastore.metadata.nodes import encode_config
+from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, SetData
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ async def create_partitions(
 
 
 async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -> None:
-    """Replaces the topic's own configuration, checked already. Raises UnknownTopicOrPartitionError.
+    """Replaces the topic's own configuration, checked already, and tells all brokers. Raises UnknownTopicOrPartitionError.
 
     Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
     before the leaders can learn of it and commit on fewer replicas."""
@@ -178,7 +178,7 @@ async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -
         raise
     path = f"/config/topics/{name}"
     await term.store.ensure_path(path)
-    await term.writer.write([SetData(path, encode_config(configs), ANY_VERSION)])
+    await term.writer.write([SetData(path, encode_config(configs), ANY_VERSION), config_notice("topics", name)])
     changed += await term.settle(topic.partitions)  # an unclean election may be allowed now
     term.tell(list(dict.fromkeys(changed)))
 

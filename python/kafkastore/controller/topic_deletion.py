@@ -16,7 +16,7 @@ from kafkastore.errors import ErrorCode, UnknownTopicOrPartitionError
 from kafkastore.metadata.store import Create, Delete, NodeExistsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.term import Term
@@ -48,11 +48,21 @@ def _mark(topic: Topic) -> Create:
 
 def is_under_way(term: Term, topic: Topic) -> bool:
     """Whether an answer of a broker will bring the deletion on: all replicas that are left were told to go."""
-    return term.context.topics.get(topic.name) is topic and not any(
-        state is ReplicaState.DELETION_INELIGIBLE
-        for partition in topic.partitions
-        for state in partition.replica_states.values()
-    )
+    return term.context.topics.get(topic.name) is topic and next(_held_up(topic), None) is None
+
+
+def has_failed(term: Term, topic: Topic) -> bool:
+    """Whether a broker that is alive could not delete a replica; it is told again when it has restarted."""
+    is_there = term.context.topics.get(topic.name) is topic
+    return is_there and any(broker in term.context.brokers for broker in _held_up(topic))
+
+
+def _held_up(topic: Topic) -> Iterator[int]:
+    """Brokers that have to come back before the deletion goes on."""
+    for partition in topic.partitions:
+        for broker, state in partition.replica_states.items():
+            if state is ReplicaState.DELETION_INELIGIBLE:
+                yield broker
 
 
 async def on_deletions(term: Term) -> None:
@@ -64,7 +74,9 @@ async def on_deletions(term: Term) -> None:
         if topic is not None and is_mark_of(data, topic):
             if not topic.is_deleting:
                 _begin(term, topic)
-        elif not data:  # one with an id in it is a broker's note on logs that it has yet to delete
+        elif (
+            not data
+        ):  # one with an id in it an earlier version of a broker that was alone has left, for its next start
             await _drop_mark(term, name)
 
 

@@ -27,7 +27,7 @@ from kafkastore.errors import (
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
 from kafkastore.server.dynamic_configs import DEFAULT_BROKER
-from kafkastore.server.topics import validate_topic_name
+from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

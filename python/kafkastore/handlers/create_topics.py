@@ -18,7 +18,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.server.context import milliseconds
-from kafkastore.server.topics import NewTopic
+from kafkastore.server.topic_plans import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -26,7 +26,7 @@ from kafkastore.handlers.config_resources import (
     TOPIC,
     broker_id,
 )
-from kafkastore.server.topics import validate_topic_name
+from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, InvalidTopicError, KafkastoreError, UnknownTopicOrPartitionError
-from kafkastore.server.topics import validate_topic_name
+from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
-from kafkastore.server.topics import validate_topic_name
+from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext

@@ -1,4 +1,4 @@
-"""Log directories and housekeeping: where new logs go, what failed, what runs when.
+"""Log directories and housekeeping: where new logs go, how they are made, what failed, what runs when.
 
 The engine owns the files; this module decides where logs are placed (fewest partitions first, as Kafka) and when retention,
 flushes, checkpoints and producer expiry run. They run in the thread pool, so that the loop never waits for a disk; a job
@@ -7,17 +7,20 @@ that is still running when it is due again is not started twice.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore._core import EngineError
+from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkaStorageError
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
+    from kafkastore.metadata.image import TopicImage
 
 logger = logging.getLogger("kafkastore.log.manager")
 
@@ -61,6 +64,23 @@ class LogManager:
             self.record(topic, partition, directory)
             chosen.append((partition, directory))
         return chosen
+
+    async def make_logs(self, wanted: Iterable[tuple[TopicImage, list[int]]]) -> list[tuple[str, int]]:
+        """Makes logs of partitions of topics, all in one turn of a thread; those that failed. Raises KafkaStorageError."""
+        defaults = topic_defaults(self.config)
+        placements = [
+            _Placement(topic.name, topic.topic_id, {**defaults, **topic.configs}, self.place(topic.name, numbers))
+            for topic, numbers in wanted
+        ]
+        loop = asyncio.get_running_loop()
+        errors = await loop.run_in_executor(None, _create_logs, self.engine, placements)
+        failed = []
+        for placement, of_topic in zip(placements, errors, strict=True):
+            for (number, directory), error in zip(placement.placed, of_topic, strict=True):
+                if error is not None:
+                    logger.error("Cannot create the log of %s-%d in %s: %s", placement.name, number, directory, error)
+                    failed.append((placement.name, number))
+        return failed
 
     def prefer(self, topic: str, partition: int, directory: str) -> None:
         """Notes where a partition that is not here is to be made, should it come (KIP-113)."""
@@ -147,6 +167,26 @@ class LogManager:
         self._jobs = []
 
 
+class _Placement(NamedTuple):
+    """What ``Engine.create_logs`` takes."""
+
+    name: str
+    topic_id: bytes
+    config: dict[str, str]
+    placed: list[tuple[int, str]]
+
+
+def _create_logs(engine: Engine, placements: Sequence[_Placement]) -> list[list[str | None]]:
+    """Blocking. One error or None for each log."""
+    errors: list[list[str | None]] = []
+    for placement in placements:
+        try:
+            errors.append(engine.create_logs(*placement))
+        except EngineError as error:
+            errors.append([str(error)] * len(placement.placed))
+    return errors
+
+
 class _Job:
     """One blocking call that is repeated ``interval_ms`` after it ended."""
 
@@ -180,6 +220,4 @@ class _Job:
             self._timer = None
         running, self._running = self._running, None
         if running is not None:
-            import asyncio
-
             await asyncio.wait([running])

@@ -80,10 +80,11 @@ def decode_assigned(data: bytes) -> tuple[bytes, list[Assigned]]:
     adding = content.get("adding_replicas") or {}
     removing = content.get("removing_replicas") or {}
     replicas = content["partitions"]
-    partitions = [
-        Assigned(tuple(replicas[str(number)]), tuple(adding.get(str(number), ())), tuple(removing.get(str(number), ())))
-        for number in range(len(replicas))
-    ]
+    equal: dict[Assigned, Assigned] = {}  # which share one object
+    partitions = []
+    for number in map(str, range(len(replicas))):
+        one = Assigned(tuple(replicas[number]), tuple(adding.get(number, ())), tuple(removing.get(number, ())))
+        partitions.append(equal.setdefault(one, one))
     return parse_topic_id(content["topic_id"]), partitions
 
 

@@ -1,8 +1,9 @@
 """A broker's registration as another broker reads it: the content of ``/brokers/ids/N`` (spec R2.3).
 
 ``clean_shutdown`` is ours: false when the broker's last life ended without a clean shutdown, so that what it had not synced may
-be gone. Absent means clean. Then ``log_ends`` says what is left: topic → partition → end of the log. The controller sets it to true
-and takes the ends out when it has drawn the consequences, so that they are drawn once.
+be gone. Absent means clean. Then ``unclean`` says of which partitions (topic → numbers; absent: of all), and ``log_ends`` what is
+left: topic → partition → end of the log. The controller sets it to true and takes both out when it has drawn the consequences, so
+that they are drawn once.
 """
 
 from __future__ import annotations
@@ -31,6 +32,12 @@ class Registration(NamedTuple):
     is_clean: bool = True
     log_ends: Mapping[str, Mapping[str, int]] = {}
     """Of a broker that came back uncleanly."""
+    unclean: Mapping[str, frozenset[int]] | None = None
+    """And of which partitions something may be gone; None for all."""
+
+    def may_lack(self, topic: str, partition: int) -> bool:
+        """Whether something of this partition may be gone."""
+        return not self.is_clean and (self.unclean is None or partition in self.unclean.get(topic, ()))
 
     def log_end(self, topic: str, partition: int) -> int:
         return self.log_ends.get(topic, {}).get(str(partition), 0)
@@ -53,7 +60,10 @@ def decode_registration(node_id: int, data: bytes, created: int) -> Registration
         endpoints.append(Endpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener)))
     is_clean = content.get("clean_shutdown", True) is not False
     log_ends = {} if is_clean else content.get("log_ends", {})
-    return Registration(node_id, created, tuple(endpoints), content.get("rack"), is_clean, log_ends)
+    unclean = None if is_clean else content.get("unclean")
+    if unclean is not None:
+        unclean = {topic: frozenset(numbers) for topic, numbers in unclean.items()}
+    return Registration(node_id, created, tuple(endpoints), content.get("rack"), is_clean, log_ends, unclean)
 
 
 def settle_registration(data: bytes) -> bytes:
@@ -61,4 +71,5 @@ def settle_registration(data: bytes) -> bytes:
     content = json.loads(data)
     content["clean_shutdown"] = True
     content.pop("log_ends", None)
+    content.pop("unclean", None)
     return json.dumps(content, separators=(",", ":")).encode()

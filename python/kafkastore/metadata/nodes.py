@@ -11,7 +11,7 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.store import Create
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kafkastore.metadata.image import BrokerImage, PartitionState, TopicImage
     from kafkastore.metadata.store import Operation
@@ -88,16 +88,26 @@ def decode_config(data: bytes) -> dict[str, str]:
     return {str(name): str(value) for name, value in found.items()}
 
 
+CONFIG_CHANGES = "/config/changes"
+
+
+def config_notice(kind: str, name: str) -> Create:
+    """Tells all brokers that ``/config/kind/name`` has changed."""
+    content = _dump({"version": 2, "entity_path": f"{kind}/{name}"})
+    return Create(f"{CONFIG_CHANGES}/config_change_", content, is_sequential=True)
+
+
 # ---- brokers, controller, cluster
 def encode_broker(
     broker: BrokerImage,
     protocols: Mapping[str, str],
     now_ms: int,
     *,
-    is_clean: bool = True,
+    unclean: Mapping[str, Sequence[int]] | None = None,
     log_ends: Mapping[str, Mapping[str, int]] | None = None,
 ) -> bytes:
-    """``/brokers/ids/N``; ``is_clean`` says that the broker's last life ended with a clean shutdown, else ``log_ends`` what is left."""
+    """``/brokers/ids/N``; ``unclean`` has the partitions of which something may be gone since the broker's last life, and then
+    ``log_ends`` what is left."""
     name, host, port = broker.listeners[0]
     content: dict[str, object] = {
         "version": 5,
@@ -111,9 +121,8 @@ def encode_broker(
     }
     if broker.rack is not None:
         content["rack"] = broker.rack
-    if not is_clean:
-        content["clean_shutdown"] = False
-        content["log_ends"] = log_ends or {}
+    if unclean:
+        content |= {"clean_shutdown": False, "unclean": unclean, "log_ends": log_ends or {}}
     return _dump(content)
 
 

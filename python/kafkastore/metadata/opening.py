@@ -19,4 +19,6 @@ def open_store(config: BrokerConfig) -> MetadataStore:
     from kafkastore.metadata.sqlite import SqliteStore
 
     timeout_ms = config.get_int("zookeeper.session.timeout.ms")
-    return SqliteStore(config.metadata_path, config.metadata_setting, session_timeout_ms=timeout_ms)
+    return SqliteStore(
+        config.metadata_path, config.metadata_setting, session_timeout_ms=timeout_ms, is_shared=config.is_member
+    )

@@ -80,14 +80,17 @@ class SqliteStore(WritesByMulti):
         *,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         call_timeout_ms: int = CALL_TIMEOUT_MS,
+        is_shared: bool = True,
     ) -> None:
-        """``setting`` is the ``key=value`` that a refusal names. Raises StartupError."""
+        """``setting`` is the ``key=value`` that a refusal names. What others change is noticed five times as late unless the file
+        ``is_shared``. Raises StartupError."""
         self.path = path
         self.batch_bytes = BATCH_BYTES
         self.session_id = 0
         self._setting = setting or f"kafkastore.metadata.path={path}"
         self._session_timeout_ms = session_timeout_ms
         self._call_timeout_s = call_timeout_ms / 1000
+        self._poll_s = POLL_S if is_shared else LOOK_S
         self._reader = SqliteFile(path, self._setting)
         self._writer: SqliteFile | None = None
         self._thread: ThreadPoolExecutor | None = None
@@ -278,7 +281,7 @@ class SqliteStore(WritesByMulti):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._has_watches.wait(), LOOK_S)
             else:
-                await asyncio.sleep(POLL_S)
+                await asyncio.sleep(self._poll_s)
             try:
                 await self.poll()
                 if time.monotonic() - looked >= LOOK_S:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from kafkastore.replica.manager import ReplicaManager
 
     Key = tuple[str, int]
-    MakeLogs = Callable[[Iterable[tuple[TopicImage, Iterable[int]]]], Awaitable[Iterable[Key]]]
 
 logger = logging.getLogger("kafkastore.replica.assigned")
 
@@ -62,7 +61,6 @@ class AssignedReplicas:
         engine: Engine,
         replica_manager: ReplicaManager,
         log_manager: LogManager,
-        make_logs: MakeLogs,
         load_configs: Callable[[Sequence[str]], Awaitable[dict[str, dict[str, str]]]],
     ) -> None:
         self.node_id = node_id
@@ -76,7 +74,6 @@ class AssignedReplicas:
         """Told the names of topics that were deleted; not of those that a controller has merely nothing to say of."""
         self.on_brokers: Callable[[Iterable[BrokerImage]], None] = lambda _: None
         """Told the live brokers, by each UpdateMetadata."""
-        self._make_logs = make_logs
         self._load_configs = load_configs
         self._turn = asyncio.Lock()
         self._waiting: list[asyncio.Future[bool]] = []
@@ -231,7 +228,7 @@ class AssignedReplicas:
             if missing:
                 wanted.append((topic, missing))
         if wanted and self.log_manager.online:
-            for name, number in await self._make_logs(wanted):
+            for name, number in await self.log_manager.make_logs(wanted):
                 self.log_manager.forget_partition(name, number)  # tried again when it is told again
 
     def _lease(self, topic: TopicImage, numbers: Sequence[int], errors: dict[Key, int]) -> None:
@@ -255,17 +252,22 @@ class AssignedReplicas:
             if refusal != ErrorCode.NONE:
                 return refusal, {}
             errors: dict[Key, int] = {}
+            ended: dict[str, list[int]] = {}
             doomed: dict[str, list[int]] = {}
             for one in stopped:
-                errors[one.topic, one.partition] = self._stop(one)
+                errors[one.topic, one.partition] = self._stop(one, ended)
                 if one.is_deleted and errors[one.topic, one.partition] == ErrorCode.NONE:
                     doomed.setdefault(one.topic, []).append(one.partition)
+            for name, numbers in ended.items():  # all at once: a coordinator must not begin with one that ends next
+                self.replica_manager.publish_leases(self.held.topics[name], numbers)
+                self.replica_manager.tell(self.held.topics[name])
             if doomed:
                 failed = await self._delete(doomed)
                 errors.update({(topic, number): code for topic, code in failed.items() for number in doomed[topic]})
             return ErrorCode.NONE, errors
 
-    def _stop(self, one: Stopped) -> int:
+    def _stop(self, one: Stopped, ended: dict[str, list[int]]) -> int:
+        """Its error; one that nobody leads or follows here any more is noted in ``ended``."""
         topic = self.held.topic(one.topic)
         state = self.held.partition(one.topic, one.partition)
         if state is not None and 0 <= one.leader_epoch < state.leader_epoch:
@@ -278,8 +280,7 @@ class AssignedReplicas:
         # what was told before this must not bring it back: the epoch rises to the one that ends it
         epoch = max(state.leader_epoch, one.leader_epoch)
         topic.partitions[one.partition] = state._replace(leader=NO_LEADER, leader_epoch=epoch)
-        self.replica_manager.publish_leases(topic, [one.partition])
-        self.replica_manager.tell(topic)
+        ended.setdefault(one.topic, []).append(one.partition)
         return ErrorCode.NONE
 
     async def _delete(self, doomed: Mapping[str, list[int]]) -> dict[str, int]:

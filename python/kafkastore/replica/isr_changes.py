@@ -21,7 +21,6 @@ import logging
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import UUID
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, KafkastoreError
@@ -29,6 +28,7 @@ from kafkastore.metadata.image import PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from uuid import UUID
 
     from kafkastore._core import Engine, IsrChange
     from kafkastore.metadata.image import MetadataImage
@@ -166,6 +166,8 @@ class IsrChanges:
         return "" if topic is None else topic.name
 
     def _request(self, changes: dict[Key, _Change]) -> Any:
+        from uuid import UUID  # which takes 4 ms, of a start too
+
         schema: Any = import_module("kio.schema.alter_partition.v3.request")
         by_topic: dict[str, list[Any]] = {}
         for (name, number), change in changes.items():

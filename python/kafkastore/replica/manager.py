@@ -49,14 +49,14 @@ class ReplicaManager:
         self,
         node_id: int,
         image: MetadataImage,
+        held: MetadataImage,
         engine: Engine,
         loop: asyncio.AbstractEventLoop,
-        held: MetadataImage | None = None,
     ) -> None:
-        """``held`` has the partitions as this broker leads or follows them; ``image``, the default, as all are told."""
+        """``held`` has the partitions as this broker leads or follows them, ``image`` as all are told."""
         self.node_id = node_id
         self.image = image
-        self.held = image if held is None else held
+        self.held = held
         self.engine = engine
         self.loop = loop
         self._appends: dict[int, Callable[[AppendResult], None]] = {}
@@ -64,15 +64,6 @@ class ReplicaManager:
         self._led: dict[str, dict[int, int]] = {}  # of topics with a listener: partition -> leader epoch
 
     # ---- leases
-    def publish(self, topics: Iterable[TopicImage]) -> None:
-        """Grants the leases of these topics, publishes them to clients and tells the coordinators concerned."""
-        changed = list(topics)
-        for topic in changed:
-            self.publish_leases(topic, range(len(topic.partitions)))
-        self.publish_metadata(changed)
-        for topic in changed:
-            self.tell(topic)
-
     def publish_leases(self, topic: TopicImage, partitions: Iterable[int]) -> None:
         states = topic.partitions
         self.engine.publish_leases(
@@ -187,7 +178,8 @@ class ReplicaManager:
 
     # ---- failures
     def take_offline(self, partitions: Mapping[str, Iterable[int]]) -> None:
-        """Partitions whose log directory failed: no lease, no leader; the others of the topic keep serving."""
+        """Partitions whose log directory failed: no lease, no leader here; the others of the topic keep serving. What clients are
+        told of it is the controller's to decide."""
         for name, numbers in partitions.items():
             topic = self.held.topic(name)
             if topic is None:
@@ -196,13 +188,9 @@ class ReplicaManager:
             known = [number for number in numbers if number < len(topic.partitions)]
             offline = [number for number in known if topic.partitions[number].leader != NO_LEADER]
             for number in offline:
-                state = topic.partitions[number]
-                # of a member the controller decides: it must not find an epoch that it has not given
-                epoch = state.leader_epoch + (self.held is self.image)
-                topic.partitions[number] = state._replace(leader=NO_LEADER, leader_epoch=epoch, offline=(self.node_id,))
+                state = topic.partitions[number]  # in its epoch: the controller gives the next
+                topic.partitions[number] = state._replace(leader=NO_LEADER, offline=(self.node_id,))
             self.publish_leases(topic, offline)
-            if self.held is self.image:
-                self.publish_metadata([topic])
             self.tell(topic)
 
     def fail_appends(self) -> None:

@@ -9,7 +9,7 @@ from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import Told
 
 if TYPE_CHECKING:
-    from kafkastore.interbroker.orders import Order, PartitionOrder, TopicOrder
+    from kafkastore.interbroker.orders import Order, TopicOrder
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.replica.assigned import AssignedReplicas
 
@@ -38,22 +38,25 @@ async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answe
 
 def _told_to_lead(topic: TopicOrder) -> Told:
     new = frozenset([one.number for one in topic.partitions if one.is_new])
-    return Told(topic.name, topic.topic_id, {one.number: _state(one) for one in topic.partitions}, new)
+    return Told(topic.name, topic.topic_id, _states(topic), new)
 
 
 def _told(topic: TopicOrder) -> Told:
-    if topic.is_deleting:
-        states = {one.number: _state(one)._replace(leader=LEADER_DURING_DELETE) for one in topic.partitions}
-    else:
-        states = {one.number: _state(one) for one in topic.partitions}
-    return Told(topic.name, topic.topic_id, states)
+    return Told(topic.name, topic.topic_id, _states(topic))
 
 
-def _state(one: PartitionOrder) -> PartitionState:
-    state = one.leadership
-    return PartitionState(
-        state.leader, state.leader_epoch, state.partition_epoch, one.assigned.replicas, state.isr, one.offline
-    )
+def _states(topic: TopicOrder) -> dict[int, PartitionState]:
+    equal: dict[tuple[object, ...], PartitionState] = {}  # which share one object
+    states = {}
+    for number, leadership, assigned, _, offline in topic.partitions:
+        key = id(leadership), id(assigned), offline
+        state = equal.get(key)
+        if state is None:
+            leader = LEADER_DURING_DELETE if topic.is_deleting else leadership.leader
+            epochs = leadership.leader_epoch, leadership.partition_epoch
+            state = equal[key] = PartitionState(leader, *epochs, assigned.replicas, leadership.isr, offline)
+        states[number] = state
+    return states
 
 
 def _broker(broker: Registration) -> BrokerImage:

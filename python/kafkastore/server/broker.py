@@ -1,12 +1,14 @@
 """One broker's life: what starts after what, and stops before what (spec R0.2).
 
-Start: store and cluster id → data plane → log directories with recovery → image, reconciled with the logs → registration →
-leases → coordinators → housekeeping → listeners. Nothing is served before recovery ends; the listeners open last. Stop is
-the reverse: listeners first, the clean-shutdown markers last.
+Start: store and cluster id → data plane → log directories with recovery → topics and logs reconciled → housekeeping → into the
+cluster (registration, controller, leases, coordinators) → listeners. Nothing is served before recovery ends; the listeners open
+last. In a cluster with others they open before the broker joins, since another's controller has to reach it: until it has told,
+every partition answers NOT_LEADER_OR_FOLLOWER. Stop is the reverse: the clean-shutdown markers come last.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -25,15 +27,14 @@ from kafkastore.server.context import BrokerServices
 from kafkastore.server.dynamic_configs import DynamicConfigs
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
-from kafkastore.server.reconcile import reconcile
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.registry import api_version_ranges
-from kafkastore.server.topics import Topics
 
 if TYPE_CHECKING:
     from kafkastore._core import LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
     from kafkastore.server.member import Member
+    from kafkastore.server.reconcile import Reconciled
 
 logger = logging.getLogger("kafkastore.server.broker")
 
@@ -65,7 +66,7 @@ class Broker:
         self._failure: str | None = None
         self._has_logs = False
         self._member: Member | None = None
-        self._is_reconciled = False
+        self._is_settled = False
 
     # ---- start
     async def start(self) -> None:
@@ -78,15 +79,13 @@ class Broker:
         services.node_id = self.config.node_id
         services.store = open_store(self.config)
         try:
-            if self.config.is_member:
-                await services.store.connect()
+            await services.store.connect()
             await self._open_logs()
             self._check_stop()
-            await self._load_metadata()
+            lost = await self._meet_cluster()
             self._check_stop()
             self._start_serving()
-            await self._listen()
-            await self._join()
+            await self._join(lost)
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
@@ -108,6 +107,8 @@ class Broker:
         opening = services.loop.run_in_executor(
             None, services.engine.open_log_dirs, services.dynamic_configs.log_configs(), missing
         )
+        import kafkastore.server.member  # noqa: F401 - the controller's code, while the data plane reads the disk
+
         await show_progress(opening, self._stopping.wait(), services.engine.recovery_progress)
         if not opening.done():
             raise StopRequested  # what is on the disk is as after a crash: the next start recovers it
@@ -127,65 +128,56 @@ class Broker:
         if self._stopping.is_set():
             raise StopRequested
 
-    async def _load_metadata(self) -> None:
-        services = self.services
-        if self.config.is_member:
-            await self._become_member()
-            return
-        await services.store.connect()
-        services.topics = Topics(services)
-        services.replica_manager = ReplicaManager(services.node_id, services.image, services.engine, services.loop)
-        await registration.register(services)
-        await reconcile(services)
-        self._is_reconciled = True
-
-    async def _become_member(self) -> None:
-        """Instead of a registration before the listeners open, and of leases out of the store: the controller decides."""
-        from kafkastore.server.cluster_topics import ClusterTopics
+    async def _meet_cluster(self) -> Reconciled:
+        """What this broker lost, as it is to register."""
         from kafkastore.server.config_changes import ConfigChanges
         from kafkastore.server.member import Member
+        from kafkastore.server.reconcile import reconcile
+        from kafkastore.server.topics import Topics
 
         services = self.services
-        services.topics = ClusterTopics(services)
+        held = MetadataImage()
+        services.topics = Topics(services)
         services.replica_manager = ReplicaManager(
-            services.node_id, services.image, services.engine, services.loop, MetadataImage()
+            services.node_id, services.image, held, services.engine, services.loop
         )
         services.config_changes = ConfigChanges(services)
         services.member = self._member = Member(services)
-        await self._member.claim_logs()
-        self._is_reconciled = True
-
-    async def _join(self) -> None:
-        if self._member is not None:
-            await self._member.join(self.ports)
-            await self.services.config_changes.start()
+        return await reconcile(services)
 
     def _start_serving(self) -> None:
         services = self.services
         services.engine.publish_api_versions(api_version_ranges())
-        if self._member is None:
-            services.replica_manager.publish(services.image.topics.values())
-            services.replica_manager.publish_cluster()
         if services.image.topic("__consumer_offsets") is not None:
             _ = services.group_coordinator  # it loads what it finds there
         services.log_manager.start_housekeeping(services.loop)
         self._apis = KafkaApis(services, self._on_log_dir_failed, _on_thread_failed)
         self._apis.start()
 
-    async def _listen(self) -> None:
-        services = self.services
+    async def _join(self, lost: Reconciled) -> None:
+        services, member = self.services, self._member
+        assert member is not None
+        is_among_others = self.config.is_member
+        if is_among_others:
+            self._listen()
+        await member.join(self.ports or None, lost)
+        self._is_settled = True
+        await services.config_changes.start(may_have_missed=is_among_others)
+        if not is_among_others:
+            self._listen()
+            if any(listener.port == 0 for listener in self.config.listeners):
+                await member.announce(self.ports)
+
+    def _listen(self) -> None:
         wanted = [(listener.name, listener.host, listener.port) for listener in self.config.listeners]
-        self.ports = services.engine.listen(wanted)
-        if self._member is None and any(port == 0 for _, _, port in wanted):
-            await registration.register(services, self.ports)
-            services.replica_manager.publish_cluster()
-        services.loop.call_soon(_warm_up)
+        self.ports = self.services.engine.listen(wanted)
+        self.services.loop.call_soon(_warm_up)
 
     async def _abandon(self) -> None:
         """After a start that failed: what is open is closed; no listener was open."""
         services = self.services
         if self._member is not None:
-            await self._member.abandon()
+            await self._member.close()
         if self._apis is not None:
             self._apis.stop()
             await services.log_manager.stop_housekeeping()
@@ -198,7 +190,7 @@ class Broker:
     def _may_close_logs(self) -> bool:
         """Whether clean-shutdown markers may be written: not in directories that may be another broker's, and not before
         the leader epochs are raised after an unclean stop, or the next start would not raise them."""
-        return self._has_logs and (self._is_reconciled or not self.services.engine.unclean_log_dirs())
+        return self._has_logs and (self._is_settled or not self.services.engine.unclean_log_dirs())
 
     # ---- run and stop
     def request_stop(self) -> None:
@@ -216,10 +208,10 @@ class Broker:
         """Answers what is in flight, closes the logs with their clean-shutdown markers, ends the session."""
         services = self.services
         assert self._apis is not None
+        assert self._member is not None
         logger.info("Stopping")
-        if self._member is not None:
-            await services.config_changes.stop()
-            await self._member.leave()
+        await services.config_changes.stop()
+        await self._member.leave()
         services.stop_group_coordinator()  # answers the joins that wait, so that the network can close
         await services.run_blocking(services.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
         self._apis.cancel()
@@ -227,6 +219,7 @@ class Broker:
         await self._apis.drain()
         await services.log_manager.stop_housekeeping()
         self._apis.stop()
+        await self._member.close()
         await services.run_blocking(services.engine.close_logs)
         await services.store.close()
         logger.info("Stopped")
@@ -274,7 +267,10 @@ async def _run(config: BrokerConfig) -> None:
     for number in handled:
         loop.add_signal_handler(number, broker.request_stop)
     try:
+        gc.disable()  # what a start makes stays, and looking through it again and again takes a tenth of the start
         await broker.start()
+        gc.freeze()
+        gc.enable()
         _say_how_to_connect(broker)
         await broker.run_until_stopped()
     except StopRequested:

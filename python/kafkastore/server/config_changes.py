@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkastoreError
-from kafkastore.metadata.nodes import decode_config, encode_config
-from kafkastore.metadata.store import Create, NoNodeError, SetData, StoreError
+from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notice, decode_config, encode_config
+from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.config_changes")
-
-PATH: Final = "/config/changes"
-PREFIX: Final = f"{PATH}/config_change_"
 
 KEPT_CHANGES: Final = 100
 """How many nodes stay. Kafka keeps them fifteen minutes."""
@@ -47,12 +44,13 @@ class ConfigChanges:
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Watches from now on, and takes over what was changed before: recovery takes minutes, and what this broker read at its
+    async def start(self, *, may_have_missed: bool = True) -> None:
+        """Watches from now on, and takes over what others changed before: recovery takes minutes, and what this broker read at its
         start is as old. May be called again, for another session."""
-        await self.broker.store.ensure_path(PATH)
-        self._last_seen = max(await self.broker.store.get_children(PATH, self._on_change), default="")
-        await self._apply_everything()
+        await self.broker.store.ensure_path(CONFIG_CHANGES)
+        self._last_seen = max(await self.broker.store.get_children(CONFIG_CHANGES, self._on_change), default="")
+        if may_have_missed:
+            await self._apply_everything()
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -66,13 +64,8 @@ class ConfigChanges:
         path = f"/config/{kind}/{name}"
         store = self.broker.store
         await store.ensure_path(path)
-        await store.multi([SetData(path, encode_config(overrides)), _notice(kind, name)])
-        await self._apply(kind, name)
-
-    async def tell(self, kind: str, name: str) -> None:
-        """Tells every broker of what was written already; in effect here when it returns."""
-        await self.broker.store.multi([_notice(kind, name)])
-        await self._apply(kind, name)
+        await store.multi([SetData(path, encode_config(overrides)), config_notice(kind, name)])
+        await self.apply(kind, name)
 
     def _on_change(self, _: WatchEvent) -> None:
         self._is_due = True
@@ -92,14 +85,14 @@ class ConfigChanges:
 
     async def _take_over(self) -> None:
         store = self.broker.store
-        names = sorted(await store.get_children(PATH, self._on_change))
+        names = sorted(await store.get_children(CONFIG_CHANGES, self._on_change))
         unseen = [name for name in names if name > self._last_seen]
         if len(unseen) >= KEPT_CHANGES:
             await self._apply_everything()
             self._last_seen = unseen[-1]
         for name in unseen if len(unseen) < KEPT_CHANGES else ():
             try:
-                notice = (await store.get(f"{PATH}/{name}")).data
+                notice = (await store.get(f"{CONFIG_CHANGES}/{name}")).data
             except NoNodeError:  # removed meanwhile, since many came: look again
                 self._is_due = True
                 return
@@ -108,16 +101,16 @@ class ConfigChanges:
         if self.broker.controller.is_active:
             for name in names[:-KEPT_CHANGES]:
                 with suppress(NoNodeError):
-                    await store.delete(f"{PATH}/{name}")
+                    await store.delete(f"{CONFIG_CHANGES}/{name}")
 
     async def _read(self, notice: bytes) -> None:
         try:
             kind, _, name = json.loads(notice)["entity_path"].partition("/")
         except (ValueError, KeyError, AttributeError, TypeError):
-            logger.warning("A node below %s names nothing and is skipped: %r", PATH, notice[:100])
+            logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
             return
         with _wrong_ones_skipped(kind, name):
-            await self._apply(kind, name)
+            await self.apply(kind, name)
 
     async def _apply_everything(self) -> None:
         broker = self.broker
@@ -127,9 +120,10 @@ class ConfigChanges:
                 with _wrong_ones_skipped("topics", name):
                     self._apply_topic(name, found[name])
         with _wrong_ones_skipped("brokers", ""):
-            await self._apply("brokers", "")
+            await self.apply("brokers", "")
 
-    async def _apply(self, kind: str, name: str) -> None:
+    async def apply(self, kind: str, name: str) -> None:
+        """Takes over what stands in the store; in effect when it returns."""
         if kind == "brokers":
             await self.broker.dynamic_configs.load()
             self.broker.dynamic_configs.apply()
@@ -159,8 +153,3 @@ def _wrong_ones_skipped(kind: str, name: str) -> Iterator[None]:
         raise
     except (KafkastoreError, EngineError, ValueError, AttributeError) as error:
         logger.warning("The configuration /config/%s/%s is wrong and is not taken over: %s", kind, name, error)
-
-
-def _notice(kind: str, name: str) -> Create:
-    content = json.dumps({"version": 2, "entity_path": f"{kind}/{name}"}, separators=(",", ":"))
-    return Create(PREFIX, content.encode(), is_sequential=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.config import broker_keys, topic_defaults
-from kafkastore.metadata.nodes import decode_config, encode_config
+from kafkastore.metadata.nodes import decode_config
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,17 +45,7 @@ class DynamicConfigs:
         ConfigError for a wrong value, and then nothing has changed."""
         for name, value in overrides.items():
             broker_keys()[name].parse(value)
-        if self.broker.config.is_member:
-            await self.broker.config_changes.write("brokers", broker, overrides)
-            return
-        path = f"/config/brokers/{broker}"
-        await self.broker.store.ensure_path(path)
-        await self.broker.store.set(path, encode_config(overrides))
-        if broker == DEFAULT_BROKER:
-            self.broker.config.set_dynamic(default=overrides)
-        elif broker == str(self.broker.node_id):
-            self.broker.config.set_dynamic(broker=overrides)
-        self.apply()
+        await self.broker.config_changes.write("brokers", broker, overrides)
 
     def topic_configs(self) -> dict[str, dict[str, str]]:
         """The effective configuration of every topic, as the engine takes it."""

@@ -53,8 +53,11 @@ async def remember(store: MetadataStore, config: BrokerConfig, opened: Iterable[
     """Adds the directories that have been opened; writes nothing when all are known."""
     known = await _known(store, config)
     if not known.issuperset(opened):
-        await store.ensure_path(_path(config))
-        await store.set(_path(config), json.dumps(sorted(known.union(opened))).encode())
+        content = json.dumps(sorted(known.union(opened))).encode()
+        if await store.exists(_path(config)) is None:
+            await store.create(_path(config), content)
+        else:
+            await store.set(_path(config), content)
 
 
 async def _known(store: MetadataStore, config: BrokerConfig) -> set[str]:

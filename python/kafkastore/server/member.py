@@ -1,9 +1,12 @@
-"""A broker among others: what joins it to the cluster and takes it out again (docs/cluster.md; spec R0.2, R2.4).
+"""A broker in its cluster: what joins it and takes it out again (docs/cluster.md; spec R0.2, R2.4).
 
-Join, after the logs are open and the listeners too: claim the logs that are here → register (``/brokers/ids/N``, whose ``created`` is
-the broker epoch) → campaign for the controller → wait until the controller has told what this broker does. Leave:
-controlled shutdown (the leaderships go elsewhere first) → stop campaigning. A session that expired is taken up again
-under a new broker epoch: the logs go on, and whatever happened meanwhile the controller tells.
+Join, after the logs are open: register (``/brokers/ids/N``, whose ``created`` is the broker epoch) → campaign for the controller →
+wait until the controller has told what this broker does. Leave: controlled shutdown (the leaderships go elsewhere first) → stop
+campaigning. A session that expired is taken up again under a new broker epoch: the logs go on, and whatever happened meanwhile
+the controller tells.
+
+A broker that is alone is a cluster of one: it joins, becomes the controller and tells itself, before its listeners open. With
+nobody to hand over to it leads, and is the controller, until its last request is answered.
 
 It decides nothing about partitions; the controller does, which may run here.
 """
@@ -23,10 +26,9 @@ from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
 from kafkastore.interbroker.to_controller import ToController
-from kafkastore.metadata.image import BrokerImage, PartitionState
+from kafkastore.metadata.image import NO_LEADER, BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
-from kafkastore.metadata.loader import load_topics
-from kafkastore.metadata.nodes import decode_config, encode_broker, topic_id_text
+from kafkastore.metadata.nodes import decode_cluster_id, decode_config, encode_broker
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
@@ -34,6 +36,7 @@ from kafkastore.replica.taken_orders import take
 from kafkastore.server import registration
 from kafkastore.server.context import RequestContext
 from kafkastore.server.presence import Presence
+from kafkastore.server.reconcile import Reconciled
 from kafkastore.server.registry import BY_KEY
 
 if TYPE_CHECKING:
@@ -62,8 +65,6 @@ REJOIN_RETRY_S: Final = 0.5
 _FEW_TOPICS: Final = 10
 """Above it, all configurations are read at once."""
 
-_OTHERS_TOPICS: Final = frozenset(("__cluster_metadata",))
-
 
 class _LocalRequest(NamedTuple):
     """What a handler looks at of a request that came from within."""
@@ -79,10 +80,9 @@ class Member:
 
     def __init__(self, broker: BrokerServices) -> None:
         self.broker = broker
-        self._is_clean = True
-        self._log_ends: dict[str, dict[str, int]] = {}
-        """Of a life that began uncleanly: what the logs had at its start."""
-        self._ports: Sequence[int] = ()
+        self._lost = Reconciled({}, {})
+        """Of a life that began uncleanly, until a controller has drawn the consequences."""
+        self._ports: Sequence[int] | None = None
         self._leaving = False
         self._rejoining: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
@@ -96,7 +96,6 @@ class Member:
             broker.engine,
             broker.replica_manager,
             broker.log_manager,
-            broker.topics.make_logs,
             self._load_configs,
         )
         broker.assigned.on_deleted = self._tell_deleted
@@ -120,46 +119,10 @@ class Member:
             listener(names)
 
     # ---- joining
-    async def claim_logs(self) -> None:
-        """Notes the logs that are here; those that the store does not place here are set aside, never deleted."""
-        broker = self.broker
-        topics = {topic.name: topic for topic in await load_topics(broker.store)}
-        self._is_clean = not broker.engine.unclean_log_dirs() and not broker.log_manager.failed
-        for name, number, topic_id, log_dir, _, log_end in broker.engine.logs():
-            topic = topics.get(name)
-            is_ours = (
-                topic is not None
-                and topic_id in (None, topic.topic_id)
-                and number < len(topic.partitions)
-                and broker.node_id in topic.partitions[number].replicas
-            )
-            if is_ours:
-                broker.log_manager.record(name, number, log_dir)
-                if log_end > 0:
-                    self._log_ends.setdefault(name, {})[str(number)] = log_end
-            elif name not in _OTHERS_TOPICS:
-                there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
-                logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, number, log_dir, there)
-                broker.engine.mark_stray(name, number)
-        for topic in topics.values():
-            for number, state in enumerate(topic.partitions):
-                is_here = broker.log_manager.directory_of(topic.name, number) is not None
-                if is_here or broker.node_id not in state.replicas or not self._is_clean:
-                    continue
-                if broker.node_id in state.isr or await self._is_eligible(topic.name, number):
-                    self._is_clean = False  # what this broker has acknowledged is not here: a disk was replaced
-
-    async def _is_eligible(self, name: str, number: int) -> bool:
-        """Whether this broker may lead when nobody in sync is alive."""
-        try:
-            node = await self.broker.store.get(f"/brokers/topics/{name}/partitions/{number}/state")
-        except NoNodeError:
-            return False
-        return self.broker.node_id in decode_leadership(node.data, node.version).elr
-
-    async def join(self, ports: Sequence[int]) -> None:
-        """Returns when the controller has told what this broker does. Raises StartupError."""
-        self._ports = ports
+    async def join(self, ports: Sequence[int] | None, lost: Reconciled) -> None:
+        """Returns when the controller has told what this broker does. ``ports`` are those that were bound, None before that.
+        Raises StartupError."""
+        self._ports, self._lost = ports, lost
         broker = self.broker
         broker.store.listen(self._on_session)
         await self._register()
@@ -169,15 +132,40 @@ class Member:
                 f"node.id={broker.node_id}: no controller of the cluster has answered for {TOLD_LIMIT_S:.0f} s; look at"
                 " the logs of the other brokers and at the metadata store"
             )
+        if broker.log_manager.failed:  # no client is to look for what is offline here
+            await broker.assigned.wait_until(self._is_offline_known, TOLD_LIMIT_S)
         # of the next life of this process: its logs go on, and a controller has drawn the consequences of this one
-        self._is_clean = True
-        self._log_ends = {}
+        self._lost = Reconciled({}, {})
+
+    def _is_offline_known(self) -> bool:
+        """Whether the controller has drawn the consequences of logs that this broker could not open."""
+        me, image = self.broker.node_id, self.broker.image
+        return not any(
+            state.leader == NO_LEADER
+            and (told := image.partition(topic.name, number)) is not None
+            and told.leader == me
+            for topic in self.broker.replica_manager.held.topics.values()
+            for number, state in enumerate(topic.partitions)
+        )
+
+    async def announce(self, ports: Sequence[int]) -> None:
+        """Registers the ports that the system chose; returns when all are told."""
+        self._ports = ports
+        broker, me = self.broker, self._me()
+        await broker.store.set(f"/brokers/ids/{broker.node_id}", self._registration())
+        await broker.assigned.wait_until(lambda: broker.image.brokers.get(broker.node_id) == me, TOLD_LIMIT_S)
+
+    def _me(self) -> BrokerImage:
+        config = self.broker.config
+        return BrokerImage(self.broker.node_id, config.rack, registration.advertised(config, self._ports))
+
+    def _registration(self) -> bytes:
+        protocols = {listener.name: listener.protocol for listener in self.broker.config.listeners}
+        lost = self._lost
+        return encode_broker(self._me(), protocols, self.broker.now_ms(), unclean=lost.unclean, log_ends=lost.log_ends)
 
     async def _register(self) -> None:
-        broker, config = self.broker, self.broker.config
-        me = BrokerImage(broker.node_id, config.rack, registration.advertised(config, self._ports))
-        protocols = {listener.name: listener.protocol for listener in config.listeners}
-        data = encode_broker(me, protocols, broker.now_ms(), is_clean=self._is_clean, log_ends=self._log_ends)
+        broker, data = self.broker, self._registration()
         path = f"/brokers/ids/{broker.node_id}"
         if not await self._is_registered(path):
             refusal = f"node.id={broker.node_id} is in use by another running broker of this cluster"
@@ -225,6 +213,7 @@ class Member:
                 try:
                     if not self.broker.store.session_id:
                         await self.broker.store.connect()
+                    await self._check_cluster()
                     await self._register()
                     await self.broker.config_changes.start()  # the watch went with the session
                 except (KafkastoreError, StartupError) as error:
@@ -234,6 +223,13 @@ class Member:
                     return
         finally:
             self._rejoining = None
+
+    async def _check_cluster(self) -> None:
+        """A store that was put in the place of ours knows nothing of what is served here."""
+        with suppress(NoNodeError):
+            if decode_cluster_id((await self.broker.store.get("/cluster/id")).data) == self.broker.cluster_id:
+                return
+        raise StartupError(f"the metadata store is not that of cluster {self.broker.cluster_id}; put that back")
 
     async def _on_absent(self, node_id: int) -> None:
         """The controller ends the registration of a broker that is gone; of the controller itself, whoever sees it first."""
@@ -247,22 +243,22 @@ class Member:
 
     # ---- leaving
     async def leave(self) -> None:
-        """Has the leaderships moved, then stops taking part. What is not moved in time is elected when the session ends."""
+        """Has the leaderships moved, then stops taking part. What is not moved in time is elected when the session ends. With nobody
+        to move them to nothing changes until :meth:`close`."""
+        if not self.broker.image.brokers.keys() - {self.broker.node_id}:
+            return
         self._leaving = True
-        if self._rejoining is not None:
-            self._rejoining.cancel()
         await self._shut_down_controlled()
         assigned = self.broker.assigned
         await assigned.wait_until(lambda: not assigned.leads_anything(), RESIGN_LIMIT_S)
         assigned.resign()
-        await self._presence.stop()
-        await self.broker.isr_changes.stop()
-        await self.broker.controller.stop()
-        await self.to_controller.close()
+        await self.close()
 
-    async def abandon(self) -> None:
-        """After a start that failed: as :meth:`leave`, but nothing is led here."""
+    async def close(self) -> None:
+        """Takes part in nothing any more; may come twice."""
         self._leaving = True
+        if self._rejoining is not None:
+            self._rejoining.cancel()
         await self._presence.stop()
         await self.broker.isr_changes.stop()
         await self.broker.controller.stop()

@@ -1,13 +1,14 @@
-"""Brings the store's topics and the logs on the disk together at start.
+"""Brings the store's topics and the logs on the disk together at start, before this broker registers.
 
-A  a topic of the store, a log with its id        → served
-B  a topic of the store, no log here              → the log is made; with a failed log directory it may be there, so the
-                                                    partition is offline instead
-C  a log whose topic id is another's, or beyond its topic's partitions → stray: set aside, never deleted
-D  logs of a topic that the store does not know   → adopted: a directory that Apache Kafka wrote is served as it is
-E  logs of a topic whose deletion was under way   → deleted
+A  a topic of the store, a log with its id        → this broker's, noted where it is
+B  a topic of the store, no log here              → made when the controller tells this broker of it; where others count on what
+                                                    was in it, the registration says that it is gone
+C  a log whose topic id is another's, beyond its topic's partitions or placed on other brokers → stray: set aside, never deleted
+D  logs of a topic that the store does not know   → stray in a cluster; a broker that is alone adopts them: a directory that
+                                                    Apache Kafka wrote is served as it is
+E  logs of a topic whose deletion an earlier version of a broker that is alone had under way → deleted
 
-Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again.
+Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. Nothing here decides who leads.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import topic_defaults
-from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
-from kafkastore.metadata.nodes import encode_config, encode_state, new_id, topic_id_text, topic_nodes
-from kafkastore.metadata.store import Create, Delete, SetData
-from kafkastore.server.topics import DELETED_TOPICS
+from kafkastore.controller.loading import DELETION_MARKS
+from kafkastore.metadata.image import PartitionState, TopicImage
+from kafkastore.metadata.leadership import decode_leadership
+from kafkastore.metadata.loader import load_topics
+from kafkastore.metadata.nodes import encode_config, new_id, topic_id_text, topic_nodes
+from kafkastore.metadata.store import Create, Delete, NoNodeError
+from kafkastore.server.topic_plans import internal_configs
 
 if TYPE_CHECKING:
-    from kafkastore.metadata.store import Operation
+    from collections.abc import Mapping
+
+    from kafkastore.metadata.store import MetadataStore, Operation
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.reconcile")
@@ -31,45 +37,59 @@ logger = logging.getLogger("kafkastore.server.reconcile")
 _KAFKAS_OWN = frozenset(("__cluster_metadata",))
 
 
+class Reconciled(NamedTuple):
+    """What this broker registers of its logs; both are empty when its last life lost nothing."""
+
+    unclean: dict[str, list[int]]
+    """By topic the partitions of which something may be gone."""
+    log_ends: dict[str, dict[str, int]]
+    """By topic and partition what is left."""
+
+
 class _FoundLog(NamedTuple):
     partition: int
     topic_id: bytes | None
     log_dir: str
+    end: int
 
 
-async def reconcile(broker: BrokerServices) -> None:
-    """Runs after the engine has opened its logs and the image has the store's topics; see the module."""
+async def reconcile(broker: BrokerServices) -> Reconciled:
+    """Runs after the engine has opened its logs; see the module."""
     found: dict[str, list[_FoundLog]] = {}
-    for name, partition, topic_id, log_dir, _, _ in broker.engine.logs():
+    for name, partition, topic_id, log_dir, _, end in broker.engine.logs():
         if name not in _KAFKAS_OWN:
-            found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir))
-    await _finish_deletions(broker, found)
-    adopted: list[TopicImage] = []
-    is_any_stray = False
-    for name, logs in found.items():
-        topic = broker.image.topic(name)
-        if topic is None:
-            topic = _adopt(broker, name, logs)
-            adopted.append(topic)
-        is_any_stray |= _claim(broker, topic, logs)
-    if is_any_stray:
+            found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir, end))
+    adopted: dict[str, TopicImage] = {}
+    if broker.config.is_member:  # recovery takes minutes: the others went on
+        topics = {topic.name: topic for topic in await load_topics(broker.store)}
+    else:
+        topics = broker.image.topics
+        await _finish_deletions(broker, found)
+        adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in topics}
+        if adopted:
+            await _store_adopted(broker, adopted)
+    ends = _claim(broker, topics, found)
+    if sum(map(len, ends.values())) < sum(map(len, found.values())):
         await _forget_in_checkpoints(broker)
-    if adopted:
-        await _store_adopted(broker, adopted)
-    await _raise_epochs(broker, new_topics={topic.name for topic in adopted})
-    await _make_missing(broker)
-    await _elect(broker)
+    unclean = _not_closed(broker, ends, adopted)
+    for name, number in await _missing(broker, topics):
+        unclean.setdefault(name, []).append(number)
+    if not unclean:
+        return Reconciled({}, {})
+    return Reconciled(unclean, {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()})
 
 
 async def _finish_deletions(broker: BrokerServices, found: dict[str, list[_FoundLog]]) -> None:
-    """Case E."""
+    """Case E; the mark of a deletion that the controller is to go on with has its topic beside it."""
     done: list[Operation] = []
-    for name in await broker.store.get_children(DELETED_TOPICS):
-        path = f"{DELETED_TOPICS}/{name}"
+    for name in await broker.store.get_children(DELETION_MARKS):
+        if broker.image.topic(name) is not None:
+            continue
+        path = f"{DELETION_MARKS}/{name}"
         deleted_id = (await broker.store.get(path)).data
         logs = found.get(name, [])
         doomed = [log for log in logs if log.topic_id in (None, deleted_id)]
-        if doomed and broker.image.topic(name) is None:
+        if doomed:
             await broker.run_blocking(broker.engine.delete_logs, name, [log.partition for log in doomed])
             remaining = [log for log in logs if log not in doomed]
             found[name] = remaining
@@ -88,21 +108,27 @@ async def _forget_in_checkpoints(broker: BrokerServices) -> None:
     await broker.run_blocking(broker.engine.write_checkpoints, True, False, True)
 
 
-def _claim(broker: BrokerServices, topic: TopicImage, logs: list[_FoundLog]) -> bool:
-    """Cases A and C; whether there was one of C."""
-    is_any_stray = False
-    for log in logs:
-        is_ours = log.topic_id in (None, topic.topic_id) and log.partition < len(topic.partitions)
-        if is_ours and broker.node_id in topic.partitions[log.partition].replicas:
-            broker.log_manager.record(topic.name, log.partition, log.log_dir)
-            continue
-        logger.warning(
-            "%s-%d in %s has topic id %s, the topic's is %s: set aside as -stray", topic.name, log.partition, log.log_dir,
-            topic_id_text(log.topic_id) if log.topic_id else "none", topic_id_text(topic.topic_id),
-        )  # fmt: skip
-        broker.engine.mark_stray(topic.name, log.partition)
-        is_any_stray = True
-    return is_any_stray
+def _claim(
+    broker: BrokerServices, topics: Mapping[str, TopicImage], found: Mapping[str, list[_FoundLog]]
+) -> dict[str, dict[int, int]]:
+    """Cases A, C and D; by topic and partition where the logs of A end."""
+    ends: dict[str, dict[int, int]] = {}
+    for name, logs in found.items():
+        topic = topics.get(name)
+        for log in logs:
+            if topic is not None and _is_ours(broker, topic, log):
+                broker.log_manager.record(name, log.partition, log.log_dir)
+                ends.setdefault(name, {})[log.partition] = log.end
+                continue
+            there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
+            logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, log.partition, log.log_dir, there)
+            broker.engine.mark_stray(name, log.partition)
+    return ends
+
+
+def _is_ours(broker: BrokerServices, topic: TopicImage, log: _FoundLog) -> bool:
+    is_in_it = log.topic_id in (None, topic.topic_id) and log.partition < len(topic.partitions)
+    return is_in_it and broker.node_id in topic.partitions[log.partition].replicas
 
 
 # ---- D
@@ -114,21 +140,20 @@ def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> TopicIma
     epochs = {log.partition: _last_leader_epoch(log.log_dir, name, log.partition) + 1 for log in logs}
     count = logs[-1].partition + 1
     partitions = [PartitionState(broker.node_id, epochs.get(number, 0), 0, me, me) for number in range(count)]
-    configs = broker.topics.internal_configs(name)
-    topic = TopicImage(name, topic_id, partitions, configs)
+    topic = TopicImage(name, topic_id, partitions, internal_configs(broker.config, name))
     broker.image.put_topic(topic)
     return topic
 
 
-async def _store_adopted(broker: BrokerServices, adopted: list[TopicImage]) -> None:
+async def _store_adopted(broker: BrokerServices, adopted: Mapping[str, TopicImage]) -> None:
     """Writes adopted topics to the store, with the configuration that Kafka's metadata log has for them."""
     from kafkastore.metadata.kafka_metadata_log import read_topic_configs
 
     kafkas = await broker.run_blocking(read_topic_configs, broker.log_manager.online)
     operations: list[Operation] = []
-    for topic in adopted:
+    for topic in adopted.values():
         topic.configs = {**topic.configs, **kafkas.get(topic.name, {})}
-        operations += topic_nodes(topic, broker.image.controller_epoch)
+        operations += topic_nodes(topic, 0)  # no controller has decided it
         operations.append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
         if topic.configs:
             broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
@@ -146,76 +171,39 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
         return -1
 
 
-# ---- after an unclean stop
-async def _raise_epochs(broker: BrokerServices, new_topics: set[str]) -> None:
-    """Raises the leader epoch of every partition in a directory that was not stopped cleanly, in one transaction and
-    before any lease: a client that has read records which went with the page cache asks where its epoch ends and learns
-    that the log is shorter now (KIP-320). Adopted topics are in a new epoch already. After a clean stop nothing is
-    written."""
+# ---- what may be gone
+def _not_closed(
+    broker: BrokerServices, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, TopicImage]
+) -> dict[str, list[int]]:
+    """The logs in directories that were not closed cleanly: what they had not synced may have gone with the page cache, and who
+    has read it learns so by the next leader epoch (KIP-320). Adopted topics are in a new one already."""
     unclean = set(broker.engine.unclean_log_dirs())
-    if not unclean:
-        return
-    changes: list[tuple[TopicImage, int, PartitionState]] = []
-    raised: dict[PartitionState, PartitionState] = {}  # equal states stay one object
-    for topic in broker.image.topics.values():
-        if topic.name in new_topics:
-            continue
+    found: dict[str, list[int]] = {}
+    for name, of_topic in ends.items() if unclean else ():
+        if name not in adopted:
+            numbers = [one for one in of_topic if broker.log_manager.directory_of(name, one) in unclean]
+            if numbers:
+                found[name] = numbers
+    return found
+
+
+async def _missing(broker: BrokerServices, topics: Mapping[str, TopicImage]) -> list[tuple[str, int]]:
+    """Partitions of this broker (case B) that others count on and that are not here: a disk is offline or was replaced, or a
+    crash came between their decision and their logs."""
+    missing = []
+    for topic in topics.values():
         for number, state in enumerate(topic.partitions):
-            if broker.log_manager.directory_of(topic.name, number) not in unclean:
+            if broker.node_id not in state.replicas or broker.log_manager.directory_of(topic.name, number) is not None:
                 continue
-            after = raised.get(state)
-            if after is None:
-                after = raised[state] = _in_next_epoch(state)
-            changes.append((topic, number, after))
-    await broker.store.multi([_state_node(broker, *change) for change in changes])
-    for topic, number, state in changes:
-        topic.partitions[number] = state
-    logger.info(
-        "%s not stopped cleanly: the leader epochs of the %d partitions there are raised",
-        ", ".join(sorted(unclean)),
-        len(changes),
-    )
+            if broker.node_id in state.isr or await _is_eligible(broker.store, broker.node_id, topic.name, number):
+                missing.append((topic.name, number))
+    return missing
 
 
-def _in_next_epoch(state: PartitionState) -> PartitionState:
-    return state._replace(leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
-
-
-def _state_node(broker: BrokerServices, topic: TopicImage, number: int, state: PartitionState) -> SetData:
-    path = f"/brokers/topics/{topic.name}/partitions/{number}/state"
-    return SetData(path, encode_state(state, broker.image.controller_epoch))
-
-
-# ---- B
-async def _make_missing(broker: BrokerServices) -> None:
-    wanted: list[tuple[TopicImage, list[int]]] = []
-    for topic in broker.image.topics.values():
-        missing = [
-            number
-            for number, state in enumerate(topic.partitions)
-            if broker.node_id in state.replicas and broker.log_manager.directory_of(topic.name, number) is None
-        ]
-        if not missing:
-            continue
-        if broker.log_manager.failed:
-            logger.error("%s: partitions %s may be in a failed log directory and are offline", topic.name, missing)
-            for number in missing:
-                topic.partitions[number] = topic.partitions[number]._replace(leader=NO_LEADER)
-            continue
-        wanted.append((topic, missing))
-    if wanted:
-        await broker.topics.make_logs(wanted)
-
-
-async def _elect(broker: BrokerServices) -> None:
-    """Partitions without a live leader that have this broker in sync get it as their leader, in a new epoch."""
-    operations: list[Operation] = []
-    for topic in broker.image.topics.values():
-        for number, state in enumerate(topic.partitions):
-            has_log = broker.log_manager.directory_of(topic.name, number) is not None
-            if state.leader in broker.image.brokers or broker.node_id not in state.isr or not has_log:
-                continue
-            elected = _in_next_epoch(state)._replace(leader=broker.node_id)
-            topic.partitions[number] = elected
-            operations.append(_state_node(broker, topic, number, elected))
-    await broker.store.multi(operations)
+async def _is_eligible(store: MetadataStore, node_id: int, name: str, number: int) -> bool:
+    """Whether this broker may lead when nobody in sync is alive."""
+    try:
+        node = await store.get(f"/brokers/topics/{name}/partitions/{number}/state")
+    except NoNodeError:
+        return False
+    return node_id in decode_leadership(node.data, node.version).elr

@@ -1,8 +1,8 @@
-"""Who this broker is in its cluster: the cluster id, the broker's node, the controller's.
+"""Who this broker is in its cluster: the cluster id, the broker's node, the addresses that it advertises.
 
 The cluster id is generated at the first start and kept in ``/cluster/id`` of the store and in every log directory's
 ``meta.properties``; a log directory that has one already (Apache Kafka's, or a copied one) hands it on to a new store.
-``/brokers/ids/N`` and ``/controller`` are ephemeral: they go with the process, and a live holder is another broker.
+``/brokers/ids/N`` is ephemeral: it goes with the process, and a live holder is another broker.
 """
 
 from __future__ import annotations
@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING
 
 from kafkastore.config.properties import parse_properties
 from kafkastore.errors import StartupError
-from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.nodes import (
     decode_cluster_id,
-    encode_broker,
     encode_cluster_id,
-    encode_controller,
     new_id,
     topic_id_text,
 )
-from kafkastore.metadata.store import Create, NodeExistsError, SetData
+from kafkastore.metadata.store import Create, NodeExistsError, ancestors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +37,7 @@ _PERSISTENT = (
     "/config/brokers",
     "/config/changes",
     "/config/topics",
+    "/kafkastore/log_dirs",
     "/log_dir_event_notification",
 )
 """The nodes that must be there before anything is written below them."""
@@ -53,8 +51,7 @@ TAKEOVER_LIMIT_S = 20
 async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig) -> str:
     """The cluster id of the store, of the log directories, or a new one; written to the store if it has none. Raises
     StartupError when they differ."""
-    for path in _PERSISTENT:
-        await store.ensure_path(path)
+    await _make_permanent_nodes(store)
     on_disk = {directory: found for directory in config.log_dirs if (found := _cluster_id_of(directory)) is not None}
     stored = None
     if await store.exists("/cluster/id") is not None:
@@ -75,40 +72,24 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig) -> str
     return cluster_id
 
 
+async def _make_permanent_nodes(store: MetadataStore) -> None:
+    """Where the store is new all at once, since each write is synced."""
+    missing: dict[str, None] = {}
+    for path in _PERSISTENT:
+        missing |= dict.fromkeys([one for one in ancestors(path) if await store.exists(one) is None])
+    try:
+        await store.multi([Create(path) for path in missing])
+    except NodeExistsError:  # another broker of a new cluster was faster with one of them
+        for path in _PERSISTENT:
+            await store.ensure_path(path)
+
+
 def _cluster_id_of(directory: str) -> str | None:
     try:
         with open(os.path.join(directory, "meta.properties"), encoding="utf-8") as file:
             return parse_properties(file.read()).get("cluster.id")
     except (OSError, UnicodeDecodeError):  # absent, or unreadable: the engine names the directory and the reason
         return None
-
-
-async def register(broker: BrokerServices, ports: Sequence[int] | None = None) -> None:
-    """Puts this broker and, there being one broker, itself as the controller into the store and the image."""
-    me = BrokerImage(broker.node_id, broker.config.rack, advertised(broker.config, ports))
-    protocols = {listener.name: listener.protocol for listener in broker.config.listeners}
-    data = encode_broker(me, protocols, broker.now_ms())
-    path = f"/brokers/ids/{broker.node_id}"
-    if ports is not None:  # registered before, now with the ports that the system chose
-        await broker.store.set(path, data)
-    else:
-        await take(broker, path, data, f"node.id={broker.node_id} is in use by another running broker of this cluster")
-        await _become_controller(broker)
-    broker.image.brokers[broker.node_id] = me
-
-
-async def _become_controller(broker: BrokerServices) -> None:
-    epoch = 1
-    store = broker.store
-    if await store.exists("/controller_epoch") is not None:
-        epoch = int((await store.get("/controller_epoch")).data) + 1
-        await store.multi([SetData("/controller_epoch", str(epoch).encode())])
-    else:
-        await store.multi([Create("/controller_epoch", str(epoch).encode())])
-    data = encode_controller(broker.node_id, broker.now_ms())
-    await take(broker, "/controller", data, "another running broker is the controller of this metadata store")
-    broker.image.controller_id = broker.node_id
-    broker.image.controller_epoch = epoch
 
 
 async def take(broker: BrokerServices, path: str, data: bytes, refusal: str) -> None:

@@ -1,4 +1,4 @@
-"""A broker without sockets: real handlers, owners, image and SQLite store over an engine in memory.
+"""A broker without sockets: real handlers, owners, controller and SQLite store over an engine in memory.
 
 ``ask`` takes the way of a request in ``server/kafka_apis.py``: kio bytes in, kio bytes out, at any version.
 """
@@ -16,13 +16,16 @@ from kio.serial import entity_reader, entity_writer
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import LogManager
-from kafkastore.metadata.image import BrokerImage, MetadataImage
+from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.replica.manager import ReplicaManager
+from kafkastore.server.config_changes import ConfigChanges
 from kafkastore.server.context import BrokerServices, RequestContext
 from kafkastore.server.dynamic_configs import DynamicConfigs
 from kafkastore.server.error_response import error_response
+from kafkastore.server.member import Member
 from kafkastore.server.producer_ids import ProducerIds
+from kafkastore.server.reconcile import Reconciled
 from kafkastore.server.registry import APIS
 from kafkastore.server.topics import Topics
 from parity.kio_entities import build, load
@@ -32,8 +35,6 @@ from .admin_engine import AdminEngine
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from pathlib import Path
-
-LISTENER = "PLAINTEXT"
 
 
 class OneBroker:
@@ -55,27 +56,40 @@ class OneBroker:
         services.node_id = 1
         self.engine = AdminEngine(1, services.config.log_dirs)
         services.engine = self.engine  # type: ignore[assignment]
-        image = services.image = MetadataImage()
-        image.brokers[1] = BrokerImage(1, None, ((LISTENER, "127.0.0.1", 9092),))
-        image.controller_id = 1
         services.store = SqliteStore(str(folder / "metadata.sqlite"))
-        self.run(services.store.connect())
-        for path in ("/brokers/topics", "/config/topics", "/config/brokers", "/admin/delete_topics"):
-            self.run(services.store.ensure_path(path))
-        services.replica_manager = ReplicaManager(1, image, services.engine, self.loop)
-        services.log_manager = LogManager(services.config, services.engine)
-        services.topics = Topics(services)
         services.dynamic_configs = DynamicConfigs(services)
         services.producer_ids = ProducerIds(services.store, 1)
+        services.log_manager = LogManager(services.config, services.engine)
+        self.run(self._join())
+
+    async def _join(self) -> None:
+        services = self.services
+        await services.store.connect()
+        for path in ("/brokers/ids", "/config/brokers"):
+            await services.store.ensure_path(path)
+        services.image = MetadataImage()
+        services.replica_manager = ReplicaManager(1, services.image, MetadataImage(), services.engine, self.loop)
+        services.topics = Topics(services)
+        services.config_changes = ConfigChanges(services)
+        services.member = Member(services)
+        self._controller = services.controller
+        await services.member.join(None, Reconciled({}, {}))
+        await services.config_changes.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(coroutine)
 
     def close(self) -> None:
-        self.run(self.services.store.close())
+        self.run(self._leave())
         self.run(self.loop.shutdown_default_executor())
         self.loop.close()
         self.engine.close()
+
+    async def _leave(self) -> None:
+        self.services.controller = self._controller  # a test may have put another in its place
+        await self.services.config_changes.stop()
+        await self.services.member.close()
+        await self.services.store.close()
 
     def ask(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
         """The response to a request given as plain values, through kio's bytes both ways."""

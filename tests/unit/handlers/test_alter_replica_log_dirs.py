@@ -104,5 +104,5 @@ def test_what_has_moved_is_known_to_be_there(two_dirs: OneBroker, tmp_path: Path
     assert services.log_manager.directory_of("gone", 0) is None
     services.log_manager.fail(f"{tmp_path}/one", "Input/output error")
     log_dir_moves.on_moved(services, ReplicaMoved("a", 1, f"{tmp_path}/one"))  # type: ignore[arg-type]
-    leaders = [state.leader for state in services.image.topics["a"].partitions]
+    leaders = [state.leader for state in services.replica_manager.held.topics["a"].partitions]
     assert leaders == [1, -1]

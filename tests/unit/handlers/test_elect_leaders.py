@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.errors import ErrorCode, NotControllerError
-from kafkastore.server.cluster_topics import ClusterTopics
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
@@ -39,7 +38,6 @@ class Seat:
 def seat_of(broker: OneBroker, *, is_taken: bool = False) -> Seat:
     seat = Seat(is_taken=is_taken)
     broker.services.controller = seat  # type: ignore[assignment]
-    broker.services.topics = ClusterTopics(broker.services)
     return seat
 
 

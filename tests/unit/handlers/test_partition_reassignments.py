@@ -11,7 +11,6 @@ import pytest
 
 from kafkastore.errors import InvalidReplicaAssignmentError, KafkastoreError, NotControllerError
 from kafkastore.metadata.assignment import Assigned
-from kafkastore.server.cluster_topics import ClusterTopics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +48,6 @@ class Seat:
 def seat_of(broker: OneBroker, *, is_taken: bool = False) -> Seat:
     seat = Seat(is_taken=is_taken)
     broker.services.controller = seat  # type: ignore[assignment]
-    broker.services.topics = ClusterTopics(broker.services)
     return seat
 
 

@@ -16,8 +16,6 @@ from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState
 from kafkastore.replica.assigned import AssignedReplicas, Told
 from kafkastore.replica.manager import ReplicaManager
-from kafkastore.server.context import BrokerServices
-from kafkastore.server.topics import Topics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -70,10 +68,7 @@ class Replicas:
         self.image, self.held = MetadataImage(), MetadataImage()
         self.logs = LogManager(config, self.engine)  # type: ignore[arg-type]
         loop = asyncio.get_running_loop()
-        self.manager = ReplicaManager(ME, self.image, self.engine, loop, self.held)  # type: ignore[arg-type]
-        services = BrokerServices()
-        services.config, services.engine, services.log_manager = config, self.engine, self.logs  # type: ignore[assignment]
-        services.node_id, services.loop, services.image = ME, loop, self.image
+        self.manager = ReplicaManager(ME, self.image, self.held, self.engine, loop)  # type: ignore[arg-type]
         self.stored_configs: dict[str, dict[str, str]] = {}
         self.is_store_away = False
         self.gate: asyncio.Event | None = None  # while it is not set, the store does not answer
@@ -84,7 +79,6 @@ class Replicas:
             self.engine,  # type: ignore[arg-type]
             self.manager,
             self.logs,
-            Topics(services).make_logs,
             self._load_configs,
         )
         self.assigned.broker_epoch = BROKER_EPOCH

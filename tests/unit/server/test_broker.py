@@ -21,12 +21,20 @@ if TYPE_CHECKING:
 
     from fake_engine import Engine
 
+    from kafkastore.server.broker import Broker
+
 TOPIC_ID = bytes(range(16))
 OTHER_ID = bytes(range(16, 32))
 
 
 async def _eventually(condition: Callable[[], object], what: str) -> None:
     await asyncio.to_thread(wait_until, condition, 10, what)  # beside the broker's loop
+
+
+async def _leaders_become(broker: Broker, leaders: list[int]) -> None:
+    """Of topic ``a``, as clients are told."""
+    image = broker.services.image
+    await _eventually(lambda: [one.leader for one in image.topics["a"].partitions] == leaders, f"{leaders} lead")
 
 
 def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R0.2
@@ -182,9 +190,8 @@ def test_failed_log_dir_takes_its_partitions_offline_and_the_others_serve(tmp_pa
             await broker.services.topics.create("a", partitions=4)
             engine = broker.services.engine
             engine.submit(LogDirFailed(f"{tmp_path}/one", "No space left on device"))
-            await _eventually(lambda: engine.leases["a", 0][0] == NO_LEADER, "the partition has no leader")
-            leaders = [state.leader for state in broker.services.image.topics["a"].partitions]
-            assert leaders == [NO_LEADER, 1, NO_LEADER, 1]
+            await _leaders_become(broker, [NO_LEADER, 1, NO_LEADER, 1])
+            assert [engine.leases["a", number][0] for number in range(4)] == [NO_LEADER, 1, NO_LEADER, 1]
             await broker.services.topics.create("b", partitions=2)
             assert {engine.partitions["b", number].log_dir for number in (0, 1)} == {f"{tmp_path}/two"}
 
@@ -269,9 +276,8 @@ def test_directory_that_fails_while_a_topic_grows_in_it_goes_offline(tmp_path: P
 
             engine.create_logs = fail_meanwhile
             await services.topics.create_partitions("a", 4)
-            leaders = [state.leader for state in services.image.topics["a"].partitions]
-            assert leaders == [NO_LEADER, 1, NO_LEADER, 1]
-            assert [engine.leases["a", number][0] for number in range(4)] == leaders
+            await _leaders_become(broker, [NO_LEADER, 1, NO_LEADER, 1])
+            assert [engine.leases["a", number][0] for number in range(4)] == [NO_LEADER, 1, NO_LEADER, 1]
 
     run(body)
 
@@ -288,7 +294,8 @@ def test_partition_that_may_be_in_a_failed_directory_is_not_made_again(tmp_path:
 
         async with running_broker(tmp_path, fail, log__dirs=directories) as again:
             assert ("a", 0) not in again.services.engine.partitions
-            assert again.services.image.topics["a"].partitions[0].leader == NO_LEADER
+            assert again.services.engine.leases["a", 0][0] == NO_LEADER
+            await _leaders_become(again, [NO_LEADER])
 
     run(body)
 
@@ -433,7 +440,7 @@ def test_start_that_fails_before_the_epochs_are_raised_leaves_the_directories_un
             raise StartupError("node.id=1 is in use")
 
         with (
-            patch("kafkastore.server.broker.registration.register", refuse),
+            patch("kafkastore.server.member.Member._register", refuse),
             pytest.raises(StartupError, match="is in use"),
         ):
             await started_broker(tmp_path, prepare)

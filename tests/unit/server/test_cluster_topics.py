@@ -24,7 +24,8 @@ from kafkastore.interbroker.schema.controlled_shutdown.v3.request import Control
 from kafkastore.interbroker.schema.controlled_shutdown.v3.response import ControlledShutdownResponse
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import Told
-from kafkastore.server import cluster_topics, member
+from kafkastore.server import member, topics
+from kafkastore.server.topic_plans import NewTopic
 
 from .member_world import running_member, until
 
@@ -189,7 +190,7 @@ def test_topic_of_which_this_broker_is_not_told_in_time_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(broker: Broker) -> None:
-        monkeypatch.setattr(cluster_topics, "TOLD_LIMIT_S", 0)
+        monkeypatch.setattr(topics, "TOLD_LIMIT_S", 0)
         await broker.services.controller.stop()
         answers(broker, monkeypatch)
         with pytest.raises(RequestTimedOutError):
@@ -201,17 +202,16 @@ def test_topic_of_which_this_broker_is_not_told_in_time_is_no_success(
 def test_one_topic_that_the_controller_refuses_does_not_fail_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create = Controller.create_topic
+    create = Controller.create_topics
 
     async def refusing(self: Controller, asked: Any) -> Any:
-        if asked.name == "bad":
-            raise KafkastoreError("no")
-        return await create(self, asked)
+        made = iter(await create(self, [one for one in asked if one.name != "bad"]))
+        return [KafkastoreError("no") if one.name == "bad" else next(made) for one in asked]
 
-    monkeypatch.setattr(Controller, "create_topic", refusing)
+    monkeypatch.setattr(Controller, "create_topics", refusing)
 
     async def test(broker: Broker) -> None:
-        asked = [cluster_topics.NewTopic("bad"), cluster_topics.NewTopic("good")]
+        asked = [NewTopic("bad"), NewTopic("good")]
         bad, good = await broker.services.topics.create_all(asked)
         assert isinstance(bad, KafkastoreError)
         assert good is broker.services.image.topics["good"]

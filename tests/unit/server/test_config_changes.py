@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from world import run
 
-from kafkastore.metadata.nodes import encode_config
+from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
 from kafkastore.server import config_changes
 from kafkastore.server.config_changes import ConfigChanges
 
@@ -34,7 +34,7 @@ async def write(store: SqliteStore, path: str, content: bytes, entity: str | Non
 
 
 async def notify(store: SqliteStore, notice: bytes) -> None:
-    await store.create(config_changes.PREFIX, notice, is_sequential=True)
+    await store.create(f"{CONFIG_CHANGES}/config_change_", notice, is_sequential=True)
 
 
 def prepare(engine: Engine) -> None:
@@ -83,8 +83,8 @@ def test_change_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: 
         await broker.services.topics.set_config_overrides("t", {"retention.ms": "79"})
         assert retention(broker) == "79"
         assert json.loads((await store.get("/config/topics/t")).data)["config"] == {"retention.ms": "79"}
-        (notice,) = await store.get_children(config_changes.PATH)
-        content = (await store.get(f"{config_changes.PATH}/{notice}")).data
+        (notice,) = await store.get_children(CONFIG_CHANGES)
+        content = (await store.get(f"{CONFIG_CHANGES}/{notice}")).data
         assert json.loads(content) == {"version": 2, "entity_path": "topics/t"}
 
     check(tmp_path, test)
@@ -103,10 +103,10 @@ def test_what_was_changed_before_the_watch_was_set_is_taken_over(
         async with other_store(tmp_path) as store:
             await put_topic(store, "t")
 
-            async def late(changes: ConfigChanges) -> None:
+            async def late(changes: ConfigChanges, **options: bool) -> None:
                 await write(store, "topics/t", encode_config({"retention.ms": "80"}))
                 await write(store, "brokers/1", encode_config({"log.cleaner.threads": "3"}))
-                await start(changes)
+                await start(changes, **options)
 
             monkeypatch.setattr(ConfigChanges, "start", late)
             async with running_member(tmp_path, prepare) as broker:
@@ -176,10 +176,10 @@ def test_controllers_broker_keeps_the_newest_notices(tmp_path: Path, monkeypatch
             await notify(store, b'{"version": 2, "entity_path": "topics/t"}')
 
         async def is_short() -> bool:
-            return len(await store.get_children(config_changes.PATH)) == 3
+            return len(await store.get_children(CONFIG_CHANGES)) == 3
 
         await until(is_short)
-        names = sorted(await store.get_children(config_changes.PATH))
+        names = sorted(await store.get_children(CONFIG_CHANGES))
         assert int(names[-1][-10:]) - int(names[0][-10:]) == 2
         assert broker.services.config_changes._last_seen == names[-1]
 

@@ -104,13 +104,14 @@ def test_failed_directory_is_registered(tmp_path: Path, monkeypatch: pytest.Monk
         engine.failed_dirs[engine.log_dirs[0]] = "not mounted"
 
     seen = watch_registrations(monkeypatch)
+    with_topic(tmp_path)
 
     async def body() -> None:
         async with running_member(tmp_path, prepare, log__dirs=f"{tmp_path}/one,{tmp_path}/two"):
             pass
 
     run(body)
-    assert [one["clean_shutdown"] for one in seen] == [False]
+    assert [(one["clean_shutdown"], one["unclean"]) for one in seen] == [(False, {"t": [0]})]
 
 
 def test_controller_draws_the_consequences_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,226 @@
+"""What is asked for of topics, checked and planned: names, numbers, configuration, replicas. Nothing is written here.
+
+The messages of refusals are Kafka's (ReplicationControlManager). Brokers are those that the image knows to be alive.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkastore.config import validate_topic_configs
+from kafkastore.controller.placement import place_replicas
+from kafkastore.errors import (
+    InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
+    InvalidRequestError,
+    InvalidTopicError,
+    KafkastoreError,
+    PolicyViolationError,
+    TopicAlreadyExistsError,
+)
+from kafkastore.metadata.image import PartitionState, TopicImage
+from kafkastore.metadata.nodes import new_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kafkastore.config import BrokerConfig
+    from kafkastore.metadata.image import MetadataImage
+
+MAX_PARTITIONS_PER_REQUEST = 10_000
+"""Kafka's ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
+
+MAX_NAME_LENGTH = 249
+"""A directory is named after topic and partition, and file names end at 255 bytes."""
+
+_INTERNAL_PREFIXES = {
+    "__consumer_offsets": "offsets.topic",
+    "__transaction_state": "transaction.state.log",
+    "__share_group_state": "share.coordinator.state.topic",
+}
+
+_LEGAL = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def validate_topic_name(name: str) -> None:
+    """Raises InvalidTopicError with Kafka's message."""
+    if not name:
+        raise InvalidTopicError("Topic name is invalid: the empty string is not allowed")
+    if name in (".", ".."):
+        raise InvalidTopicError(f"Topic name is invalid: '{name}' is not allowed")
+    if len(name) > MAX_NAME_LENGTH:
+        raise InvalidTopicError(
+            f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+        )
+    if not _LEGAL.issuperset(name):
+        raise InvalidTopicError(
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, '.', '_'"
+            " and '-'"
+        )
+
+
+class NewTopic(NamedTuple):
+    """A topic to create; -1 means the broker's default."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: Mapping[int, Sequence[int]] | None = None
+    configs: Mapping[str, str | None] | None = None
+
+
+def internal_topic(config: BrokerConfig, name: str) -> NewTopic:
+    """An internal topic with the partitions, replicas and configuration that Kafka gives it."""
+    prefix, get = _INTERNAL_PREFIXES[name], config.get_int
+    return NewTopic(
+        name,
+        partitions=get(f"{prefix}.num.partitions"),
+        replication_factor=get(f"{prefix}.replication.factor"),
+        configs=internal_configs(config, name),
+    )
+
+
+def internal_configs(config: BrokerConfig, name: str) -> dict[str, str]:
+    """The configuration that Kafka creates an internal topic with; empty for any other topic."""
+    prefix = _INTERNAL_PREFIXES.get(name)
+    if prefix is None:
+        return {}
+    get = config.get_int
+    configs = {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": str(get(f"{prefix}.segment.bytes")),
+    }
+    if name != "__consumer_offsets":
+        configs |= {"min.insync.replicas": str(get(f"{prefix}.min.isr"))}
+    if name == "__transaction_state":
+        configs |= {"compression.type": "uncompressed", "unclean.leader.election.enable": "false"}
+    return configs
+
+
+class TopicPlanner:
+    """See the module. It reads the image and the configuration."""
+
+    def __init__(self, config: BrokerConfig, image: MetadataImage) -> None:
+        self.config = config
+        self.image = image
+
+    def plan_all(self, asked: Sequence[NewTopic], under_way: Iterable[str]) -> list[TopicImage | KafkastoreError]:
+        """For each topic what it is to be, or why not; ``under_way`` are names that are not in the image yet. Raises
+        PolicyViolationError when there are too many partitions in all."""
+        # as in Kafka: what is asked for together may collide with each other
+        collisions = {_metrics_name(name): name for name in [*self.image.topics, *under_way]}
+        outcomes: list[TopicImage | KafkastoreError] = []
+        count = 0
+        for one in asked:
+            try:
+                topic = self._plan(one, collisions)
+            except KafkastoreError as error:
+                outcomes.append(error)
+                continue
+            count += len(topic.partitions)
+            if count > MAX_PARTITIONS_PER_REQUEST:
+                raise PolicyViolationError("Excessively large number of partitions per request.")
+            outcomes.append(topic)
+        return outcomes
+
+    def _plan(self, asked: NewTopic, collisions: Mapping[str, str]) -> TopicImage:
+        """``collisions`` has the topics that there are by the name that metrics give them."""
+        name, partitions, replication_factor, assignments, configs = asked
+        validate_topic_name(name)
+        if name in self.image.topics:
+            raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
+        other = collisions.get(_metrics_name(name))
+        if other is not None:
+            raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {other}")
+        checked = validate_topic_configs(configs or {})
+        if assignments:
+            if replication_factor != -1:
+                raise InvalidRequestError(
+                    "A manual partition assignment was specified, but replication factor was not set to -1."
+                )
+            if partitions != -1:
+                raise InvalidRequestError(
+                    "A manual partition assignment was specified, but numPartitions was not set to -1."
+                )
+            replicas = self._check_assignments(assignments)
+        else:
+            replicas = self._place(partitions, replication_factor)
+        if len(replicas) > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
+        return TopicImage(name, new_id(), self.states(replicas), checked)
+
+    def _place(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+        config = self.config
+        if replication_factor < -1 or replication_factor == 0:
+            raise InvalidReplicationFactorError(
+                "Replication factor must be larger than 0, or -1 to use the default value."
+            )
+        if partitions < -1 or partitions == 0:
+            raise InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
+        count: int = config.get("num.partitions") if partitions == -1 else partitions
+        factor: int = config.get("default.replication.factor") if replication_factor == -1 else replication_factor
+        if count > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
+        return place_replicas(self._racks(), count, factor)
+
+    def _check_assignments(self, assignments: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
+        if sorted(assignments) != list(range(len(assignments))):
+            raise InvalidReplicaAssignmentError("partitions should be a consecutive 0-based integer sequence")
+        return self._check_replicas([assignments[partition] for partition in range(len(assignments))], None)
+
+    def _check_replicas(self, assignments: Sequence[Sequence[int]], factor: int | None) -> list[tuple[int, ...]]:
+        checked: list[tuple[int, ...]] = []
+        brokers = self.image.brokers
+        for replicas in assignments:
+            if not replicas:
+                raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
+            for replica in replicas:
+                if replica not in brokers:
+                    raise InvalidReplicaAssignmentError(
+                        f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+                    )
+                if list(replicas).count(replica) > 1:
+                    raise InvalidReplicaAssignmentError(
+                        f"The manual partition assignment includes the broker {replica} more than once."
+                    )
+            if factor is not None and len(replicas) != factor:
+                raise InvalidReplicaAssignmentError(
+                    f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is"
+                    f" not consistent with previous partitions, which have {factor} replica(s)."
+                )
+            factor = len(replicas)
+            checked.append(tuple(replicas))
+        return checked
+
+    def place_additional(
+        self, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+    ) -> list[tuple[int, ...]]:
+        """The replicas of the partitions with which ``topic`` has ``count``; ``assignments`` if they are given."""
+        current = len(topic.partitions)
+        additional = count - current
+        factor = len(topic.partitions[0].replicas)
+        if assignments is not None:
+            if len(assignments) != additional:
+                raise InvalidReplicaAssignmentError(
+                    f"Attempted to add {additional} additional partition(s), but only {len(assignments)} assignment(s)"
+                    " were specified."
+                )
+            return self._check_replicas(assignments, factor)
+        if additional > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
+        return place_replicas(self._racks(), additional, factor, current)
+
+    def _racks(self) -> dict[int, str | None]:
+        return {broker.node_id: broker.rack for broker in self.image.brokers.values()}
+
+    def states(self, replicas: Sequence[tuple[int, ...]]) -> list[PartitionState]:
+        """Of new partitions with these replicas."""
+        shared: dict[tuple[int, ...], PartitionState] = {}  # partitions with equal replicas start from one object
+        return [shared.setdefault(one, PartitionState(one[0], 0, 0, one, one)) for one in replicas]
+
+
+def _metrics_name(name: str) -> str:
+    """Metrics cannot tell "." from "_"."""
+    return name.replace(".", "_")
