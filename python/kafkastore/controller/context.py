@@ -54,6 +54,12 @@ class Partition:
     def leader(self) -> int:
         return -1 if self.leadership is None else self.leadership.leader
 
+    def begin(self) -> None:
+        """It and its replicas are new to the controller: out of nothing the one legal move."""
+        self.move(PartitionStatus.NEW)
+        for replica in self.replica_states:
+            self.move_replica(replica, ReplicaState.NEW)
+
     def move(self, status: PartitionStatus) -> None:
         check_partition_move(self.status, status)
         if logger.isEnabledFor(logging.DEBUG) and status is not self.status:

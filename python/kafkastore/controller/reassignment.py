@@ -193,7 +193,7 @@ def _take_over(term: Term, partition: Partition, assigned: Assigned) -> None:
 def _delete_owed(term: Term, partition: Partition, replicas: Sequence[int]) -> None:
     for replica in replicas:
         partition.move_replica(replica, ReplicaState.OFFLINE)
-        delete_replica(term, partition, replica)
+        delete_replica(term, [partition], replica)
 
 
 def _tell_added(term: Term, partition: Partition) -> None:

@@ -62,16 +62,26 @@ class RequestBuilder:
         self, broker: Registration, partitions: Iterable[Partition], *, is_full: bool
     ) -> UpdateMetadata:
         topics = []
+        brokers = self.context.brokers
+        has_offline_logs = any(self.context.offline_logs.values())
+        offline: dict[tuple[int, ...], tuple[int, ...]] = {}  # by replicas, as far as brokers go
         for topic, of_topic in _by_topic(partitions).items():
-            states = [
-                PartitionOrder(one.number, one.leadership, one.assigned, offline=self._offline(one))
-                for one in of_topic
-                if one.leadership is not None
-            ]
+            states = []
+            for one in of_topic:
+                replicas, leadership = one.assigned.replicas, one.leadership
+                if leadership is None:
+                    continue
+                if has_offline_logs:
+                    away = self._offline(one)
+                elif (found := offline.get(replicas)) is not None:
+                    away = found
+                else:
+                    away = offline[replicas] = tuple([replica for replica in replicas if replica not in brokers])
+                states.append(PartitionOrder(one.number, leadership, one.assigned, False, away))
             if states:
                 topics.append(TopicOrder(topic.name, topic.topic_id, states, topic.is_deleting))
-        brokers = [one for _, one in sorted(self.context.brokers.items())]
-        return UpdateMetadata(self.node_id, self.epoch, broker.epoch, is_full, topics, brokers)
+        live = [one for _, one in sorted(brokers.items())]
+        return UpdateMetadata(self.node_id, self.epoch, broker.epoch, is_full, topics, live)
 
     def _offline(self, partition: Partition) -> tuple[int, ...]:
         is_online = self.context.is_online

@@ -93,12 +93,17 @@ class StateWriter:
             if first or not await self._read_again([partition for partition, _, _ in batch]):
                 raise  # it would fail again
             return False
+        written: dict[tuple[int, int], Leadership] = {}  # partitions whose states are one object go on to share one
         for partition, new, of_partition in batch:
-            version = [next(results) for _ in of_partition][-1]
+            for _ in of_partition:
+                result = next(results)
             partition.has_folder = partition.topic.has_folder = True
-            partition.leadership = new._replace(
-                partition_epoch=version if isinstance(version, int) else 0, controller_epoch=self.epoch
-            )
+            version = result if isinstance(result, int) else 0
+            state = written.get((id(new), version))
+            if state is None:
+                state = new._replace(partition_epoch=version, controller_epoch=self.epoch)
+                written[id(new), version] = state
+            partition.leadership = state
         return True
 
     async def _read_again(self, partitions: Iterable[Partition]) -> bool:

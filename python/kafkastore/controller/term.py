@@ -79,6 +79,7 @@ class Term:
         new one. ``restarted`` is a broker that came back uncleanly."""
         context, settings = self.context, self.settings
         usable = context.usable()
+        first: dict[tuple[int, ...], Leadership | None] = {}  # of new partitions: those with equal replicas share one
 
         def rule(partition: Partition) -> Leadership | None:
             state = partition.leadership
@@ -86,7 +87,12 @@ class Term:
                 return None
             able = context.usable_of(partition, usable)
             if state is None:
-                return rules.elect_first(partition.replicas, able)
+                replicas = partition.replicas
+                if able is not usable:
+                    return rules.elect_first(replicas, able)
+                if replicas not in first:
+                    first[replicas] = rules.elect_first(replicas, usable)
+                return first[replicas]
             changed = None
             if restarted is not None and restarted.may_lack(partition.topic.name, partition.number):
                 changed = self._after_unclean_restart(partition, state, restarted)
@@ -143,9 +149,7 @@ class Term:
             self.introduce_partition(partition)
 
     def introduce_partition(self, partition: Partition) -> None:
-        partition.move(PartitionStatus.NEW)
-        for replica in partition.replica_states:
-            partition.move_replica(replica, ReplicaState.NEW)
+        partition.begin()
         self.note_replicas(partition)
         if partition.leadership is not None:
             self.note_status(partition)

@@ -25,7 +25,7 @@ from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafkastore.controller.state_writer import Rule
     from kafkastore.controller.term import Term
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import Operation
 
 logger = logging.getLogger("kafkastore.controller")
+
+FEW_TOPICS = 10
+"""Above it, all of them are asked for at once."""
 
 
 class NewTopic(NamedTuple):
@@ -56,7 +59,8 @@ async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | K
             planned[one.name] = _plan(term, one)
         except KafkastoreError as error:
             failed[one.name] = error
-    nodes = {topic: await _nodes_of(term, topic) for topic in planned.values()}
+    configured = await _configured(term, planned)
+    nodes = {topic: _nodes_of(topic, has_config=topic.name in configured) for topic in planned.values()}
     changed: list[Partition] = []
     for topics in _that_fit(nodes, term.store.batch_bytes):
         changed += await _write_new(term, {topic: nodes[topic] for topic in topics}, failed)
@@ -77,10 +81,16 @@ def _plan(term: Term, asked: NewTopic) -> Topic:
     return topic
 
 
-async def _nodes_of(term: Term, topic: Topic) -> list[Operation]:
+async def _configured(term: Term, names: Collection[str]) -> set[str]:
+    """Those that have a configuration already, written ahead of the topic or left by an older one."""
+    if len(names) > FEW_TOPICS:
+        return set(await term.store.get_children("/config/topics"))
+    return {name for name in names if await term.store.exists(f"/config/topics/{name}") is not None}
+
+
+def _nodes_of(topic: Topic, *, has_config: bool) -> list[Operation]:
     """What makes a topic, its states excepted."""
     config, content = f"/config/topics/{topic.name}", encode_config(topic.configs)
-    has_config = await term.store.exists(config) is not None  # written ahead of the topic, or left by an older one
     return [
         SetData(config, content) if has_config else Create(config, content),
         Create(topic.path, encode_assigned(topic.topic_id, [one.assigned for one in topic.partitions])),
@@ -232,7 +242,7 @@ def _racks(term: Term) -> dict[int, str | None]:
 
 def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     placed = [tuple(replicas) for replicas in assignment]
-    for replicas in placed:
+    for replicas in dict.fromkeys(placed):
         if not replicas or len(set(replicas)) != len(replicas):
             raise InvalidReplicaAssignmentError(f"Replicas {list(replicas)} are none, or one of them is there twice.")
         for replica in replicas:

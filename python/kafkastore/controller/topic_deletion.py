@@ -99,7 +99,7 @@ def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
         for replica, state in partition.replica_states.items():
             if replica in joined and state is ReplicaState.DELETION_INELIGIBLE:
                 partition.move_replica(replica, ReplicaState.OFFLINE)
-                delete_replica(term, partition, replica)
+                delete_replica(term, [partition], replica)
 
 
 async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
@@ -127,23 +127,26 @@ async def on_stop_replica_answer(term: Term, broker: Registration, order: StopRe
 def _begin(term: Term, topic: Topic) -> None:
     logger.info("Deleting topic %s", topic.name)
     topic.is_deleting = True
+    doomed: dict[int, list[Partition]] = {}
     for partition in topic.partitions:
         partition.move(PartitionStatus.OFFLINE)
         partition.move(PartitionStatus.NON_EXISTENT)
-        for replica, state in list(partition.replica_states.items()):
+        for replica, state in partition.replica_states.items():
             if state in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):  # others a reassignment deletes
                 partition.move_replica(replica, ReplicaState.OFFLINE)
-                delete_replica(term, partition, replica)
+                doomed.setdefault(replica, []).append(partition)
+    for replica, partitions in doomed.items():
+        delete_replica(term, partitions, replica)
     term.channels.tell_all(topic.partitions)
 
 
-def delete_replica(term: Term, partition: Partition, replica: int) -> None:
-    """Of an offline replica, now or when its broker is back."""
-    if replica in term.context.brokers:
-        partition.move_replica(replica, ReplicaState.DELETION_STARTED)
-        term.channels.stop_replica(replica, [partition], is_deleted=True)
-    else:
-        partition.move_replica(replica, ReplicaState.DELETION_INELIGIBLE)
+def delete_replica(term: Term, partitions: Sequence[Partition], replica: int) -> None:
+    """Of partitions whose replica there is offline, now or when its broker is back."""
+    is_there = replica in term.context.brokers
+    for partition in partitions:
+        partition.move_replica(replica, ReplicaState.DELETION_STARTED if is_there else ReplicaState.DELETION_INELIGIBLE)
+    if is_there:
+        term.channels.stop_replica(replica, partitions, is_deleted=True)
 
 
 def _being_deleted(term: Term) -> Iterable[Partition]:

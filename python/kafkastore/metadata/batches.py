@@ -52,7 +52,8 @@ def batches(operations: Iterable[Operation], limit_bytes: int, reserved_bytes: i
 def size_of(operation: Operation) -> int:
     """The bytes of an operation in a request, rounded up."""
     data = operation.data if isinstance(operation, Create | SetData) else b""
-    return OPERATION_BYTES + len(operation.path.encode()) + len(data)
+    path = operation.path
+    return OPERATION_BYTES + (len(path) if path.isascii() else len(path.encode())) + len(data)
 
 
 def check_size(operations: Sequence[Operation]) -> None:

@@ -58,13 +58,13 @@ class Watches:
 
     def fire(self, events: Iterable[WatchEvent], change: float) -> None:
         """Calls and forgets whoever watches what ``change`` did and had not seen it."""
+        data, children = self._data, self._children
         for event in events:
-            if self.is_empty():
-                return
-            if event.kind in (CREATED, DATA_CHANGED, DELETED):
-                _fire(self._data, event, change)
-            if event.kind in (CHILDREN_CHANGED, DELETED):
-                _fire(self._children, event, change)
+            path = event.path
+            if path in data and event.kind in (CREATED, DATA_CHANGED, DELETED):
+                _fire(data, event, change)
+            if path in children and event.kind in (CHILDREN_CHANGED, DELETED):
+                _fire(children, event, change)
 
     def compare_data(self, path: str, found: Found | None) -> None:
         """Fires the data watches of ``path`` for which the node is no longer what they saw."""

@@ -268,8 +268,10 @@ class AssignedReplicas:
 
     def _stop(self, one: Stopped, ended: dict[str, list[int]]) -> int:
         """Its error; one that nobody leads or follows here any more is noted in ``ended``."""
-        topic = self.held.topic(one.topic)
-        state = self.held.partition(one.topic, one.partition)
+        topic = self.held.topics.get(one.topic)
+        state = None
+        if topic is not None and one.partition < len(topic.partitions):
+            state = topic.partitions[one.partition]
         if state is not None and 0 <= one.leader_epoch < state.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         directory = self.log_manager.directory_of(one.topic, one.partition)
