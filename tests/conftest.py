@@ -39,6 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
     )  # kafka-python's import
+    config.addinivalue_line(
+        "filterwarnings", "ignore:Do not use the `random` module inside strategies"
+    )  # no strategy of ours does; a client's thread that draws a backoff meanwhile looks like one
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
