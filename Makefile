@@ -98,8 +98,8 @@ simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step 
 simulate: build $(SIMULATED) ## clusters in one process, a seed each; SIMULATE_ARGS="--seeds 100000 --from 1000" (docs/simulator.md)
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
-python-test: test-environment $(SIMULATED) ## all of tests/ (PYTEST_ARGS=... passes arguments)
-	$(BIN)/python -m pytest tests -q -p no:cacheprovider $(PYTEST_ARGS)
+python-test: test-environment $(SIMULATED) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
+	$(BIN)/python -m pytest tests -q -p no:cacheprovider -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 client-test: test-environment ## only what runs against a started broker; AGAINST=kafka runs it against Apache Kafka
 	$(BIN)/python -m pytest tests/clients tests/wire tests/crash tests/interop tests/scan -q -p no:cacheprovider --against=$(or $(AGAINST),kafkastore) $(PYTEST_ARGS)

@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from peer.broker_factory import KINDS, BrokerFactory
 from peer.java_tools import JavaTools
@@ -39,6 +39,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning"
     )  # kafka-python's import
+    config.addinivalue_line(
+        "filterwarnings", "ignore:Do not use the `random` module inside strategies"
+    )  # no strategy of ours does; a client's thread that draws a backoff meanwhile looks like one
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,6 +59,12 @@ def summary(pytestconfig: pytest.Config) -> list[str]:
     return pytestconfig.stash.setdefault(SUMMARY, [])
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a worker of pytest-xdist has to say is said by the process that prints."""
+    node.config.stash.setdefault(SUMMARY, []).extend(getattr(node, "workeroutput", {}).get("summary", []))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for line in config.stash.get(SUMMARY, []):
         terminalreporter.write_line(line)
@@ -67,6 +76,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if os.environ.get("CI") and reporter is not None and reporter.stats.get("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["summary"] = session.config.stash.get(SUMMARY, [])
 
 
 def _session_broker(kind: str, folder: Path) -> Iterator[BrokerProcess]:

@@ -419,6 +419,9 @@ class Scan:
     @property
     def lost(self) -> list[tuple[str, int, int, int]]:
         """(topic, partition, from, to) of what streams skipped because it was gone; only with ``fail_on_data_loss=False``."""
+    @property
+    def failure(self) -> ScanError | ValueError | OSError | None:
+        """Why a stream ended early, as the exception it is: Arrow's interface carries an error as text alone."""
 
 @final
 class Rows:

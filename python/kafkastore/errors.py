@@ -149,28 +149,9 @@ class ConfigError(StartupError):
     text = "Configuration is invalid."
 
 
-class OffsetOutOfRangeError(KafkastoreError):
-    code = ErrorCode.OFFSET_OUT_OF_RANGE
-    text = "The requested offset is not within the range of offsets maintained by the server."
-
-
 class UnknownTopicOrPartitionError(KafkastoreError):
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     text = "This server does not host this topic-partition."
-
-
-class LeaderNotAvailableError(KafkastoreError):
-    code = ErrorCode.LEADER_NOT_AVAILABLE
-    text = "There is no leader for this topic-partition as we are in the middle of a leadership election."
-
-
-class NotLeaderOrFollowerError(KafkastoreError):
-    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    text = (
-        "For requests intended only for the leader, this error indicates that the broker is not the current leader. For"
-        " requests intended for any replica, this error indicates that the broker is not a replica of the topic "
-        "partition."
-    )
 
 
 class RequestTimedOutError(KafkastoreError):
@@ -183,11 +164,6 @@ class BrokerNotAvailableError(KafkastoreError):
     text = "The broker is not available."
 
 
-class OffsetMetadataTooLargeError(KafkastoreError):
-    code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-    text = "The metadata field of the offset request was too large."
-
-
 class CoordinatorLoadInProgressError(KafkastoreError):
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     text = "The coordinator is loading and hence can't process requests."
@@ -198,65 +174,14 @@ class CoordinatorNotAvailableError(KafkastoreError):
     text = "The coordinator is not available."
 
 
-class NotCoordinatorError(KafkastoreError):
-    code = ErrorCode.NOT_COORDINATOR
-    text = "This is not the correct coordinator."
-
-
 class InvalidTopicError(KafkastoreError):
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
     text = "The request attempted to perform an operation on an invalid topic."
 
 
-class NotEnoughReplicasError(KafkastoreError):
-    code = ErrorCode.NOT_ENOUGH_REPLICAS
-    text = "Messages are rejected since there are fewer in-sync replicas than required."
-
-
-class IllegalGenerationError(KafkastoreError):
-    code = ErrorCode.ILLEGAL_GENERATION
-    text = "Specified group generation id is not valid."
-
-
-class InconsistentGroupProtocolError(KafkastoreError):
-    code = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    text = (
-        "The group member's supported protocols are incompatible with those of existing members or first group member "
-        "tried to join with empty protocol type or empty protocol list."
-    )
-
-
-class InvalidGroupIdError(KafkastoreError):
-    code = ErrorCode.INVALID_GROUP_ID
-    text = "The group id is invalid."
-
-
 class UnknownMemberIdError(KafkastoreError):
     code = ErrorCode.UNKNOWN_MEMBER_ID
     text = "The coordinator is not aware of this member."
-
-
-class InvalidSessionTimeoutError(KafkastoreError):
-    code = ErrorCode.INVALID_SESSION_TIMEOUT
-    text = (
-        "The session timeout is not within the range allowed by the broker (as configured by "
-        "group.min.session.timeout.ms and group.max.session.timeout.ms)."
-    )
-
-
-class RebalanceInProgressError(KafkastoreError):
-    code = ErrorCode.REBALANCE_IN_PROGRESS
-    text = "The group is rebalancing, so a rejoin is needed."
-
-
-class InvalidCommitOffsetSizeError(KafkastoreError):
-    code = ErrorCode.INVALID_COMMIT_OFFSET_SIZE
-    text = "The committing offset data size is not valid."
-
-
-class UnsupportedVersionError(KafkastoreError):
-    code = ErrorCode.UNSUPPORTED_VERSION
-    text = "The version of API is not supported."
 
 
 class TopicAlreadyExistsError(KafkastoreError):
@@ -307,11 +232,6 @@ class PolicyViolationError(KafkastoreError):
     text = "Request parameters do not satisfy the configured policy."
 
 
-class InvalidProducerEpochError(KafkastoreError):
-    code = ErrorCode.INVALID_PRODUCER_EPOCH
-    text = "Producer attempted to produce with an old epoch."
-
-
 class InvalidTransactionTimeoutError(KafkastoreError):
     code = ErrorCode.INVALID_TRANSACTION_TIMEOUT
     text = (
@@ -325,44 +245,9 @@ class KafkaStorageError(KafkastoreError):
     text = "Disk error when trying to access log file on the disk."
 
 
-class LogDirNotFoundError(KafkastoreError):
-    code = ErrorCode.LOG_DIR_NOT_FOUND
-    text = "The user-specified log directory is not found in the broker config."
-
-
-class NonEmptyGroupError(KafkastoreError):
-    code = ErrorCode.NON_EMPTY_GROUP
-    text = "The group is not empty."
-
-
-class GroupIdNotFoundError(KafkastoreError):
-    code = ErrorCode.GROUP_ID_NOT_FOUND
-    text = "The group id does not exist."
-
-
 class TopicDeletionDisabledError(KafkastoreError):
     code = ErrorCode.TOPIC_DELETION_DISABLED
     text = "Topic deletion is disabled."
-
-
-class FencedLeaderEpochError(KafkastoreError):
-    code = ErrorCode.FENCED_LEADER_EPOCH
-    text = "The leader epoch in the request is older than the epoch on the broker."
-
-
-class UnknownLeaderEpochError(KafkastoreError):
-    code = ErrorCode.UNKNOWN_LEADER_EPOCH
-    text = "The leader epoch in the request is newer than the epoch on the broker."
-
-
-class MemberIdRequiredError(KafkastoreError):
-    code = ErrorCode.MEMBER_ID_REQUIRED
-    text = "The group member needs to have a valid member id before actually entering a consumer group."
-
-
-class GroupMaxSizeReachedError(KafkastoreError):
-    code = ErrorCode.GROUP_MAX_SIZE_REACHED
-    text = "The group has reached its maximum size."
 
 
 class FencedInstanceIdError(KafkastoreError):
@@ -373,16 +258,6 @@ class FencedInstanceIdError(KafkastoreError):
     )
 
 
-class GroupSubscribedToTopicError(KafkastoreError):
-    code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    text = "Deleting offsets of a topic is forbidden while the consumer group is actively subscribed to it."
-
-
-class UnstableOffsetCommitError(KafkastoreError):
-    code = ErrorCode.UNSTABLE_OFFSET_COMMIT
-    text = "There are unstable offsets that need to be cleared."
-
-
 class StaleBrokerEpochError(KafkastoreError):
     code = ErrorCode.STALE_BROKER_EPOCH
     text = "Broker epoch has changed."
@@ -391,13 +266,3 @@ class StaleBrokerEpochError(KafkastoreError):
 class UnknownTopicIdError(KafkastoreError):
     code = ErrorCode.UNKNOWN_TOPIC_ID
     text = "This server does not host this topic ID."
-
-
-class InconsistentTopicIdError(KafkastoreError):
-    code = ErrorCode.INCONSISTENT_TOPIC_ID
-    text = "The log's topic ID did not match the topic ID in the request."
-
-
-class InconsistentClusterIdError(KafkastoreError):
-    code = ErrorCode.INCONSISTENT_CLUSTER_ID
-    text = "The clusterId in the request does not match that found on the server."

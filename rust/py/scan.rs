@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use super::convert;
-use crate::scan::{self, Column, LostRanges, Predicate, ScanOptions, ScanReader, Split};
+use crate::scan::{self, Column, Failure, LostRanges, Predicate, ScanOptions, ScanReader, ScanStream, Split};
 
 create_exception!(
     _core,
@@ -33,6 +33,12 @@ create_exception!(
 
 impl From<scan::ScanError> for PyErr {
     fn from(error: scan::ScanError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<&scan::ScanError> for PyErr {
+    fn from(error: &scan::ScanError) -> Self {
         let text = error.to_string();
         match error {
             scan::ScanError::Invalid(_) => PyValueError::new_err(text),
@@ -43,9 +49,9 @@ impl From<scan::ScanError> for PyErr {
             scan::ScanError::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 PyPermissionError::new_err(text)
             }
-            scan::ScanError::Io { path, .. } => scan_error(text, Some(convert::path(&path)), None),
+            scan::ScanError::Io { path, .. } => scan_error(text, Some(convert::path(path)), None),
             scan::ScanError::Corrupt { path, position, .. } => {
-                scan_error(text, Some(convert::path(&path)), Some(position))
+                scan_error(text, Some(convert::path(path)), Some(*position))
             }
             scan::ScanError::Storage(_) => scan_error(text, None, None),
             scan::ScanError::Lost {
@@ -149,6 +155,7 @@ pub struct PyScan {
     splits: Arc<[Arc<Split>]>,
     options: Arc<ScanOptions>,
     lost: LostRanges,
+    failure: Failure,
 }
 
 #[pymethods]
@@ -188,6 +195,7 @@ impl PyScan {
             splits: splits.iter().map(|split| Arc::clone(&split.0)).collect(),
             options: Arc::new(options),
             lost: LostRanges::default(),
+            failure: Failure::default(),
         })
     }
 
@@ -199,8 +207,8 @@ impl PyScan {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        let reader = self.reader(py)?;
-        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        let stream = ScanStream::new(self.reader(py)?, Arc::clone(&self.failure));
+        let stream = FFI_ArrowArrayStream::new(Box::new(stream));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
@@ -217,6 +225,12 @@ impl PyScan {
         lost.iter()
             .map(|range| (range.topic.to_string(), range.partition, range.from, range.to))
             .collect()
+    }
+
+    /// The exception of the stream that ended early.
+    #[getter]
+    fn failure(&self) -> Option<PyErr> {
+        self.failure.lock().as_ref().map(PyErr::from)
     }
 }
 

@@ -22,6 +22,7 @@ mod reader;
 mod segments;
 mod source;
 mod split;
+mod stream;
 mod summary;
 #[cfg(test)]
 mod test_batches;
@@ -40,5 +41,6 @@ pub use plan::{Isolation, MAX_OPEN_FILES, PartitionPlan, ScanRequest, plan_scan}
 pub use predicate::Predicate;
 pub use reader::{LostRange, LostRanges, ScanOptions, SplitReader};
 pub use split::{AbortedRange, Slice, Split};
+pub use stream::{Failure, ScanStream};
 pub use summary::{Summary, TimeLimits};
 pub use topics::{TopicPartitionFiles, list_partitions};

@@ -6,12 +6,11 @@
 //! there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they are at and waits for them.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use parking_lot::{Condvar, Mutex};
 
 use super::reader::Workspace;
@@ -69,6 +68,11 @@ impl ScanReader {
         Ok(Self { schema, way })
     }
 
+    /// The columns of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
     /// The next batch, or why there is none.
     pub fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
         let next = match &mut self.way {
@@ -80,29 +84,6 @@ impl ScanReader {
             self.way = Way::Ended;
         }
         next
-    }
-}
-
-impl Iterator for ScanReader {
-    type Item = Result<RecordBatch, ArrowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.next_batch()?.map_err(arrow_error))
-    }
-}
-
-/// The same sentence for consumers of Arrow, with the kind that makes it an `OSError` or a `ValueError` in Python.
-fn arrow_error(error: ScanError) -> ArrowError {
-    let sentence = error.to_string();
-    match error {
-        ScanError::Invalid(_) | ScanError::NotFound(_) => ArrowError::InvalidArgumentError(sentence),
-        error => ArrowError::IoError(sentence, io::Error::other(error)),
-    }
-}
-
-impl RecordBatchReader for ScanReader {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
     }
 }
 

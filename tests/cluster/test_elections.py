@@ -42,7 +42,7 @@ def test_preferred_leaders_come_back_when_they_are_asked_for(cluster: Cluster, j
     done = elect(cluster, java, "preferred")
     assert done.exit == 0, done
     assert "Successfully completed leader election (PREFERRED) for partitions orders-0" in done.out
-    assert [cluster.partition(TOPIC, number).leader for number in (0, 1)] == [2, 1]
+    wait_until(lambda: [cluster.partition(TOPIC, number).leader for number in (0, 1)] == [2, 1], LIMIT_S, "all know")
 
 
 def test_unclean_election_is_done_only_when_it_is_asked_for(cluster: Cluster, java: JavaTools) -> None:  # KIP-460
@@ -60,4 +60,4 @@ def test_unclean_election_is_done_only_when_it_is_asked_for(cluster: Cluster, ja
     assert cluster.partition(TOPIC).leader == -1
     done = elect(cluster, java, "unclean")
     assert "Successfully completed leader election (UNCLEAN) for partitions orders-0" in done.out, done
-    assert cluster.partition(TOPIC).leader == 3
+    wait_until(lambda: cluster.partition(TOPIC).leader == 3, LIMIT_S, "all know")

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def four(tmp_path: Path) -> Iterator[FourBrokers]:
-    made = Cluster(tmp_path, "zookeeper", size=4)
+    patient = {"zookeeper.session.timeout.ms": "18000"}  # who hangs is still a broker when the tool has started
+    made = Cluster(tmp_path, "zookeeper", size=4, overrides=patient)
     try:
         yield FourBrokers(made.start())
     finally:

@@ -6,6 +6,7 @@ Who starts a process here also ends it, by its own id and only while it is still
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import socket
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-PORTS = range(
-    22000, 23000
-)  # below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+# below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts; each of pytest's workers has its own
+PORTS = range(22000 + WORKER, 23000, WORKERS)
 READY_LIMIT_S = 60.0  # Apache Kafka on two busy cores needs about 5 s
 STOP_LIMIT_S = 30.0
 POLL_S = 0.02

@@ -199,6 +199,20 @@ def test_missing_segment_is_loss_or_reported_as_asked(log_dir: Path) -> None:
         rows_of(shares[0])
 
 
+def test_scan_tells_the_error_that_arrow_made_a_sentence_of(log_dir: Path) -> None:
+    segment = segments(log_dir)[1]
+    data = bytearray(segment.read_bytes())
+    data[100] ^= 1
+    segment.write_bytes(data)
+    scan = kafkastore.scan(log_dir, "segments", columns=COLUMNS)
+    assert scan.failure is None
+    with pytest.raises(OSError, match="is corrupt at position 0"):
+        pa.table(scan)
+    failure = scan.failure
+    assert isinstance(failure, ScanError)
+    assert (failure.path, failure.position) == (str(segment), 0)
+
+
 def test_deleted_head_is_loss_only_when_asked_for(log_dir: Path) -> None:
     first, second, *_ = segments(log_dir)
     first.unlink()

@@ -353,6 +353,12 @@ class Scan:
         planned = {(plan.partition, start, end) for plan in self._plans for start, end in plan.lost}
         return sorted(planned | {(partition, start, end) for _, partition, start, end in self._core.lost})
 
+    @property
+    def failure(self) -> _core.ScanError | ValueError | OSError | None:
+        """Why a stream of this scan ended early: libraries that read Arrow's interface are told a sentence only, and raise
+        errors of their own."""
+        return self._core.failure
+
     def __repr__(self) -> str:
         records = sum(plan.end_offset - plan.start_offset for plan in self._plans)
         return (

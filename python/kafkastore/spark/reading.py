@@ -57,7 +57,7 @@ def read_share(
         _finish(share, scan)
         raise
     except (OSError, pa.ArrowException) as error:
-        raise _explained(str(error)) from None
+        raise _explained(scan.failure or error) from None
     _finish(share, scan)
 
 
@@ -68,12 +68,11 @@ def _finish(share: Share, scan: _core.Scan) -> None:
         share.lease.finish()
 
 
-def _explained(sentence: str) -> _core.ScanError:
-    """What a stream of Arrow's says, which carries an error as text alone; of a loss also what to do, in the words that users
-    of Spark's Kafka source know."""
-    if " are lost: " not in sentence:
-        return _core.ScanError(sentence)
+def _explained(failure: Exception) -> Exception:
+    """Of a loss also what to do, in the words that users of Spark's Kafka source know."""
+    if not isinstance(failure, _core.DataLossError):
+        return failure if isinstance(failure, _core.ScanError) else _core.ScanError(str(failure))
     return _core.DataLossError(
-        f"{sentence}; some data may have been lost, removed by retention or with its topic after the query was planned"
+        f"{failure}; some data may have been lost, removed by retention or with its topic after the query was planned"
         ' (set the option "linkDir" to keep what is planned readable, or "failOnDataLoss" to "false" to go on without it)'
     )

@@ -1,6 +1,7 @@
 //! Threads give what one thread gives, in its order, and stop when nobody listens.
 
 use super::super::test_batches::{NOW_MS, file, options, rows_of, split};
+use super::super::{Failure, ScanStream};
 use super::*;
 use crate::record::{BatchBuilder, Codec};
 
@@ -77,12 +78,15 @@ fn an_error_comes_after_the_rows_before_it_and_is_the_last() {
 }
 
 #[test]
-fn the_arrow_error_carries_the_sentence() {
+fn a_stream_ends_with_the_sentence_and_keeps_the_error() {
     let (_file, splits) = splits(|bytes| bytes[100] ^= 1);
-    let sentence = reader(&splits, 1).next_batch().unwrap().unwrap_err().to_string();
-    let error = Iterator::next(&mut reader(&splits, 1)).unwrap().unwrap_err();
-    assert!(sentence.contains("is corrupt at position 0: "), "{sentence}");
-    assert!(error.to_string().ends_with(&sentence), "{error}");
+    let failure = Failure::default();
+    let mut stream = ScanStream::new(reader(&splits, 1), Arc::clone(&failure));
+    let told = stream.next().unwrap().unwrap_err().to_string();
+    let kept = failure.lock().take().unwrap();
+    assert!(matches!(kept, ScanError::Corrupt { position: 0, .. }), "{kept}");
+    assert!(told.ends_with(&kept.to_string()), "{told}");
+    assert!(stream.next().is_none() && failure.lock().is_none());
 }
 
 #[test]

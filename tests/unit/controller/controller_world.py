@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from kafkastore.interbroker.orders import Answer, Order
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA = 4, 5, 6
 
 

@@ -17,7 +17,7 @@ from kafkastore.metadata.admin_nodes import (
     encode_reassignments,
 )
 from kafkastore.metadata.assignment import Assigned
-from kafkastore.metadata.store import SetData
+from kafkastore.metadata.store import NoNodeError, SetData
 from unit.controller.test_reassignment import Mover, play_moves
 
 if TYPE_CHECKING:
@@ -40,9 +40,11 @@ async def ask(world: World, asked: Mapping[Key, Sequence[int]]) -> None:
 
 async def entries(world: World) -> dict[Key, tuple[int, ...]] | None:
     """What the node asks for; None without a node."""
-    if await world.store.exists(REASSIGN_PARTITIONS) is None:
+    try:
+        node = await world.store.get(REASSIGN_PARTITIONS)
+    except NoNodeError:
         return None
-    return decode_reassignments((await world.store.get(REASSIGN_PARTITIONS)).data)[0]
+    return decode_reassignments(node.data)[0]
 
 
 async def until_entries(world: World, expected: Mapping[Key, Sequence[int]] | None) -> None:
