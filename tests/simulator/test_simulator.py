@@ -24,7 +24,7 @@ PLAY_S = 40
 LEAST_SEEDS = 100
 """Fewer than this in that time, and the machine, or the simulator, is too slow to say anything."""
 
-FINDERS = {"truncate-to-hw": 70, "no-min-isr-gate": 223, "isr-without-version": 2068}
+FINDERS = {"truncate-to-hw": 35, "no-min-isr-gate": 223, "isr-without-version": 1127}
 """A seed that finds each planted bug; without the bug it is played among the others."""
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="make simulator-core builds what is simulated")

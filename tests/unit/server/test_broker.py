@@ -47,6 +47,33 @@ def test_listeners_open_last_and_close_first(tmp_path: Path) -> None:  # spec: R
     run(body)
 
 
+def test_broker_that_is_alone_leads_before_its_listeners_open_and_until_its_network_is_closed(tmp_path: Path) -> None:
+    """Whoever connects finds its partitions, and what is in flight at the stop is answered (spec R0.2)."""
+    led: dict[str, int] = {}
+
+    def prepare(engine: Engine) -> None:
+        engine.add_log("a", 0, TOPIC_ID)
+        listen, close = engine.listen, engine.close_network
+
+        def noting_listen(wanted: list[tuple[str, str, int]]) -> list[int]:
+            led["listen"] = engine.leases["a", 0][0]
+            return listen(wanted)
+
+        def noting_close(timeout_ms: int) -> None:
+            led["close"] = engine.leases["a", 0][0]
+            close(timeout_ms)
+
+        engine.listen, engine.close_network = noting_listen, noting_close  # type: ignore[method-assign]
+
+    async def body() -> None:
+        async with running_broker(tmp_path, prepare) as broker:
+            assert broker.services.controller.is_active
+        assert led == {"listen": 1, "close": 1}
+        assert not broker.services.controller.is_active
+
+    run(body)
+
+
 def test_cluster_id_is_generated_once_and_kept(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path) as first:

@@ -11,6 +11,7 @@ from world import run, started_broker
 from kafkastore.controller.controller import Controller
 from kafkastore.errors import StartupError
 from kafkastore.metadata.leadership import Leadership
+from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import StoreUnavailableError
 from kafkastore.server import member
@@ -239,6 +240,27 @@ def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_
                 assert node.created == broker.services.assigned.broker_epoch == broker.services.engine.broker_epoch
                 assert node.ephemeral_owner == broker.services.store.session_id
                 first = node.created
+
+    run(body)
+
+
+def test_session_is_not_taken_up_again_in_the_store_of_another_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It knows nothing of what is served here: its controller would take all topics away."""
+    monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker:
+            first, ours = broker.services.engine.broker_epoch, await broker.services.store.get("/cluster/id")
+            await broker.services.store.set("/cluster/id", encode_cluster_id("another"))
+            await expire_session(tmp_path, broker)
+            await until(lambda: "not that of cluster" in caplog.text)
+            assert broker.services.engine.broker_epoch == first
+            async with other_store(tmp_path) as other:
+                assert await other.exists(REGISTRATION) is None
+                await other.set("/cluster/id", ours.data)
+            await until(lambda: broker.services.engine.broker_epoch > first)
 
     run(body)
 

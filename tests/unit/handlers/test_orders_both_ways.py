@@ -1,0 +1,85 @@
+"""A controller's order says the same to its own broker, which takes it as it is, and to others, which get it as a request."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.order_wire import answer_of, request_of
+from kafkastore.interbroker.orders import (
+    Answer,
+    LeaderAndIsr,
+    PartitionOrder,
+    Stopped,
+    StopReplica,
+    TopicOrder,
+    UpdateMetadata,
+)
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.broker_nodes import Endpoint, Registration
+from kafkastore.metadata.leadership import Leadership
+from kafkastore.replica.taken_orders import take
+from unit.controller.controller_world import through_bytes
+
+from .test_inter_broker_handlers import T_ID, Owner, context, finished
+
+if TYPE_CHECKING:
+    from kafkastore.interbroker.orders import Order
+
+AT = Endpoint("REPLICATION", "two", 9093, "PLAINTEXT")
+LED = PartitionOrder(4, Leadership(2, 7, (2, 3), (1,), False, 9, 5), Assigned((1, 2, 3), (3,), (1,)), is_new=True)
+OFFLINE = PartitionOrder(5, Leadership(-1, 8, (1,), partition_epoch=3), Assigned((1, 2)), offline=(1, 2))
+TOPIC = TopicOrder("t", T_ID, [LED, OFFLINE])
+TO_LEAD = TopicOrder("t", T_ID, [LED, OFFLINE._replace(offline=())])
+GONE = TopicOrder("gone", b"\2" * 16, [LED._replace(is_new=False)], is_deleting=True)
+BROKERS = [Registration(2, 77, (AT, AT._replace(listener="OUT", port=9094)), "r"), Registration(3, 78, (AT,))]
+ERRORS = {("t", 4): ErrorCode.NONE, ("t", 5): ErrorCode.KAFKA_STORAGE_ERROR}
+
+ORDERS: list[tuple[Order, str, int, Any, Answer]] = [
+    (LeaderAndIsr(3, 5, 77, True, [TO_LEAD], [(2, AT)]), "LeaderAndIsr", 7, (0, ERRORS), Answer(0, ERRORS)),
+    (LeaderAndIsr(3, 5, 77, False, [TO_LEAD], []), "LeaderAndIsr", 7, (11, {}), Answer(11)),
+    (UpdateMetadata(3, 5, 77, True, [TOPIC, GONE], BROKERS), "UpdateMetadata", 8, 0, Answer(0)),
+    (UpdateMetadata(3, 5, 77, False, [], BROKERS), "UpdateMetadata", 8, 11, Answer(11)),
+    (
+        StopReplica(3, 5, 77, [Stopped("t", 4, 7, True), Stopped("t", 5, -2, False), Stopped("u", 0, 1, True)]),
+        "StopReplica",
+        4,
+        (0, ERRORS),
+        Answer(0, ERRORS),
+    ),
+]
+
+
+@pytest.mark.parametrize(("order", "api", "version", "owners_answer", "answer"), ORDERS)
+def test_order_taken_as_it_is_and_by_request_is_the_same(
+    order: Order, api: str, version: int, owners_answer: Any, answer: Answer
+) -> None:
+    own, other = Owner(owners_answer), Owner(owners_answer)
+    assert finished(take(own, "REPLICATION", order)) == answer  # type: ignore[arg-type]
+    asked = context(api, version, other)
+    handler = import_module(f"kafkastore.handlers.{asked.api.module}")
+    response = finished(handler.handle(asked, through_bytes(request_of(order))))
+    assert answer_of(order, through_bytes(response)) == answer
+    assert _comparable(own.asked) == _comparable(other.asked)
+
+
+def _comparable(asked: list[Any]) -> Any:
+    """What a deleted partition had says nothing any more."""
+    (arguments,) = asked
+    return [
+        [_without_epochs(one) if hasattr(one, "states") else one for one in argument]
+        if isinstance(argument, list | tuple)
+        else argument
+        for argument in arguments
+    ]
+
+
+def _without_epochs(told: Any) -> Any:
+    states = {
+        number: state._replace(leader_epoch=-2) if state.leader == -2 else state
+        for number, state in told.states.items()
+    }
+    return told._replace(states=states)
