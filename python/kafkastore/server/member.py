@@ -82,6 +82,7 @@ class Member:
         """Of a life that began uncleanly: what the logs had at its start."""
         self._ports: Sequence[int] = ()
         self._leaving = False
+        self._must_register = False
         self._rejoining: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         config = broker.config
@@ -214,12 +215,14 @@ class Member:
         self._start_rejoining()
 
     def _start_rejoining(self) -> None:
+        self._must_register = True  # also while a registration that has just been ended again is being finished
         if self._rejoining is None:
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin())
 
     async def _rejoin(self) -> None:
         try:
-            while True:
+            while self._must_register:
+                self._must_register = False
                 try:
                     if not self.broker.store.session_id:
                         await self.broker.store.connect()
@@ -227,9 +230,8 @@ class Member:
                     await self.broker.config_changes.start()  # the watch went with the session
                 except (KafkastoreError, StartupError) as error:
                     logger.warning("Not registered yet: %s", error)
+                    self._must_register = True
                     await asyncio.sleep(REJOIN_RETRY_S)
-                else:
-                    return
         finally:
             self._rejoining = None
 
