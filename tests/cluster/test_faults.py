@@ -20,7 +20,7 @@ CHOSEN = {
         "leader-killed", "leader-stopped", "leader-paused", "leader-cut-off", "power-of-one",
         "power-of-all", "last-standing", "store-away", "sync-fails", "coordinator-moves", "coordinator-killed",
     ],
-    "sqlite": ["leader-killed", "all-killed", "power-of-all-unsynced", "follower-rots", "leader-rots"],
+    "sqlite": ["leader-killed", "all-killed", "power-of-all-unsynced", "leader-rots"],
 }  # fmt: skip
 
 

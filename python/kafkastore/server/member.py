@@ -27,6 +27,7 @@ from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.loader import load_topics
 from kafkastore.metadata.nodes import decode_config, encode_broker, topic_id_text
+from kafkastore.metadata.nonsense import NonsenseError, report
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
@@ -122,7 +123,8 @@ class Member:
     async def claim_logs(self) -> None:
         """Notes the logs that are here; those that the store does not place here are set aside, never deleted."""
         broker = self.broker
-        topics = {topic.name: topic for topic in await load_topics(broker.store)}
+        loaded = await load_topics(broker.store)
+        topics = {topic.name: topic for topic in loaded.topics}
         self._is_clean = not broker.engine.unclean_log_dirs() and not broker.log_manager.failed
         for name, number, topic_id, log_dir, _, log_end in broker.engine.logs():
             topic = topics.get(name)
@@ -132,7 +134,11 @@ class Member:
                 and number < len(topic.partitions)
                 and broker.node_id in topic.partitions[number].replicas
             )
-            if is_ours:
+            if name in loaded.spoiled:
+                broker.log_manager.record(
+                    name, number, log_dir
+                )  # ours or not, nobody can say: it is there when that is mended
+            elif is_ours:
                 broker.log_manager.record(name, number, log_dir)
                 if log_end > 0:
                     self._log_ends.setdefault(name, {})[str(number)] = log_end
@@ -152,9 +158,9 @@ class Member:
         """Whether this broker may lead when nobody in sync is alive."""
         try:
             node = await self.broker.store.get(f"/brokers/topics/{name}/partitions/{number}/state")
-        except NoNodeError:
+            return self.broker.node_id in decode_leadership(node.data, node.version).elr
+        except (NoNodeError, NonsenseError):
             return False
-        return self.broker.node_id in decode_leadership(node.data, node.version).elr
 
     async def join(self, ports: Sequence[int]) -> None:
         """Returns when the controller has told what this broker does. Raises StartupError."""
@@ -321,19 +327,27 @@ class Member:
         store, found = self.broker.store, {}
         if len(names) > _FEW_TOPICS:
             tree = {path.rpartition("/")[2]: data for path, data, _ in await store.get_tree("/config/topics")}
-            return {name: decode_config(tree[name]) for name in names if name in tree}
+        else:
+            tree = {}
+            for name in names:
+                with suppress(NoNodeError):
+                    tree[name] = (await store.get(f"/config/topics/{name}")).data
         for name in names:
-            with suppress(NoNodeError):
-                found[name] = decode_config((await store.get(f"/config/topics/{name}")).data)
+            try:
+                found[name] = decode_config(tree[name])
+            except KeyError:
+                continue
+            except NonsenseError as error:
+                report(f"/config/topics/{name}", "the topic has the defaults", error)
         return found
 
     async def _read_state(self, name: str, number: int) -> PartitionState | None:
         """As it stands in the store."""
         try:
             node = await self.broker.store.get(f"/brokers/topics/{name}/partitions/{number}/state")
-        except NoNodeError:
+            state = decode_leadership(node.data, node.version)
+        except (NoNodeError, NonsenseError):  # the controller names it
             return None
-        state = decode_leadership(node.data, node.version)
         known = self.broker.replica_manager.held.partition(name, number)
         replicas = () if known is None else known.replicas
         return PartitionState(state.leader, state.leader_epoch, state.partition_epoch, replicas, state.isr)

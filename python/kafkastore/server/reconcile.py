@@ -6,6 +6,7 @@ B  a topic of the store, no log here              → the log is made; with a fa
 C  a log whose topic id is another's, or beyond its topic's partitions → stray: set aside, never deleted
 D  logs of a topic that the store does not know   → adopted: a directory that Apache Kafka wrote is served as it is
 E  logs of a topic whose deletion was under way   → deleted
+F  logs of a topic whose node cannot be read      → left alone, not served
 
 Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again.
 """
@@ -17,7 +18,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import topic_defaults
-from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
+from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, TopicImage
 from kafkastore.metadata.nodes import encode_config, encode_state, new_id, topic_id_text, topic_nodes
 from kafkastore.metadata.store import Create, Delete, SetData
 from kafkastore.server.topics import DELETED_TOPICS
@@ -47,6 +48,8 @@ async def reconcile(broker: BrokerServices) -> None:
     adopted: list[TopicImage] = []
     is_any_stray = False
     for name, logs in found.items():
+        if name in broker.spoiled_topics:  # F
+            continue
         topic = broker.image.topic(name)
         if topic is None:
             topic = _adopt(broker, name, logs)
@@ -56,6 +59,7 @@ async def reconcile(broker: BrokerServices) -> None:
         await _forget_in_checkpoints(broker)
     if adopted:
         await _store_adopted(broker, adopted)
+    _go_on_from_logs(broker)
     await _raise_epochs(broker, new_topics={topic.name for topic in adopted})
     await _make_missing(broker)
     await _elect(broker)
@@ -69,6 +73,8 @@ async def _finish_deletions(broker: BrokerServices, found: dict[str, list[_Found
         deleted_id = (await broker.store.get(path)).data
         logs = found.get(name, [])
         doomed = [log for log in logs if log.topic_id in (None, deleted_id)]
+        if name in broker.spoiled_topics:
+            continue
         if doomed and broker.image.topic(name) is None:
             await broker.run_blocking(broker.engine.delete_logs, name, [log.partition for log in doomed])
             remaining = [log for log in logs if log not in doomed]
@@ -144,6 +150,16 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
         return max((int(line.split()[0]) for line in lines[2:] if line.strip()), default=-1)
     except (OSError, ValueError):
         return -1
+
+
+def _go_on_from_logs(broker: BrokerServices) -> None:
+    """A state that could not be read does not tell the leader epoch; the next one is above those in the log."""
+    for topic in broker.image.topics.values():
+        for number, state in enumerate(topic.partitions):
+            log_dir = broker.log_manager.directory_of(topic.name, number)
+            if state.leader_epoch == UNKNOWN_EPOCH:
+                last = -1 if log_dir is None else _last_leader_epoch(log_dir, topic.name, number)
+                topic.partitions[number] = state._replace(leader_epoch=last + 1)
 
 
 # ---- after an unclean stop

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkastore.config.properties import parse_properties
+from kafkastore.controller import campaign
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.nodes import (
@@ -23,6 +24,7 @@ from kafkastore.metadata.nodes import (
     new_id,
     topic_id_text,
 )
+from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, NodeExistsError, SetData
 
 if TYPE_CHECKING:
@@ -58,7 +60,13 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig) -> str
     on_disk = {directory: found for directory in config.log_dirs if (found := _cluster_id_of(directory)) is not None}
     stored = None
     if await store.exists("/cluster/id") is not None:
-        stored = decode_cluster_id((await store.get("/cluster/id")).data)
+        try:
+            stored = decode_cluster_id((await store.get("/cluster/id")).data)
+        except NonsenseError as error:
+            raise StartupError(
+                f"/cluster/id of the metadata store is nonsense, so nobody can say whose cluster this is: {error}; write"
+                ' {"version":"1","id":"…"} there, with the cluster.id of a log directory\'s meta.properties'
+            ) from None
     cluster_id = stored or next(iter(on_disk.values()), None) or topic_id_text(new_id())
     for directory, found in on_disk.items():
         if found != cluster_id:
@@ -101,7 +109,7 @@ async def _become_controller(broker: BrokerServices) -> None:
     epoch = 1
     store = broker.store
     if await store.exists("/controller_epoch") is not None:
-        epoch = int((await store.get("/controller_epoch")).data) + 1
+        epoch = await campaign.next_epoch(store, await store.get("/controller_epoch"))
         await store.multi([SetData("/controller_epoch", str(epoch).encode())])
     else:
         await store.multi([Create("/controller_epoch", str(epoch).encode())])
