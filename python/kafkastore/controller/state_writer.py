@@ -124,6 +124,7 @@ class StateWriter:
         path, known = f"{partition.folder}/state", partition.leadership
         try:
             partition.leadership = decode_leadership(node.data, node.version)
+            partition.is_spoiled = False
         except NonsenseError as error:
             report(path, "it is written again" if known else "it is left alone", error)
             partition.is_spoiled = known is None

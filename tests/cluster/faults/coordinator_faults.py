@@ -177,6 +177,6 @@ def _reassign(trial: Trial, number: int, replicas: list[int]) -> None:
     def is_taken() -> bool:
         broker = trial.cluster.broker(trial.cluster.controller())
         answer = _ask(broker, "alter_partition_reassignments", 1, **asked)
-        return answer.responses[0].partitions[0].error_code == 0
+        return bool(answer.responses[0].partitions[0].error_code == 0)
 
     wait_until(is_taken, 30, f"the controller takes the move of {OFFSETS_TOPIC}-{number} to {replicas}")
