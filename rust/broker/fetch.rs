@@ -66,6 +66,8 @@ struct Plan {
     isolation: Isolation,
     replica_id: i32,
     replica_epoch: i64,
+    /// It came the way that brokers come.
+    is_from_broker: bool,
     min_bytes: usize,
     max_bytes: usize,
     /// Of a follower's fetch, while there is one.
@@ -119,6 +121,7 @@ pub fn handle(
         },
         replica_id: request.replica_id,
         replica_epoch: request.replica_epoch,
+        is_from_broker: caller.listener == options.inter_broker_listener,
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
         max_bytes: usize::try_from(request.max_bytes)
             .unwrap_or(0)
@@ -306,10 +309,18 @@ impl Plan {
         }
     }
 
-    /// A replica id is only good for an assigned replica (CVE-2018-1288).
+    /// A replica id is only good for an assigned replica, on the listener of brokers (CVE-2018-1288): what it says that it has
+    /// counts as replicated.
     fn check_replica(&self, partition: &Partition) -> Result<(), Error> {
-        let is_assigned = || partition.lease().is_some_and(|l| l.replicas.contains(&self.replica_id));
-        if self.replica_id < 0 || is_assigned() {
+        if self.replica_id < 0 {
+            return Ok(());
+        }
+        if !self.is_from_broker {
+            let message = "a follower fetches on inter.broker.listener.name".to_owned();
+            return Err(Error::rejected(ErrorCode::TOPIC_AUTHORIZATION_FAILED, message));
+        }
+        let is_assigned = partition.lease().is_some_and(|l| l.replicas.contains(&self.replica_id));
+        if is_assigned {
             return Ok(());
         }
         let message = format!(

@@ -11,15 +11,19 @@ pub enum Bug {
     TruncateToHighWatermark,
     /// The high watermark moves although fewer than `min.insync.replicas` are in sync, as before KIP-966.
     CommitBelowMinIsr,
+    /// A follower does not say in which epoch its log ends, so its leader cannot tell where the logs part, as before KIP-101.
+    FetchWithoutEpoch,
 }
 
 static TRUNCATE_TO_HIGH_WATERMARK: AtomicBool = AtomicBool::new(false);
 static COMMIT_BELOW_MIN_ISR: AtomicBool = AtomicBool::new(false);
+static FETCH_WITHOUT_EPOCH: AtomicBool = AtomicBool::new(false);
 
 const fn switch(bug: Bug) -> &'static AtomicBool {
     match bug {
         Bug::TruncateToHighWatermark => &TRUNCATE_TO_HIGH_WATERMARK,
         Bug::CommitBelowMinIsr => &COMMIT_BELOW_MIN_ISR,
+        Bug::FetchWithoutEpoch => &FETCH_WITHOUT_EPOCH,
     }
 }
 

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 use super::fetchers::Change;
 use super::partition::{Fetched, Partition};
+#[cfg(feature = "simulator")]
+use super::planted;
 use super::registry::TopicId;
 use super::throttle::UNLIMITED;
 use super::{Broker, Options};
@@ -259,9 +261,16 @@ impl ReplicaFetcher {
             };
             fetching += 1;
             row.is_changed = false;
+            let last_fetched_epoch = position.last_epoch;
+            #[cfg(feature = "simulator")]
+            let last_fetched_epoch = if planted::has(planted::Bug::FetchWithoutEpoch) {
+                -1
+            } else {
+                last_fetched_epoch
+            };
             let now = Told {
                 fetch_offset: position.log_end,
-                last_fetched_epoch: position.last_epoch,
+                last_fetched_epoch,
                 log_start: position.log_start,
                 leader_epoch: row.leader_epoch,
             };

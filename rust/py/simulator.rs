@@ -405,6 +405,7 @@ fn plant(name: &str) -> PyResult<()> {
     planted::plant(match name {
         "truncate-to-hw" => Bug::TruncateToHighWatermark,
         "no-min-isr-gate" => Bug::CommitBelowMinIsr,
+        "fetch-without-epoch" => Bug::FetchWithoutEpoch,
         other => {
             let message = format!("there is no bug {other}");
             return Err(Error::rejected(ErrorCode::INVALID_REQUEST, message).into());

@@ -1,5 +1,5 @@
 """Brokers with two log directories each: replicas that move between them under load, and a directory that fails (KIP-113, KIP-112;
-spec R2.7, R4.7; H27). Apache Kafka's tools drive the moves."""
+spec R2.7, R4.7; H24, H27). Apache Kafka's tools drive the moves."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ fn only_the_first_dir_is_offline(broker: &TestBroker) {
     assert!(broker.broker().describe_log_dirs().iter().any(|d| d.error.0 == OFFLINE));
 }
 
-// spec: style 20
+// spec: style 20; H25
 #[test]
 fn a_failed_sync_is_never_acknowledged_and_takes_its_directory_offline() {
     for acks in [1, -1] {
@@ -114,7 +114,7 @@ fn a_failed_sync_is_never_acknowledged_and_takes_its_directory_offline() {
     }
 }
 
-// spec: style 20
+// spec: style 20; H25
 #[test]
 fn what_waited_behind_a_failed_sync_is_not_acknowledged_by_a_later_one() {
     let broker = with_two_dirs(EVERY_MESSAGE);
@@ -129,7 +129,7 @@ fn what_waited_behind_a_failed_sync_is_not_acknowledged_by_a_later_one() {
     only_the_first_dir_is_offline(&broker);
 }
 
-// spec: issue "Disk full"
+// spec: issue "Disk full"; H24
 #[test]
 fn a_full_disk_is_told_and_takes_only_its_directory_offline() {
     for fault in [Fault::NoSpace, Fault::ShortWrite, Fault::InputOutput] {

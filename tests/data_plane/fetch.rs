@@ -297,6 +297,32 @@ fn a_replica_id_that_is_not_assigned_reads_nothing() {
     }
 }
 
+// CVE-2018-1288: as Apache Kafka answers whoever may not do ClusterAction
+#[test]
+fn a_client_that_says_it_is_a_follower_reads_nothing_and_commits_nothing() {
+    let options = Options {
+        inter_broker_listener: "BROKERS".to_owned(),
+        ..Options::default()
+    };
+    let broker = TestBroker::start_with(options, 1);
+    broker.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
+    let mut client = broker.connect();
+    client.produce(&Produce::one(1, batch(10)));
+    for version in [12, 14, 15, 18] {
+        for offset in [0, 1] {
+            let follower = Fetch {
+                version,
+                replica_id: FOLLOWER,
+                ..Fetch::now(offset)
+            };
+            let answer = client.fetch(&follower);
+            assert_eq!(answer.only().error, ErrorCode::TOPIC_AUTHORIZATION_FAILED.0);
+            assert!(answer.only().records.is_empty());
+        }
+    }
+    assert_eq!(broker.partition(0).offsets().high_watermark, 0);
+}
+
 // spec: R3.6
 #[test]
 fn an_assigned_follower_reads_to_the_log_end() {

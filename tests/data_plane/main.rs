@@ -19,4 +19,5 @@ mod replication;
 mod requests;
 mod responses;
 mod sessions;
+mod thunder;
 mod waiting;

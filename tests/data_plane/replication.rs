@@ -64,6 +64,32 @@ fn many_partitions_and_large_batches_are_copied_byte_for_byte() {
     }
 }
 
+// H26: a bit of the leader's file changed by itself
+#[test]
+fn follower_takes_nothing_of_what_has_a_changed_bit_and_says_so() {
+    let (leader, follower) = (TestBroker::start(), TestBroker::start_as(FOLLOWER));
+    introduce(&leader, &follower);
+    leader.create_topic(TOPIC, TOPIC_ID, 2, &[], &[NODE, FOLLOWER]);
+    let mut client = leader.connect();
+    client.produce(&Produce::one(1, batch(1000)));
+    let path = leader.dirs[0].join(format!("{TOPIC}-0/00000000000000000000.log"));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[500] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    follower.create_topic(TOPIC, TOPIC_ID, 2, &[], &[NODE, FOLLOWER]);
+    let mut lines = Vec::new();
+    wait_until("the follower says so", || {
+        lines.extend(follower.log_lines());
+        lines
+            .iter()
+            .any(|line| line.contains("flights-0: what the leader sent is refused"))
+    });
+    client.produce(&Produce::of(1, vec![(1, Some(batch(10)))]));
+    wait_until("the other partition is copied", || end_of(&follower, 1) == 1);
+    assert_eq!(end_of(&follower, 0), 0);
+    assert_eq!(leader.partition(0).offsets().high_watermark, 0, "it is not committed");
+}
+
 // spec: R1.8
 #[test]
 fn leader_that_comes_back_elsewhere_is_found() {

@@ -11,11 +11,13 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, NamedTuple
 
 import simulator.core  # noqa: F401 - before anything that imports the data plane
 from simulator.planted import BUGS
+from simulator.scripts import SCRIPTS
 from simulator.world import run
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ class Played(NamedTuple):
     seed: int
     digest: str
     acknowledged: int
+    leaders: int
     violations: list[str]
     trace: list[str]
 
@@ -41,21 +44,22 @@ def _begin(planted: str | None) -> None:
         BUGS[planted]()
 
 
-def _play(seed: int) -> Played:
-    outcome = run(seed)
+def _play(script: str | None, seed: int) -> Played:
+    outcome = run(seed, None if script is None else SCRIPTS[script])
     gc.collect()
     violations = [str(violation) for violation in outcome.violations]
-    return Played(seed, outcome.digest, outcome.acknowledged, violations, outcome.trace)
+    return Played(seed, outcome.digest, outcome.acknowledged, outcome.leaders, violations, outcome.trace)
 
 
-def _all(seeds: range, jobs: int, planted: str | None) -> Iterator[Played]:
+def _all(seeds: range, jobs: int, planted: str | None, script: str | None) -> Iterator[Played]:
     """In the order of the seeds."""
+    play = partial(_play, script)
     if jobs == 1:
         _begin(planted)
-        yield from map(_play, seeds)
+        yield from map(play, seeds)
         return
     with get_context("fork").Pool(jobs, _begin, (planted,)) as pool:
-        yield from pool.imap(_play, seeds, chunksize=2)
+        yield from pool.imap(play, seeds, chunksize=2)
 
 
 def _arguments() -> argparse.Namespace:
@@ -67,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="processes")
     parser.add_argument("--planted", choices=sorted(BUGS), help="a bug to plant; ends at the first seed that fails")
+    parser.add_argument("--script", choices=sorted(SCRIPTS), help="faults in an order of its own (scripts.py)")
     parser.add_argument("--trace", action="store_true", help="prints all that happened")
     parser.add_argument("--digests", action="store_true", help="prints a digest of what happened")
     return parser.parse_args()
@@ -88,11 +93,13 @@ def _show(played: Played, arguments: argparse.Namespace) -> None:
 def main() -> int:
     arguments = _arguments()
     begin = time.monotonic()
-    count = acknowledged = 0
+    count = acknowledged = leaders = 0
     failed: list[int] = []
-    for played in _all(range(arguments.first, arguments.first + arguments.seeds), arguments.jobs, arguments.planted):
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    for played in _all(seeds, arguments.jobs, arguments.planted, arguments.script):
         count += 1
         acknowledged += played.acknowledged
+        leaders += played.leaders
         _show(played, arguments)
         if played.violations:
             failed.append(played.seed)
@@ -101,8 +108,10 @@ def main() -> int:
         if arguments.limit and time.monotonic() - begin > arguments.limit:
             break
     took = time.monotonic() - begin
-    print(f"{count} seeds in {took:.1f} s: {count / took:.1f} a second, {acknowledged} records; {len(failed)} failed")
-    print(json.dumps({"seeds": count, "failed": failed, "seconds": round(took, 1), "planted": arguments.planted}))
+    rate = f"{count} seeds in {took:.1f} s: {count / took:.1f} a second"
+    print(f"{rate}, {acknowledged} records, {leaders} leaders; {len(failed)} failed")
+    told = {"seeds": count, "failed": failed, "seconds": round(took, 1), "planted": arguments.planted}
+    print(json.dumps(told | {"leaders": leaders, "acknowledged": acknowledged}))
     return 1 if failed else 0
 
 

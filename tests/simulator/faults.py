@@ -2,7 +2,7 @@
 
 Each seed takes a few kinds of faults and leaves out others, so that some runs go deep into one. A fault has a beginning and an
 end; after the last one the world is whole again. Brokers die only as far as the promise goes: of each partition a replica that
-is in sync or eligible lives on, unless nobody has lost anything.
+is in sync or eligible lives on, unless nobody has lost anything. What is drawn otherwise is in ``scripts.py``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def begin(world: World, fault: Fault) -> None:
     target = target or fault.target
     node = world.nodes[target]
     if kind in ("kill", "power"):
-        if node.is_up and world.may_crash(target, power=kind == "power"):
+        if node.is_up and (where == "of all" or world.may_crash(target, power=kind == "power")):
             world.note(f"{kind} {node.name}")
             world.kill(node, power=kind == "power")
             world.later(fault.lasts_s, world.start_again, node)
@@ -77,6 +77,9 @@ def begin(world: World, fault: Fault) -> None:
             world.note(f"stop {node.name}")
             node.process.is_stopped = True
             world.later(fault.lasts_s, world.go_on, node.process)
+    elif kind == "fence":
+        world.note(f"fence {node.name}")
+        world.fence(target)
     else:
         _disturb(world, fault, target)
 

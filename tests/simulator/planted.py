@@ -1,6 +1,6 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Two are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the third takes the checks of versions out
+Three are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the fourth takes the checks of versions out
 of the controller, in this process only. Nothing of this is reachable from a configuration.
 """
 
@@ -44,5 +44,6 @@ def _with_partition_epoch(asked: Any, partition_epoch: int) -> Any:
 BUGS: dict[str, Callable[[], None]] = {
     "truncate-to-hw": lambda: plant_in_data_plane("truncate-to-hw"),
     "no-min-isr-gate": lambda: plant_in_data_plane("no-min-isr-gate"),
+    "fetch-without-epoch": lambda: plant_in_data_plane("fetch-without-epoch"),
     "isr-without-version": _isr_without_version,
 }

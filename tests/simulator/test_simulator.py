@@ -27,6 +27,11 @@ LEAST_SEEDS = 100
 FINDERS = {"truncate-to-hw": 35, "no-min-isr-gate": 223, "isr-without-version": 1127}
 """A seed that finds each planted bug; without the bug it is played among the others."""
 
+SCRIPTED_SEEDS = 30
+
+SCRIPT_FINDERS = {"power-of-all": 2, "fast-fail-over": 5}
+"""A seed of each script that finds followers that do not say in which epoch their log ends."""
+
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="make simulator-core builds what is simulated")
 
 
@@ -68,6 +73,23 @@ def test_planted_bug_is_found(bug: str, seed: int) -> None:  # H1, H7, H21
 def test_seed_that_finds_a_bug_passes_without_it(seed: int) -> None:
     status, lines = play("--from", seed, "--seeds", 1, "--jobs", 1)
     assert (status, summary(lines)["failed"]) == (0, []), "\n".join(lines)
+
+
+@pytest.mark.parametrize(("script", "leaders"), [("power-of-all", 100), ("fast-fail-over", 300)])
+def test_scripted_faults_break_no_promise(script: str, leaders: int) -> None:  # H2, KIP-101; H3, KIP-279
+    """Seed 30 of the second found a broker that stayed fenced for ever."""
+    status, lines = play("--script", script, "--seeds", SCRIPTED_SEEDS)
+    assert (status, summary(lines)["failed"]) == (0, []), "\n".join(lines)
+    assert summary(lines)["leaders"] >= leaders
+
+
+@pytest.mark.parametrize("script", SCRIPT_FINDERS)
+def test_scripted_faults_find_what_is_planted(script: str) -> None:  # H2, H3
+    seed = SCRIPT_FINDERS[script]
+    given = ["--script", script, "--planted", "fetch-without-epoch", "--from", seed, "--seeds", 1, "--jobs", 1]
+    status, lines = play(*given)
+    assert (status, summary(lines)["failed"]) == (1, [seed])
+    assert any(line.strip().startswith(("divergent:", "lost:", "stuck:")) for line in lines)
 
 
 def test_same_seed_is_the_same_run() -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 from history.checker import Violation, check
-from history.events import History, Led, Replica
+from history.events import Acked, History, Led, Replica
 from kafkastore._core import EngineError
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.topic_changes import NewTopic
@@ -27,6 +27,7 @@ from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.leadership import decode_leadership
+from kafkastore.metadata.store import Delete
 from simulator import faults
 from simulator.clients import Consumer, Producer
 from simulator.metadata import SimulatedStore, Tree
@@ -36,6 +37,8 @@ from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from simulator.scripts import Script
 
 TOPIC = "t"
 BUSY_S = 5.0
@@ -67,6 +70,8 @@ class Outcome(NamedTuple):
     """Of the trace: two runs of one seed have the same."""
     trace: list[str]
     acknowledged: int
+    leaders: int
+    """How often a partition was led by another, or in another epoch."""
 
 
 class _Crash:
@@ -81,8 +86,9 @@ class _Crash:
 class World:
     """See the module."""
 
-    def __init__(self, seed: int, folder: Path) -> None:
+    def __init__(self, seed: int, folder: Path, script: Script | None = None) -> None:
         self.seed = seed
+        self.script = script
         self.random = random.Random(seed)
         self.topic = TOPIC
         self.network = Network(self.random_of("network"))
@@ -172,6 +178,12 @@ class World:
             epoch = -1 if state is None else state.leader_epoch
             self._crashes[number, node.node_id] = _Crash(has_lost, epoch)
 
+    def fence(self, node_id: int) -> None:
+        """Its registration ends although it lives; it learns of that as it would, and registers again."""
+        path = f"/brokers/ids/{node_id}"
+        if path in self.tree.nodes:
+            self.tree.multi([Delete(path)], 0)
+
     def start_again(self, node: Node) -> None:
         if not node.is_up and not self.is_over:
             self.note(f"start {node.name}")
@@ -223,7 +235,8 @@ class World:
             return
         await self._create_topic()
         clients = [asyncio.create_task(client.run()) for client in self._clients()]
-        for fault in faults.draw(self.random_of("faults"), self.node_ids):
+        draw = faults.draw if self.script is None else self.script.draw
+        for fault in draw(self.random_of("faults"), self.node_ids):
             self.later(fault.begins_s - faults.FAULTS_FROM_S, faults.begin, self, fault)
         await asyncio.sleep(BUSY_S)
         self.is_busy = False
@@ -240,7 +253,7 @@ class World:
                 raise outcome
 
     async def _create_topic(self) -> None:
-        asked = NewTopic(self.topic, self.partitions, 3)
+        asked = NewTopic(self.topic, self.partitions, 3, configs=self.script.configs if self.script else None)
         while True:
             controller = self.nodes[self.controller_now() or 1].life
             assert controller is not None
@@ -392,12 +405,12 @@ def _replaced(world: World) -> list[Any]:
     ]
 
 
-def run(seed: int) -> Outcome:
-    """Plays one seed."""
+def run(seed: int, script: Script | None = None) -> Outcome:
+    """Plays one seed, with the faults that it draws or those of the script."""
     logging.disable(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="simulator-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     loop = VirtualLoop()
-    world = World(seed, folder)
+    world = World(seed, folder, script)
     patches = _replaced(world)
     for one in patches:
         one.start()
@@ -413,7 +426,9 @@ def run(seed: int) -> Outcome:
         shutil.rmtree(folder, ignore_errors=True)
     for failure in loop.failures:
         world.violations.append(Violation("failed", "", f"{failure['message']}: {failure['exception']!r}"))
-    violations = world.violations + check(world.history)
+    broken = script.breaks if script is not None else ()
+    violations = world.violations + [one for one in check(world.history) if one.rule not in broken]
     digest = hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
-    acknowledged = sum(type(event).__name__ == "Acked" for event in world.history.events)
-    return Outcome(seed, violations, digest, world.trace, acknowledged)
+    acknowledged = sum(isinstance(event, Acked) for event in world.history.events)
+    leaders = len({(event.partition, event.leader_epoch) for event in world.history.events if isinstance(event, Led)})
+    return Outcome(seed, violations, digest, world.trace, acknowledged, leaders)

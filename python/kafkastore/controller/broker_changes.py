@@ -6,7 +6,6 @@ what it led goes to somebody who is there (H8).
 
 from __future__ import annotations
 
-import json
 import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,6 +14,8 @@ from kafkastore.controller import topic_deletion
 from kafkastore.controller.loading import load_brokers
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.broker_nodes import settle_registration
+from kafkastore.metadata.nonsense import NonsenseError, json_object, report
+from kafkastore.metadata.nonsense import number as number_in
 from kafkastore.metadata.store import BadVersionError, Delete, NoNodeError, SetData
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ LOG_DIR_EVENTS = "/log_dir_event_notification"
 async def on_brokers(term: Term) -> None:
     """Compares the registrations with those known."""
     context = term.context
-    found = await load_brokers(term.watched)
     known = context.brokers
+    found = await load_brokers(term.watched, known)
     dead = [one for one in known.values() if one.node_id not in found or found[one.node_id].epoch != one.epoch]
     joined = [one for one in found.values() if one.node_id not in known or known[one.node_id].epoch != one.epoch]
     renewed = [one for one in found.values() if one not in joined and one != known[one.node_id]]
@@ -110,7 +111,7 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
     logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
     changed = await term.settle(term.context.partitions_on(broker.node_id), broker)
     path = f"/brokers/ids/{broker.node_id}"
-    with suppress(NoNodeError):  # it is gone again, which the watch tells
+    with suppress(NoNodeError, NonsenseError):  # it is gone again, or somebody spoiled it, which the watch tells
         node = await term.watched.get(path, "brokers")
         if node.created == broker.epoch:
             await term.writer.write([SetData(path, settle_registration(node.data), node.version)])
@@ -125,10 +126,19 @@ async def on_log_dirs(term: Term) -> None:
     for name in names:
         path = f"{LOG_DIR_EVENTS}/{name}"
         with suppress(NoNodeError):
-            node_id = int(json.loads((await term.store.get(path)).data)["broker"])
-            logger.warning("Broker %d lost a log directory", node_id)
-            term.channels.tell_broker(node_id, term.context.partitions_on(node_id))
+            await _tell_of_log_dirs(term, path)
             await term.writer.write([Delete(path)])
+
+
+async def _tell_of_log_dirs(term: Term, path: str) -> None:
+    try:
+        node_id = number_in(json_object((await term.store.get(path)).data), "broker")
+    except NonsenseError as error:
+        report(path, "it is taken away", error)
+        return
+    logger.warning("Broker %d lost a log directory", node_id)
+    if node_id in term.context.brokers:
+        term.channels.tell_broker(node_id, term.context.partitions_on(node_id))
 
 
 def has_news(term: Term, broker: Registration, answer: Answer) -> bool:

@@ -64,6 +64,7 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "log_dirs": broker_changes.on_log_dirs,
     "reassignments": admin_nodes.on_reassignments,
     "elections": admin_nodes.on_elections,
+    "spoiled": failover.take_over,
     "rebalance": elections.rebalance,
 }
 """What each event of a watch or of the clock does; one that waits already is not queued again."""
@@ -298,7 +299,10 @@ class Controller:
             self._resign()
         if seat.is_mine and self._term is None:
             self._begin(seat)
-        self._note_controller(seat.holder)
+        if seat.is_mine and seat.holder != self.node_id:
+            await campaign.sign(self._store, self.node_id, self._now_ms())
+        if seat.is_mine or seat.holder != campaign.UNKNOWN:
+            self._note_controller(self.node_id if seat.is_mine else seat.holder)
 
     def _begin(self, seat: campaign.Seat) -> None:
         self._say("Broker %d is the controller, epoch %d", self.node_id, seat.epoch)

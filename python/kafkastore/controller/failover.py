@@ -36,8 +36,8 @@ async def take_over(term: Term) -> None:
     await term.watched.get_children("/config/changes", "configs")
     await term.watched.get_children("/log_dir_event_notification", "log_dirs")
     context = ControllerContext()
-    context.brokers = await load_brokers(term.watched)
-    await load_topics(term.store, context)
+    context.brokers = await load_brokers(term.watched, term.context.brokers)
+    await load_topics(term.watched, context)
     term.replace_context(context)
     for topic in list(context.topics.values()):
         term.introduce(topic)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kafkastore.errors import NotControllerError
 from kafkastore.metadata.batches import size_of, write_many
 from kafkastore.metadata.leadership import decode_leadership, encode_leadership
+from kafkastore.metadata.nonsense import NonsenseError, report
 from kafkastore.metadata.store import (
     BadVersionError,
     Check,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition
     from kafkastore.metadata.leadership import Leadership
-    from kafkastore.metadata.store import MetadataStore, Operation
+    from kafkastore.metadata.store import MetadataStore, Node, Operation
 
     Rule = Callable[[Partition], Leadership | None]
     Planned = tuple[Partition, Leadership, list[Operation]]
@@ -110,16 +111,32 @@ class StateWriter:
         """Whether any was not as it was known."""
         is_changed = False
         for partition in partitions:
-            known = partition.leadership, partition.has_folder, partition.topic.has_folder
+            known = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_spoiled
             partition.topic.has_folder = await self.store.exists(f"{partition.topic.path}/partitions") is not None
             partition.has_folder = await self.store.exists(partition.folder) is not None
             try:
                 node = await self.store.get(f"{partition.folder}/state")
-                partition.leadership = decode_leadership(node.data, node.version)
             except NoNodeError:
                 partition.leadership = None
-            is_changed |= known != (partition.leadership, partition.has_folder, partition.topic.has_folder)
+            else:
+                await self._take(partition, node)
+            now = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_spoiled
+            is_changed |= known != now
         return is_changed
+
+    async def _take(self, partition: Partition, node: Node) -> None:
+        """Nobody else writes states in this term, so nonsense gives way to what is known; if nothing is, it is left alone."""
+        path, known = f"{partition.folder}/state", partition.leadership
+        try:
+            partition.leadership = decode_leadership(node.data, node.version)
+            partition.is_spoiled = False
+        except NonsenseError as error:
+            report(path, "it is written again" if known else "it is left alone", error)
+            partition.is_spoiled = known is None
+            if known is not None:
+                written = SetData(path, encode_leadership(known, self.epoch), node.version)
+                await self.store.multi([self.check, written])
+                partition.leadership = known._replace(partition_epoch=node.version + 1, controller_epoch=self.epoch)
 
     def _batches(
         self, planned: Iterable[tuple[Partition, Leadership]], first: Sequence[Operation]

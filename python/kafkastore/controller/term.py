@@ -83,6 +83,8 @@ class Term:
 
         def rule(partition: Partition) -> Leadership | None:
             state = partition.leadership
+            if partition.is_spoiled:
+                return None
             if restarted is None and state is not None and context.is_in_order(state):
                 return None
             able = context.usable_of(partition, usable)

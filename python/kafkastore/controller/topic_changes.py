@@ -206,8 +206,8 @@ async def on_topics(term: Term) -> None:
     """Topics that others wrote into the store, or took from it."""
     names = await term.watched.get_children("/brokers/topics", "topics")
     for name in names:
-        if name not in term.context.topics:
-            topic = await load_topic(term.store, name)
+        if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.spoiled:
+            topic = await load_topic(term.watched, term.context, name)
             if topic is not None:
                 await _adopt(term, topic)
     for name in term.context.topics.keys() - set(names):

@@ -10,8 +10,9 @@ out, and the others stand. Whether brokers and partitions exist is for the contr
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
+
+from kafkastore.metadata.nonsense import is_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,8 +25,6 @@ PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 
 SHOWN_CHARACTERS = 80
 """Of a wrong entry, in the sentence about it."""
-
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def decode_reassignments(data: bytes) -> tuple[dict[Key, tuple[int, ...]], list[str]]:
@@ -83,7 +82,7 @@ def _key(entry: object) -> Key | None:
     if not isinstance(entry, dict):
         return None
     topic, number = entry.get("topic"), entry.get("partition")
-    is_right = isinstance(topic, str) and _TOPIC.fullmatch(topic) and _is_number(number)
+    is_right = is_topic_name(topic) and _is_number(number)
     return (topic, number) if is_right else None  # type: ignore[return-value]  # is_right says so
 
 

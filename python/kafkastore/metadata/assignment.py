@@ -11,6 +11,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
+from kafkastore.metadata.nonsense import NonsenseError, ids, json_object, mapping, text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -75,17 +76,25 @@ def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
 
 
 def decode_assigned(data: bytes) -> tuple[bytes, list[Assigned]]:
-    """The topic's id and its partitions."""
-    content = json.loads(data)
-    adding = content.get("adding_replicas") or {}
-    removing = content.get("removing_replicas") or {}
-    replicas = content["partitions"]
+    """The topic's id and its partitions. Raises NonsenseError."""
+    content = json_object(data)
+    topic_id = parse_topic_id(text(content, "topic_id"))
+    replicas = mapping(content, "partitions")
+    adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
     equal: dict[Assigned, Assigned] = {}  # which share one object
     partitions = []
     for number in map(str, range(len(replicas))):
-        one = Assigned(tuple(replicas[number]), tuple(adding.get(number, ())), tuple(removing.get(number, ())))
+        one = Assigned(
+            ids(replicas.get(number), f"partition {number}"),
+            ids(adding.get(number, []), f"adding_replicas of {number}"),
+            ids(removing.get(number, []), f"removing_replicas of {number}"),
+        )
+        if not one.target or not one.origin or not set(one.adding) <= set(one.replicas):
+            raise NonsenseError(f"partition {number} has no replicas before or after its move, or others are added")
         partitions.append(equal.setdefault(one, one))
-    return parse_topic_id(content["topic_id"]), partitions
+    if not partitions:
+        raise NonsenseError("it has no partitions")
+    return topic_id, partitions
 
 
 def _without(replicas: Sequence[int], others: Container[int]) -> tuple[int, ...]:

@@ -9,7 +9,10 @@ that they are drawn once.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkastore.metadata.leadership import LARGEST_OFFSET
+from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,24 +54,44 @@ class Registration(NamedTuple):
 
 
 def decode_registration(node_id: int, data: bytes, created: int) -> Registration:
-    content = json.loads(data)
-    protocols = content.get("listener_security_protocol_map", {})
+    """Raises NonsenseError."""
+    content = json_object(data)
+    protocols = mapping(content, "listener_security_protocol_map")
+    given = content.get("endpoints")
+    if not isinstance(given, list) or not given or not all(isinstance(one, str) for one in given):
+        raise NonsenseError(f"endpoints is {shown(given)}, which is no list of addresses")
     endpoints = []
-    for text in content["endpoints"]:
+    for text in given:
         listener, _, address = text.partition("://")
         host, _, port = address.rpartition(":")
-        endpoints.append(Endpoint(listener, host.strip("[]"), int(port), protocols.get(listener, listener)))
+        number_of_port = decimal(port, f"the port of {shown(text)}", 0, 65535)
+        endpoints.append(Endpoint(listener, host.strip("[]"), number_of_port, str(protocols.get(listener, listener))))
+    rack = content.get("rack")
+    if not isinstance(rack, str | None):
+        raise NonsenseError(f"rack is {shown(rack)}, which is no text")
     is_clean = content.get("clean_shutdown", True) is not False
-    log_ends = {} if is_clean else content.get("log_ends", {})
-    unclean = None if is_clean else content.get("unclean")
-    if unclean is not None:
-        unclean = {topic: frozenset(numbers) for topic, numbers in unclean.items()}
-    return Registration(node_id, created, tuple(endpoints), content.get("rack"), is_clean, log_ends, unclean)
+    log_ends = {} if is_clean else _log_ends(content)
+    unclean = None if is_clean else _unclean(content)
+    return Registration(node_id, created, tuple(endpoints), rack, is_clean, log_ends, unclean)
+
+
+def _unclean(content: dict[str, Any]) -> dict[str, frozenset[int]] | None:
+    if content.get("unclean") is None:
+        return None
+    return {topic: frozenset(ids(ones, f"unclean of {topic}")) for topic, ones in mapping(content, "unclean").items()}
+
+
+def _log_ends(content: dict[str, Any]) -> dict[str, dict[str, int]]:
+    of_topics = mapping(content, "log_ends")
+    return {
+        topic: {partition: number(mapping(of_topics, topic), partition, 0, LARGEST_OFFSET) for partition in ends or ()}
+        for topic, ends in of_topics.items()
+    }
 
 
 def settle_registration(data: bytes) -> bytes:
-    """The same registration after the consequences of an unclean shutdown were drawn."""
-    content = json.loads(data)
+    """The same registration after the consequences of an unclean shutdown were drawn. Raises NonsenseError."""
+    content = json_object(data)
     content["clean_shutdown"] = True
     content.pop("log_ends", None)
     content.pop("unclean", None)

@@ -16,6 +16,8 @@ INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__sha
 """Topics that Kafka calls internal: clients may read them but not write them (spec R3.2)."""
 
 NO_LEADER = -1
+UNKNOWN_EPOCH = -1
+"""Of a partition of which nothing was told, or whose state in the store cannot be read."""
 
 
 class PartitionState(NamedTuple):
@@ -30,7 +32,7 @@ class PartitionState(NamedTuple):
     """Replicas in a log directory that is offline, as far as told; those of brokers that are gone may be among them."""
 
 
-_UNKNOWN = PartitionState(NO_LEADER, -1, -1, (), ())
+_UNKNOWN = PartitionState(NO_LEADER, UNKNOWN_EPOCH, -1, (), ())
 
 
 class TopicImage:

@@ -11,6 +11,9 @@ import json
 from typing import NamedTuple
 
 from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number
+
+LARGEST_OFFSET = 2**63 - 1
 
 
 class Leadership(NamedTuple):
@@ -47,14 +50,20 @@ def encode_leadership(state: Leadership, controller_epoch: int) -> bytes:
 
 
 def decode_leadership(data: bytes, version: int) -> Leadership:
-    content = json.loads(data)
+    """Raises NonsenseError."""
+    content = json_object(data)
+    isr = ids(content.get("isr"), "isr")
+    elr = ids(content["elr"], "elr") if "elr" in content else ()
+    if not isr and not elr:
+        raise NonsenseError("isr is empty, and nobody is eligible")
+    restarted = mapping(content, "restarted")
     return Leadership(
-        content["leader"],
-        content["leader_epoch"],
-        tuple(content["isr"]),
-        tuple(content.get("elr", ())),
+        number(content, "leader", NO_LEADER),
+        number(content, "leader_epoch"),
+        isr,
+        elr,
         content.get("leader_recovery_state", 0) == 1,
         version,
-        content["controller_epoch"],
-        tuple((int(node), end) for node, end in content.get("restarted", {}).items()),
+        number(content, "controller_epoch"),
+        tuple((decimal(node, "restarted"), number(restarted, node, 0, LARGEST_OFFSET)) for node in restarted),
     )

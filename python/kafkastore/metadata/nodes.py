@@ -8,6 +8,8 @@ import os
 from typing import TYPE_CHECKING
 
 from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.nonsense import NonsenseError, decimal, json_object, mapping, shown, text
+from kafkastore.metadata.nonsense import number as number_of
 from kafkastore.metadata.store import Create
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
     from kafkastore.metadata.image import BrokerImage, PartitionState, TopicImage
     from kafkastore.metadata.store import Operation
+
+
+_ID_BYTES = 16
 
 
 def new_id() -> bytes:
@@ -32,8 +37,15 @@ def topic_id_text(topic_id: bytes) -> str:
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
-def parse_topic_id(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+def parse_topic_id(given: str) -> bytes:
+    """Raises NonsenseError."""
+    try:
+        topic_id = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
+    except ValueError:
+        topic_id = b""
+    if len(topic_id) != _ID_BYTES or not any(topic_id):
+        raise NonsenseError(f"{shown(given)!r} is no id")
+    return topic_id
 
 
 # ---- /brokers/topics/T and below
@@ -84,8 +96,9 @@ def encode_config(overrides: Mapping[str, str]) -> bytes:
 
 
 def decode_config(data: bytes) -> dict[str, str]:
-    found = json.loads(data).get("config", {}) if data else {}
-    return {str(name): str(value) for name, value in found.items()}
+    """Raises NonsenseError; a node without content configures nothing."""
+    found = mapping(json_object(data), "config") if data else {}
+    return {name: str(value) for name, value in found.items()}
 
 
 CONFIG_CHANGES = "/config/changes"
@@ -131,13 +144,28 @@ def encode_controller(node_id: int, now_ms: int) -> bytes:
     return _dump({"version": 2, "brokerid": node_id, "timestamp": str(now_ms), "kraftControllerEpoch": -1})
 
 
+def decode_controller(data: bytes) -> int:
+    """The node id in ``/controller``. Raises NonsenseError."""
+    return number_of(json_object(data), "brokerid")
+
+
+def decode_controller_epoch(data: bytes, version: int) -> int:
+    """Of ``/controller_epoch``. Each controller writes it once, one higher, so an epoch below the node's version was not written by one.
+    Raises NonsenseError."""
+    epoch = decimal(data, "the epoch")
+    if epoch < version:
+        raise NonsenseError(f"epoch {epoch} is lower than the number of times it was raised, {version}")
+    return epoch
+
+
 def encode_cluster_id(cluster_id: str) -> bytes:
     """``/cluster/id``."""
     return _dump({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(data: bytes) -> str:
-    return str(json.loads(data)["id"])
+    """Raises NonsenseError."""
+    return text(json_object(data), "id")
 
 
 def _dump(content: object) -> bytes:

@@ -99,7 +99,9 @@ class Broker:
         services.dynamic_configs = DynamicConfigs(services)
         await services.dynamic_configs.load()
         services.image = MetadataImage()
-        for topic in await load_topics(services.store):
+        loaded = await load_topics(services.store)
+        services.spoiled_topics = loaded.spoiled
+        for topic in loaded.topics:
             services.image.put_topic(topic)
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)

@@ -60,6 +60,7 @@ class BrokerServices:
     engine: Engine
     store: MetadataStore
     image: MetadataImage
+    spoiled_topics: frozenset[str]
     replica_manager: ReplicaManager
     log_manager: LogManager
     assigned: AssignedReplicas
@@ -74,6 +75,7 @@ class BrokerServices:
 
     def __init__(self) -> None:
         self.now_ms = now_ms
+        self.spoiled_topics = frozenset()  # those whose node could not be read at the start
         self._group_coordinator: GroupCoordinator | None = None
         self._producer_ids: ProducerIds | None = None
 

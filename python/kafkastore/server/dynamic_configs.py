@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.config import broker_keys, topic_defaults
 from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.nonsense import NonsenseError, report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,12 +33,13 @@ class DynamicConfigs:
         return dict(config.dynamic_default if broker == DEFAULT_BROKER else config.dynamic_broker)
 
     async def load(self) -> None:
-        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped."""
+        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped, a node that is nonsense
+        is named and configures nothing."""
         tree = {path: data for path, data, _ in await self.broker.store.get_tree("/config/brokers")}
         config = self.broker.config
         config.set_dynamic(
-            default=_decode(tree.get(f"/config/brokers/{DEFAULT_BROKER}")),
-            broker=_decode(tree.get(f"/config/brokers/{config.node_id}")),
+            default=_decode(tree, f"/config/brokers/{DEFAULT_BROKER}"),
+            broker=_decode(tree, f"/config/brokers/{config.node_id}"),
         )
 
     async def set_overrides(self, broker: str, overrides: Mapping[str, str]) -> None:
@@ -64,6 +66,11 @@ class DynamicConfigs:
             engine.set_topic_config(name, config)
 
 
-def _decode(data: bytes | None) -> dict[str, str]:
+def _decode(tree: Mapping[str, bytes], path: str) -> dict[str, str]:
     keys = broker_keys()
-    return {name: value for name, value in decode_config(data or b"").items() if name in keys}
+    try:
+        found = decode_config(tree.get(path, b""))
+    except NonsenseError as error:
+        report(path, "nothing of it holds", error)
+        return {}
+    return {name: value for name, value in found.items() if name in keys}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import StartupError
@@ -63,7 +64,15 @@ async def remember(store: MetadataStore, config: BrokerConfig, opened: Iterable[
 async def _known(store: MetadataStore, config: BrokerConfig) -> set[str]:
     if await store.exists(_path(config)) is None:
         return set()
-    return set(json.loads((await store.get(_path(config))).data))
+    data = (await store.get(_path(config))).data
+    with suppress(ValueError):
+        found = json.loads(data)
+        if isinstance(found, list) and all(isinstance(one, str) for one in found):
+            return set(found)
+    raise StartupError(
+        f"{_path(config)} of the metadata store is nonsense, so nobody can say which of log.dirs were in use:"
+        f" {data[:80]!r}; write the list of those that were there, as JSON"
+    )
 
 
 def _path(config: BrokerConfig) -> str:

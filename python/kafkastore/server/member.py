@@ -29,6 +29,7 @@ from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.nodes import decode_cluster_id, decode_config, encode_broker
+from kafkastore.metadata.nonsense import NonsenseError, report
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
@@ -84,6 +85,7 @@ class Member:
         """Of a life that began uncleanly, until a controller has drawn the consequences."""
         self._ports: Sequence[int] | None = None
         self._leaving = False
+        self._must_register = False
         self._rejoining: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
         config = broker.config
@@ -204,12 +206,14 @@ class Member:
         self._start_rejoining()
 
     def _start_rejoining(self) -> None:
+        self._must_register = True  # also while a registration that has just been ended again is being finished
         if self._rejoining is None:
             self._rejoining = asyncio.get_running_loop().create_task(self._rejoin())
 
     async def _rejoin(self) -> None:
         try:
-            while True:
+            while self._must_register:
+                self._must_register = False
                 try:
                     if not self.broker.store.session_id:
                         await self.broker.store.connect()
@@ -218,9 +222,8 @@ class Member:
                     await self.broker.config_changes.start()  # the watch went with the session
                 except (KafkastoreError, StartupError) as error:
                     logger.warning("Not registered yet: %s", error)
+                    self._must_register = True
                     await asyncio.sleep(REJOIN_RETRY_S)
-                else:
-                    return
         finally:
             self._rejoining = None
 
@@ -321,19 +324,27 @@ class Member:
         store, found = self.broker.store, {}
         if len(names) > _FEW_TOPICS:
             tree = {path.rpartition("/")[2]: data for path, data, _ in await store.get_tree("/config/topics")}
-            return {name: decode_config(tree[name]) for name in names if name in tree}
+        else:
+            tree = {}
+            for name in names:
+                with suppress(NoNodeError):
+                    tree[name] = (await store.get(f"/config/topics/{name}")).data
         for name in names:
-            with suppress(NoNodeError):
-                found[name] = decode_config((await store.get(f"/config/topics/{name}")).data)
+            try:
+                found[name] = decode_config(tree[name])
+            except KeyError:
+                continue
+            except NonsenseError as error:
+                report(f"/config/topics/{name}", "the topic has the defaults", error)
         return found
 
     async def _read_state(self, name: str, number: int) -> PartitionState | None:
         """As it stands in the store."""
         try:
             node = await self.broker.store.get(f"/brokers/topics/{name}/partitions/{number}/state")
-        except NoNodeError:
+            state = decode_leadership(node.data, node.version)
+        except (NoNodeError, NonsenseError):  # the controller names it
             return None
-        state = decode_leadership(node.data, node.version)
         known = self.broker.replica_manager.held.partition(name, number)
         replicas = () if known is None else known.replicas
         return PartitionState(state.leader, state.leader_epoch, state.partition_epoch, replicas, state.isr)

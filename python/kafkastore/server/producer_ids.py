@@ -16,6 +16,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import CoordinatorLoadInProgressError, KafkastoreError
+from kafkastore.metadata.nonsense import NonsenseError, decimal, json_object, report
 from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError, StoreError
 
 if TYPE_CHECKING:
@@ -76,7 +77,11 @@ class ProducerIds:
             except NodeExistsError:
                 return None
             return 0, BLOCK_SIZE - 1
-        start = _next_start(node.data)
+        try:
+            start = _next_start(node.data)
+        except NonsenseError as error:  # to guess might be to give an id twice
+            report(PATH, "no producer id can be given until it is mended", error)
+            raise CoordinatorLoadInProgressError(f"{PATH} is nonsense: {error}") from None
         if start > LARGEST_ID - BLOCK_SIZE:
             raise ProducerIdsExhaustedError
         try:
@@ -92,9 +97,7 @@ def _encode(node_id: int, start: int) -> bytes:
 
 
 def _next_start(data: bytes) -> int:
-    """The id after the block that the node describes; an empty node (Kafka makes one) describes none."""
+    """The id after the block that the node describes; an empty node (Kafka makes one) describes none. Raises NonsenseError."""
     if not data:
         return 0
-    import json
-
-    return int(json.loads(data)["block_end"]) + 1
+    return decimal(str(json_object(data).get("block_end")), "block_end", 0, LARGEST_ID) + 1

@@ -7,6 +7,7 @@ C  a log whose topic id is another's, beyond its topic's partitions or placed on
 D  logs of a topic that the store does not know   → stray in a cluster; a broker that is alone adopts them: a directory that
                                                     Apache Kafka wrote is served as it is
 E  logs of a topic whose deletion an earlier version of a broker that is alone had under way → deleted
+F  logs of a topic whose node cannot be read      → left alone until it is mended
 
 Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. Nothing here decides who leads.
 """
@@ -23,6 +24,7 @@ from kafkastore.metadata.image import PartitionState, TopicImage
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.loader import load_topics
 from kafkastore.metadata.nodes import encode_config, new_id, topic_id_text, topic_nodes
+from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, Delete, NoNodeError
 from kafkastore.server.topic_plans import internal_configs
 
@@ -61,9 +63,12 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
             found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir, end))
     adopted: dict[str, TopicImage] = {}
     if broker.config.is_member:  # recovery takes minutes: the others went on
-        topics = {topic.name: topic for topic in await load_topics(broker.store)}
+        loaded = await load_topics(broker.store)
+        topics, broker.spoiled_topics = {topic.name: topic for topic in loaded.topics}, loaded.spoiled
+        _leave_alone(broker, found)
     else:
         topics = broker.image.topics
+        _leave_alone(broker, found)
         await _finish_deletions(broker, found)
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in topics}
         if adopted:
@@ -79,11 +84,18 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     return Reconciled(unclean, {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()})
 
 
+def _leave_alone(broker: BrokerServices, found: dict[str, list[_FoundLog]]) -> None:
+    """Case F: ours or not, nobody can say; they are there when the node is mended."""
+    for name in broker.spoiled_topics & found.keys():
+        for log in found.pop(name):
+            broker.log_manager.record(name, log.partition, log.log_dir)
+
+
 async def _finish_deletions(broker: BrokerServices, found: dict[str, list[_FoundLog]]) -> None:
     """Case E; the mark of a deletion that the controller is to go on with has its topic beside it."""
     done: list[Operation] = []
     for name in await broker.store.get_children(DELETION_MARKS):
-        if broker.image.topic(name) is not None:
+        if name in broker.spoiled_topics or broker.image.topic(name) is not None:
             continue
         path = f"{DELETION_MARKS}/{name}"
         deleted_id = (await broker.store.get(path)).data
@@ -204,6 +216,6 @@ async def _is_eligible(store: MetadataStore, node_id: int, name: str, number: in
     """Whether this broker may lead when nobody in sync is alive."""
     try:
         node = await store.get(f"/brokers/topics/{name}/partitions/{number}/state")
-    except NoNodeError:
+        return node_id in decode_leadership(node.data, node.version).elr
+    except (NoNodeError, NonsenseError):
         return False
-    return node_id in decode_leadership(node.data, node.version).elr

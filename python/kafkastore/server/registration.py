@@ -20,6 +20,7 @@ from kafkastore.metadata.nodes import (
     new_id,
     topic_id_text,
 )
+from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, NodeExistsError, ancestors
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig) -> str
     on_disk = {directory: found for directory in config.log_dirs if (found := _cluster_id_of(directory)) is not None}
     stored = None
     if await store.exists("/cluster/id") is not None:
-        stored = decode_cluster_id((await store.get("/cluster/id")).data)
+        try:
+            stored = decode_cluster_id((await store.get("/cluster/id")).data)
+        except NonsenseError as error:
+            raise StartupError(
+                f"/cluster/id of the metadata store is nonsense, so nobody can say whose cluster this is: {error}; write"
+                ' {"version":"1","id":"…"} there, with the cluster.id of a log directory\'s meta.properties'
+            ) from None
     cluster_id = stored or next(iter(on_disk.values()), None) or topic_id_text(new_id())
     for directory, found in on_disk.items():
         if found != cluster_id:

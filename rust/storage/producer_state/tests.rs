@@ -165,7 +165,7 @@ fn sequences_follow_on_and_wrap() {
     append(&mut state, &data(1, 0, 3, 1, 5));
 }
 
-// spec: R4.2; KIP-360
+// spec: R4.2; KIP-360, H10
 #[test]
 fn an_unknown_producer_may_start_anywhere_and_a_new_epoch_only_at_zero() {
     let mut state = unverified();

@@ -19,7 +19,7 @@ COMMAND = (
 )  # fmt: skip
 
 NEEDED = {
-    "setpriv": "util-linux", "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount",
+    "setpriv": "util-linux", "unshare": "util-linux", "nsenter": "util-linux", "mount": "mount", "losetup": "mount",
     "mkfs.ext4": "e2fsprogs", "ip": "iproute2",
 }  # fmt: skip
 
@@ -57,8 +57,9 @@ def prepare() -> None:
     os.mkdir("/run/netns")
 
 
-def run(*command: str) -> None:
-    """A command that must work."""
+def run(*command: str) -> str:
+    """What a command printed that must work."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise MachineError(f"{' '.join(command)} failed: {done.stderr.strip()}")
+    return done.stdout

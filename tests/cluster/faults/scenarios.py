@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cluster.faults import coordinator_faults as coordinator
+from cluster.faults import disk_faults as disk
 from cluster.faults import network_faults as network
 from cluster.faults import power_faults as power
 from cluster.faults import process_faults as process
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 BOTH = ("zookeeper", "sqlite")
 ON_DISK = {"flush.messages": "1"}
 """Acknowledged when it is on the disk of every replica in sync."""
+SMALL_SEGMENTS = {"segment.ms": "1000"}
 
 
 @dataclass(frozen=True)
@@ -51,5 +54,11 @@ SCENARIOS = {
         Scenario("follower-behind", process.follower_behind_the_high_watermark, 10),
         Scenario("controller-paused", process.controller_is_paused, 5),
         Scenario("follower-leaves", process.follower_leaves_while_it_comes_in_sync, 10),
+        Scenario("disk-full", disk.disk_is_full, 4),
+        Scenario("sync-fails", disk.sync_fails, 4, ON_DISK),
+        Scenario("follower-rots", disk.follower_rots, 4, SMALL_SEGMENTS),
+        Scenario("leader-rots", disk.leader_rots, 4, SMALL_SEGMENTS),
+        Scenario("coordinator-moves", coordinator.coordinator_moves, 4),
+        Scenario("coordinator-killed", coordinator.coordinator_is_killed, 4),
     )
 }

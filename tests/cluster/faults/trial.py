@@ -105,7 +105,9 @@ class Trial:
         for broker in self.cluster.brokers:
             for partition in range(PARTITIONS):
                 name = f"{self.topic}-{partition}"
-                shutil.copytree(broker.log_dir / name, folder / broker.folder.name / name, dirs_exist_ok=True)
+                if (broker.log_dir / name).exists():
+                    shutil.copytree(broker.log_dir / name, folder / broker.folder.name / name, dirs_exist_ok=True)
+            (folder / broker.folder.name).mkdir(parents=True, exist_ok=True)
             (folder / broker.folder.name / "out.log").write_text(broker.output())
         (folder / "violations").write_text("".join(f"{violation}\n" for violation in self.outcome.violations))
 

@@ -12,7 +12,12 @@ import pytest
 from kafkastore.controller import campaign
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.controller.topic_changes import NewTopic
-from kafkastore.errors import NotControllerError, TopicAlreadyExistsError
+from kafkastore.errors import (
+    InvalidReplicaAssignmentError,
+    InvalidReplicationFactorError,
+    NotControllerError,
+    TopicAlreadyExistsError,
+)
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.store import Check, StoreUnavailableError
 from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, play
@@ -54,6 +59,27 @@ def test_exactly_one_of_three_controllers_acts(tmp_path: Path) -> None:  # R2.4
             assert other.epoch == 0
             with pytest.raises(NotControllerError):
                 await other.create_topic(NewTopic("t"))
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error"),
+    [
+        (NewTopic("t", assignment=[(1, 99)]), InvalidReplicaAssignmentError),
+        (NewTopic("t", assignment=[(1, 2), (1, 1)]), InvalidReplicaAssignmentError),
+        (NewTopic("t", 1, 4), InvalidReplicationFactorError),
+    ],
+    ids=["unknown broker", "a broker twice", "more replicas than brokers"],
+)
+def test_topic_that_cannot_be_placed_is_refused_and_nothing_is_written(
+    tmp_path: Path, asked: NewTopic, error: type[Exception]
+) -> None:
+    async def test(world: World) -> None:
+        with pytest.raises(error):
+            await (await world.active()).create_topic(asked)
+        assert await world.store.exists("/brokers/topics/t") is None
+        assert await world.store.exists("/config/topics/t") is None
 
     play(tmp_path, test)
 

@@ -16,6 +16,7 @@ from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import StoreUnavailableError
 from kafkastore.server import member
 from kafkastore.server.broker import Broker
+from kafkastore.server.config_changes import ConfigChanges
 
 from .member_world import (
     REGISTRATION,
@@ -261,6 +262,30 @@ def test_session_is_not_taken_up_again_in_the_store_of_another_cluster(
                 assert await other.exists(REGISTRATION) is None
                 await other.set("/cluster/id", ours.data)
             await until(lambda: broker.services.engine.broker_epoch > first)
+
+    run(body)
+
+
+def test_broker_that_is_fenced_again_while_it_registers_goes_on_to_the_next_life(  # H3
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ConfigChanges.start
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
+            lives: list[int] = []
+
+            async def ended_meanwhile(self: ConfigChanges) -> None:
+                lives.append(broker.services.assigned.broker_epoch)
+                if len(lives) == 1:
+                    await other.delete(REGISTRATION)
+                    assert await broker.services.store.exists(REGISTRATION) is None  # its watch fires before that
+                await real(self)
+
+            monkeypatch.setattr(ConfigChanges, "start", ended_meanwhile)
+            await other.delete(REGISTRATION)
+            await until(lambda: len(lives) == 2)
+            assert (await other.get(REGISTRATION)).created == broker.services.assigned.broker_epoch > lives[0]
 
     run(body)
 

@@ -1,0 +1,182 @@
+"""A group that commits all the time while its coordinator moves, or is killed and loads again (spec R3.3; H17, H18).
+
+The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. What was acknowledged last is what
+OffsetFetch returns, whoever answers.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+
+from cluster.faults.process_faults import RESUME_LIMIT_S, SESSION_S
+from cluster.faults.traffic import CLIENT
+from cluster.faults.trial import PARTITIONS, Trial
+from cluster.faults.trial import RESUME_LIMIT_S as GIVE_UP_S
+from parity.raw_client import RawClient
+from peer.broker_process import wait_until
+
+if TYPE_CHECKING:
+    from peer.kafkastore_broker import KafkastoreBroker
+
+OFFSETS_TOPIC = "__consumer_offsets"
+NOT_COORDINATOR = 16
+MOVES = 3
+KILLS = 2
+COMMITS_BETWEEN = 1000
+FETCH_LIMIT_S = 10.0
+"""How soon OffsetFetch is right after a move (F21 of the reliability plan)."""
+
+
+class Committer(threading.Thread):
+    """Commits a rising offset to each partition in turn, one request at a time; knows what it was promised."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        super().__init__(name="committer", daemon=True)
+        self.group = f"{topic}-group"
+        self.topic = topic
+        self.consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": self.group, "enable.auto.commit": False, **CLIENT}
+        )
+        self.acked: dict[int, int] = {}
+        self.tried: dict[int, int] = {}
+        self.count = 0
+        self._enough = threading.Event()
+
+    def run(self) -> None:
+        while not self._enough.is_set():
+            partition = self.count % PARTITIONS
+            offset = self.tried.get(partition, 0) + 1
+            self.tried[partition] = offset
+            try:
+                self.consumer.commit(offsets=[TopicPartition(self.topic, partition, offset)], asynchronous=False)
+            except KafkaException:  # it may have been taken or not: the next one is higher
+                continue
+            self.acked[partition] = offset
+            self.count += 1
+        self.consumer.close()
+
+    def finish(self) -> None:
+        self._enough.set()
+        self.join()
+
+    def wait_for(self, count: int) -> None:
+        target = self.count + count
+        wait_until(lambda: self.count >= target, GIVE_UP_S, f"{count} more commits are acknowledged")
+
+
+def coordinator_moves(trial: Trial) -> None:
+    """The group's partition of ``__consumer_offsets`` is reassigned again and again: FindCoordinator follows, no commit is lost, and who
+    coordinated before answers NOT_COORDINATOR (H17, KAFKA-4362)."""
+    committer = _start(trial)
+    number = _partition_of(trial, committer.group)
+    try:
+        for _ in range(MOVES):
+            committer.wait_for(COMMITS_BETWEEN // 4)
+            old = _coordinator(trial, committer.group)
+            new, other = trial.cluster.others(old)
+            _reassign(trial, number, [new, other])
+            wait_until(lambda new=new: _coordinator(trial, committer.group) == new, 60, "the coordinator moves")  # type: ignore[misc]
+            committer.wait_for(COMMITS_BETWEEN // 4)
+            code = _committed_at(trial.cluster.broker(old), committer.group)
+            trial.expect(code == NOT_COORDINATOR, f"the old coordinator answers {code}")
+            _reassign(trial, number, [new, other, old])
+            wait_until(lambda: len(_replicas(trial, number)) == 3, 60, "all brokers have the partition again")
+            _judge(trial, committer)
+    finally:
+        committer.finish()
+    _judge(trial, committer)
+
+
+def coordinator_is_killed(trial: Trial) -> None:
+    """kill -9 of whoever coordinates, with many commits on few keys between: each next one loads them all (H18)."""
+    committer = _start(trial)
+    try:
+        for _ in range(KILLS):
+            committer.wait_for(COMMITS_BETWEEN)
+            victim = _coordinator(trial, committer.group)
+            before, at = committer.count, time.monotonic()
+            trial.cluster.broker(victim).kill()
+            wait_until(lambda before=before: committer.count > before + 1, GIVE_UP_S, "commits go on")  # type: ignore[misc]
+            took = time.monotonic() - at
+            trial.outcome.resumed_after_s = max(took, trial.outcome.resumed_after_s or 0.0)
+            trial.expect(took <= RESUME_LIMIT_S + SESSION_S, f"it took {took:.1f} s until commits went on")
+            _judge(trial, committer)
+            trial.cluster.broker(victim).start()
+            trial.cluster.wait_in_sync(OFFSETS_TOPIC, 3)
+    finally:
+        committer.finish()
+    _judge(trial, committer)
+
+
+def _start(trial: Trial) -> Committer:
+    committer = Committer(trial.cluster.bootstrap, trial.topic)
+    committer.start()
+    committer.wait_for(10)
+    return committer
+
+
+def _judge(trial: Trial, committer: Committer) -> None:
+    """What is fetched is what was acknowledged before, or something that was tried since."""
+    least = dict(committer.acked)
+    asked = ConsumerGroupTopicPartitions(committer.group)
+    deadline = time.monotonic() + FETCH_LIMIT_S
+    admin, found = trial.cluster.admin(), dict[int, int]()  # ends with its last reference, and its requests with it
+    while time.monotonic() < deadline and not found:
+        try:
+            answer = admin.list_consumer_group_offsets([asked])[committer.group].result(FETCH_LIMIT_S)
+        except KafkaException:
+            continue
+        found = {one.partition: one.offset for one in answer.topic_partitions or []}
+    for partition, offset in least.items():
+        now = found.get(partition, -1)
+        is_right = offset <= now <= committer.tried[partition]
+        trial.expect(is_right, f"{offset} was committed for {partition}, OffsetFetch says {now}")
+
+
+def _ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
+    with closing(RawClient(broker.host, broker.port)) as client:
+        return client.ask(api, version, given)
+
+
+def _coordinator(trial: Trial, group: str) -> int:
+    for broker in trial.cluster.brokers:
+        if broker.is_running():
+            found: int = _ask(broker, "find_coordinator", 2, key=group, key_type=0).node_id
+            if found > 0:
+                return found
+    return -1
+
+
+def _committed_at(broker: KafkastoreBroker, group: str) -> int:
+    """The error of an OffsetFetch that is sent to this broker, whoever coordinates."""
+    return int(_ask(broker, "offset_fetch", 5, group_id=group, topics=None).error_code)
+
+
+def _partition_of(trial: Trial, group: str) -> int:
+    """By Java's String.hashCode, as Kafka places groups."""
+    code = 0
+    for letter in group:
+        code = (31 * code + ord(letter)) & 0xFFFFFFFF
+    count = len(trial.cluster.admin().list_topics(OFFSETS_TOPIC, timeout=10).topics[OFFSETS_TOPIC].partitions)
+    return (code & 0x7FFFFFFF) % count
+
+
+def _replicas(trial: Trial, number: int) -> list[int]:
+    return trial.cluster.partition(OFFSETS_TOPIC, number).replicas
+
+
+def _reassign(trial: Trial, number: int, replicas: list[int]) -> None:
+    partitions = [{"partition_index": number, "replicas": replicas}]
+    asked = {"topics": [{"name": OFFSETS_TOPIC, "partitions": partitions}], "timeout": 10_000}
+
+    def is_taken() -> bool:
+        broker = trial.cluster.broker(trial.cluster.controller())
+        answer = _ask(broker, "alter_partition_reassignments", 1, **asked)
+        return bool(answer.responses[0].partitions[0].error_code == 0)
+
+    wait_until(is_taken, 30, f"the controller takes the move of {OFFSETS_TOPIC}-{number} to {replicas}")

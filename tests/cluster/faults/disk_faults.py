@@ -1,0 +1,187 @@
+"""Disks that are full, that fail to sync, and that change a bit by themselves (spec R4.7; H24, H25, H26)."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from confluent_kafka import Consumer, TopicPartition
+
+from cluster.faults.faulty_cluster import host
+from cluster.faults.process_faults import RESUME_LIMIT_S, SESSION_S
+from cluster.faults.traffic import CLIENT, id_of
+from cluster.faults.trial import ALL, Trial, batches_of
+from peer.broker_process import BrokerFailedError, wait_until
+from peer.kafkastore_broker import executable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GONE_LIMIT_S = 10.0
+"""How soon a broker whose only log directory failed ends (F15 of the reliability plan)."""
+
+SEGMENTS = 4
+READ_LIMIT_S = 20.0
+BATCH_HEADER_BYTES = 61
+
+
+def disk_is_full(trial: Trial) -> None:
+    """Of the leader and of a follower in turn. Its only log directory goes offline, so it ends; with room it is back (H24)."""
+    victim = _victim(trial)
+    disk = trial.cluster.disks[host(victim)]
+    at = time.monotonic()
+    disk.fill()
+    try:
+        _ends_and_the_others_go_on(trial, victim, at)
+    finally:
+        disk.make_room()
+
+
+def sync_fails(trial: Trial) -> None:
+    """EIO at every sync: the page cache has taken the records, the disk never does. Nothing is acknowledged on the word of such
+    a sync, none is repeated, and the broker ends (H25)."""
+    victim = _victim(trial)
+    disk = trial.cluster.disks[host(victim)]
+    at = time.monotonic()
+    disk.fail_syncs()
+    try:
+        _ends_and_the_others_go_on(trial, victim, at)
+    finally:
+        trial.cluster.broker(victim).kill()
+        disk.sync_again()
+
+
+def _ends_and_the_others_go_on(trial: Trial, victim: int, since: float) -> None:
+    broker = trial.cluster.broker(victim)
+    trial.resumes(ALL, since, SESSION_S + RESUME_LIMIT_S)
+    wait_until(lambda: not broker.is_running(), GONE_LIMIT_S, f"broker {victim} ends, its log directory being offline")
+    said = f"{broker.log_dir} failed:"
+    trial.expect(said in broker.output(), f"broker {victim} ended and does not say {said!r}")
+    trial.wait_for_acks(500)
+
+
+def _victim(trial: Trial) -> int:
+    leader = trial.leader()
+    return trial.cluster.others(leader)[0] if trial.number % 2 else leader
+
+
+# ---- bit rot
+def follower_rots(trial: Trial) -> None:
+    """One bit of a sealed segment and one of the active one change on a follower, which is killed then. Recovery cuts what it has
+    to read or refuses by name; ``kafkastore check`` names the rest; the leader's good records fill up what is taken away (H26)."""
+    cluster = trial.cluster
+    victim = cluster.others(trial.leader())[0]
+    broker = cluster.broker(victim)
+    sealed, active = _rot(trial, victim)
+    broker.kill()
+    checked = subprocess.run(
+        [executable(), "check", str(sealed.parent), "--no-progress"], capture_output=True, text=True, check=False
+    )
+    for path in (sealed, active):
+        trial.expect(path.name in checked.stdout, f"`kafkastore check` does not name {path.name}: {checked.stdout}")
+    broker.launch()
+    wait_until(lambda: _has_started_or_ended(trial, victim), 30, f"broker {victim} starts or refuses to")
+    if not broker.is_running():
+        trial.expect(active.name in broker.output(), "the start was refused without the name of the file")
+    _replace_replica(trial, victim, sealed.parent)
+
+
+def leader_rots(trial: Trial) -> None:
+    """The same on the leader, while it leads: no reader and no new replica takes a changed record, and when it is gone the others
+    have every good one (H26)."""
+    cluster = trial.cluster
+    leader = trial.leader()
+    empty, good = cluster.others(leader)
+    sealed, _ = _rot(trial, leader)
+    _read_against_acks(trial, cluster.broker(leader).bootstrap)
+    folder = cluster.broker(empty).log_dir / f"{trial.topic}-0"
+    broker = cluster.broker(empty)
+    broker.kill()
+    _remove(folder)
+    before = len(broker.output())
+    broker.start()
+    said = f"{folder.name}: what the leader sent is refused"
+    wait_until(lambda: said in broker.output()[before:], 30, f"broker {empty} says {said!r}")
+    trial.expect(empty not in cluster.partition(trial.topic).isrs, "a replica is in sync that cannot have everything")
+    whole = _bytes_of(cluster.broker(good).log_dir / folder.name)
+    trial.expect(whole.startswith(_bytes_of(folder)), "the new replica has other bytes than a good one")
+    at = time.monotonic()
+    _replace_replica(trial, leader, sealed.parent)
+    trial.resumes(ALL, at, SESSION_S + RESUME_LIMIT_S)
+
+
+def _rot(trial: Trial, node: int) -> tuple[Path, Path]:
+    """Changes a bit in the first sealed segment of partition 0 and in the active one; the two files."""
+    folder = trial.cluster.broker(node).log_dir / f"{trial.topic}-0"
+
+    def segments() -> list[Path]:
+        return sorted(folder.glob("*.log"))
+
+    wait_until(lambda: len(segments()) >= SEGMENTS and batches_of(segments()[-1])[1:], 60, f"{SEGMENTS} segments")
+    sealed, active = segments()[0], segments()[-1]
+    for path, at in ((sealed, 2), (active, 0)):
+        before = sum(len(batch) for _, batch in batches_of(path)[:at])
+        with path.open("r+b") as file:
+            file.seek(before + BATCH_HEADER_BYTES + 40)
+            byte = file.read(1)[0]
+            file.seek(-1, 1)
+            file.write(bytes([byte ^ 0x10]))
+    trial.wait_for_acks(200)
+    return sealed, active
+
+
+def _read_against_acks(trial: Trial, bootstrap: str) -> None:
+    """Whoever checks CRCs is told of an error, and given nothing that was not acknowledged there."""
+    acked = {ack.offset: ack.id for ack in list(trial.writer.acks) if ack.partition == 0}
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "check.crcs": True,
+            **CLIENT,
+        }
+    )
+    consumer.assign([TopicPartition(trial.topic, 0, 0)])
+    position, errors, deadline = 0, 0, time.monotonic() + READ_LIMIT_S
+    try:
+        while position < max(acked) and time.monotonic() < deadline and not errors:
+            for message in consumer.consume(1000, 0.2):
+                offset = message.offset() or 0
+                if message.error() is not None:
+                    errors += 1
+                elif offset in acked:
+                    trial.expect(acked[offset] == id_of(message), f"offset {offset} was read changed")
+                    position = offset
+    finally:
+        consumer.close()
+    trial.expect(errors > 0, "a changed record was read without an error")
+
+
+def _replace_replica(trial: Trial, node: int, folder: Path) -> None:
+    """What an operator does about it: the broker is stopped, the partition's directory removed, and the leader has the rest."""
+    trial.cluster.broker(node).kill()
+    _remove(folder)
+    trial.cluster.broker(node).start()
+
+
+def _remove(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+    folder.rmdir()
+
+
+def _bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+
+def _has_started_or_ended(trial: Trial, node: int) -> bool:
+    broker = trial.cluster.broker(node)
+    if not broker.is_running():
+        return True
+    with suppress(AssertionError, BrokerFailedError):
+        broker.wait_until_ready(0.5)
+        return True
+    return False

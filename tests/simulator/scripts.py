@@ -1,0 +1,67 @@
+"""Scenarios of the reliability plan that need their faults in a certain order; everything else is drawn from the seed as ever.
+
+A script gives the faults in place of ``faults.draw``, the topic's own configuration, and which rules its faults may break: a power
+loss of everybody takes along what nobody had synced. It says nothing about what becomes of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from simulator.faults import FAULTS_FROM_S, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from random import Random
+
+    Draw = Callable[[Random, tuple[int, ...]], list[Fault]]
+
+FAIL_OVERS = 12
+FAIL_OVER_S = 0.25
+"""From one to the next: A, B, A and C lead within a second."""
+
+POWER_LOSSES_S = (1.3, 3.6)
+
+BACK_AFTER_S = (0.02, 2.2)
+"""Longer than a session apart, so that one leads before another is there."""
+
+
+class Script(NamedTuple):
+    """See the module."""
+
+    draw: Draw
+    configs: Mapping[str, str] = {}
+    breaks: frozenset[str] = frozenset()
+    """Names of rules (``history/checker.py``)."""
+
+
+def _power_of_all(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
+    """Everybody loses power at one moment, each with another part of its log unsynced, and comes back in any order. Whoever is
+    back first leads and goes on; the others find their tails written over."""
+    return [
+        Fault("power of all", begins_s, random.uniform(*BACK_AFTER_S), node_id, node_id)
+        for begins_s in POWER_LOSSES_S
+        for node_id in node_ids
+    ]
+
+
+def _fast_fail_over(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
+    """The leader is fenced or killed, and the next one, and the next, while each is written to."""
+    found = []
+    for number in range(FAIL_OVERS):
+        begins_s = FAULTS_FROM_S + (number + random.random()) * FAIL_OVER_S
+        kind = random.choice(("fence leader", "fence leader", "fence leader", "kill leader"))
+        target = random.choice(node_ids)
+        found.append(Fault(kind, begins_s, random.uniform(0.01, 0.1), target, target))
+    return found
+
+
+LOSSES = frozenset({"lost", "moved", "changed", "went-back"})
+
+UNSYNCED = {"unclean.leader.election.enable": "true", "flush.ms": "100", "min.insync.replicas": "1"}
+"""Each broker syncs at another place, and whoever is there first leads."""
+
+SCRIPTS = {
+    "power-of-all": Script(_power_of_all, UNSYNCED, LOSSES),  # H2, KIP-101 scenario 2
+    "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
+}

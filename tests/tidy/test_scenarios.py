@@ -1,0 +1,52 @@
+"""``docs/scenarios.md`` has a row for each scenario of the reliability plan, and what it names plays it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cluster.faults.scenarios import SCENARIOS
+from tidy.sources import ROOT
+
+PAGE = ROOT / "docs" / "scenarios.md"
+IDS = [f"H{number}" for number in range(1, 31)]
+NOT_YET = {"H11", "H12", "H13", "H14", "H15", "H30"}
+ROWS = {
+    cells[0]: cells
+    for line in PAGE.read_text().splitlines()
+    if line.startswith("| H") and (cells := [cell.strip() for cell in line.strip("|").split("|")])
+}
+FILE = re.compile(r"`((?:tests|rust)/[\w./-]+)`")
+
+
+def test_there_is_a_row_for_each_scenario_in_order() -> None:
+    assert list(ROWS) == IDS
+
+
+@pytest.mark.parametrize("scenario", IDS)
+def test_every_file_of_a_row_names_its_scenario(scenario: str) -> None:
+    if scenario in NOT_YET:
+        assert ROWS[scenario][2].startswith("not yet")
+        return
+    files = FILE.findall(ROWS[scenario][2])
+    assert files
+    for name in files:
+        assert re.search(rf"\b{scenario}\b", (ROOT / name).read_text()), f"{name} does not name {scenario}"
+
+
+@pytest.mark.parametrize("scenario", IDS)
+def test_faults_and_scripts_of_a_row_exist(scenario: str) -> None:
+    scripts = (ROOT / "tests" / "simulator" / "scripts.py").read_text()
+    for kind, names in re.findall(r"\b(fault|script)s? ((?:`[a-z-]+`(?:, )?)+)", ROWS[scenario][2]):
+        for name in re.findall(r"`([a-z-]+)`", names):
+            assert name in SCENARIOS if kind == "fault" else f'"{name}": Script' in scripts, name
+
+
+def test_every_fault_that_plays_a_scenario_is_on_the_page() -> None:
+    """Not those that belong to the matrix of faults alone."""
+    told = set(re.findall(r"`([a-z-]+)`", PAGE.read_text()))
+    others = {
+        "leader-killed", "all-killed", "leader-stopped", "leader-without-store", "two-brokers-apart", "controller-apart",
+    }  # fmt: skip
+    assert SCENARIOS.keys() - told == others

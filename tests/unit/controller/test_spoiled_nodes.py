@@ -1,0 +1,293 @@
+"""Nodes of the store that somebody edited to nonsense: named at level ERROR, left out, and the others are decided about as ever."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.controller.campaign import CONTROLLER_PATH
+from kafkastore.controller.state_writer import EPOCH_PATH
+from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.errors import ErrorCode, NotControllerError, TopicAlreadyExistsError
+from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.nodes import decode_controller
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import Create, Delete
+from unit.controller.controller_world import play
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from unit.controller.controller_world import World
+
+STATE = "/brokers/topics/t/partitions/0/state"
+TOPIC = "/brokers/topics/t"
+NONSENSE = [b"", b"{", b"{}"]
+"""More in tests/unit/server/test_spoiled_store.py, where it takes less time."""
+
+WRONG_STATES = [
+    b'{"leader":"2","leader_epoch":0,"isr":[2],"controller_epoch":1}',
+    b'{"leader":2,"leader_epoch":-1,"isr":[2],"controller_epoch":1}',
+    b'{"leader":2,"leader_epoch":0,"isr":[],"controller_epoch":1}',
+    b'{"leader":2,"leader_epoch":0,"isr":[2,2],"controller_epoch":1}',
+    b'{"leader":99999999999,"leader_epoch":0,"isr":[2],"controller_epoch":1}',
+]
+T_ID = b"t" * 16
+
+
+def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Ours: asyncio complains of calls that a broker's death cancelled."""
+    ours = [record for record in caplog.records if record.name.startswith("kafkastore")]
+    return [record.getMessage() for record in ours if record.levelno >= logging.ERROR]
+
+
+async def make(world: World, name: str, *replicas: int) -> None:
+    controller = await world.active()
+    await controller.create_topic(NewTopic(name, assignment=[replicas]))
+    await world.led(name, replicas[0])
+
+
+async def replace_controller(world: World) -> None:
+    """The first broker controls; another one reads everything anew."""
+    await world.brokers[1].kill()
+    controller = await world.active()
+    assert controller.node_id != 1
+
+
+async def decides_for_others(world: World) -> None:
+    """A topic can be made, and is led; whoever asks a controller that was replaced asks again."""
+
+    async def is_made() -> bool:
+        try:
+            await make(world, "other", 3, 2)
+        except NotControllerError:
+            return False
+        return True
+
+    await world.eventually(is_made)
+
+
+@pytest.mark.parametrize("data", [*NONSENSE, *WRONG_STATES])
+def test_partition_whose_state_is_nonsense_is_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await make(world, "u", 2, 3)
+        await world.store.set(STATE, data)
+        await replace_controller(world)
+        await decides_for_others(world)
+        await world.brokers[2].close()
+        await world.led("u", 3)
+        controller = await world.active()
+        assert await controller.elect_leaders([("t", 0)], is_unclean=True) == {
+            ("t", 0): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        }
+        assert (await world.store.get(STATE)).data == data
+        assert {line.partition(" is nonsense")[0] for line in errors(caplog)} == {STATE}
+
+    play(tmp_path, test)
+
+
+def test_state_that_is_mended_is_gone_on_from(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await world.store.set(STATE, b"{")
+        await replace_controller(world)
+        await world.brokers[2].kill()
+        await decides_for_others_on(world, 3)
+        await world.store.set(STATE, encode_leadership(Leadership(2, 7, (2, 3)), 1))
+        assert (await world.led("t", 3)).leader_epoch == 8
+
+    async def decides_for_others_on(world: World, node: int) -> None:
+        await make(world, "other", node)
+
+    play(tmp_path, test, brokers=(1, 2, 3, 4))
+
+
+def test_state_that_is_spoiled_in_a_term_is_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await world.store.set(STATE, b"nonsense")
+        await world.brokers[2].close()
+        await world.eventually(lambda: is_readable(world))
+        state = await world.led("t", 3)
+        assert (state.leader_epoch, state.isr) == (1, (3,))
+        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is nonsense, it is written again"]
+
+    play(tmp_path, test)
+
+
+async def is_readable(world: World) -> bool:
+    try:
+        await world.state("t")
+    except NonsenseError:
+        return False
+    return True
+
+
+WRONG_TOPICS = [
+    b'{"topic_id":"dHR0dHR0dHR0dHR0dHR0dA","partitions":{"0":[]}}',
+    b'{"topic_id":"dHR0dHR0dHR0dHR0dHR0dA","partitions":{"1":[2,3]}}',
+    b'{"topic_id":"dHR0dHR0dHR0dHR0dHR0dA","partitions":{"0":[2,2]}}',
+    b'{"topic_id":"dHR0dHR0dHR0dHR0dHR0dA","partitions":{"0":["2"]}}',
+    b'{"topic_id":"dHR0dHR0dHR0dHR0dHR0dA","partitions":{}}',
+    b'{"topic_id":"short","partitions":{"0":[2,3]}}',
+    b'{"topic_id":"dHR0dHR0dHR0dHR0dHR0dA","partitions":{"0":[2,3]},"adding_replicas":{"0":[2,3]}}',
+]
+
+
+@pytest.mark.parametrize("data", [*NONSENSE, *WRONG_TOPICS])
+def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        before = (await world.store.get(TOPIC)).data
+        await world.store.set(TOPIC, data)
+        await replace_controller(world)
+        await decides_for_others(world)
+        controller = await world.active()
+        with pytest.raises(TopicAlreadyExistsError):
+            await controller.create_topic(NewTopic("t"))
+        assert {line.partition(" is nonsense")[0] for line in errors(caplog)} == {TOPIC}
+        await world.store.set(TOPIC, before)
+        await world.eventually(lambda: "t" in controller._term.context.topics)  # type: ignore[union-attr]
+        await world.brokers[2].close()
+        await world.led("t", 3)
+
+    play(tmp_path, test)
+
+
+def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await world.store.set(TOPIC, b"{")
+        await replace_controller(world)
+        await world.store.create("/admin/delete_topics/t")
+        await decides_for_others(world)
+        for path in ("/admin/delete_topics/t", "/config/topics/t", STATE):
+            assert await world.store.exists(path) is not None, path
+
+    play(tmp_path, test)
+
+
+def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await world.store.set(TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
+        await replace_controller(world)
+        await decides_for_others(world)
+        told = world.brokers[2].metadata["t", 0]
+        assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
+        assert errors(caplog) == []
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize("path", ["/brokers/topics/a b", "/brokers/topics/t/partitions/x", "/brokers/ids/x"])
+def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await world.store.create(path, b"{}")
+        await replace_controller(world)
+        await decides_for_others(world)
+        await world.brokers[2].close()
+        await world.led("t", 3)
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    "data", [*NONSENSE, b'{"endpoints":["PLAINTEXT://h:x"]}', b'{"endpoints":["PLAINTEXT://h:99999"]}']
+)
+def test_broker_whose_registration_is_spoiled_stays_in_its_life(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        await world.store.set("/brokers/ids/2", data)
+        await decides_for_others(world)
+        assert (await world.state("t")).leader == 2
+        assert all("/brokers/ids/2" in line for line in errors(caplog))
+        await replace_controller(world)  # which knows nothing of it
+        await world.led("t", 3)
+        assert any("is not there" in line for line in errors(caplog))
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize("data", NONSENSE)
+def test_seat_that_is_spoiled_is_signed_again_by_who_has_it(tmp_path: Path, data: bytes) -> None:
+    async def test(world: World) -> None:
+        before = (await world.active()).epoch
+        await world.store.set(CONTROLLER_PATH, data)
+
+        async def is_signed() -> bool:
+            try:
+                return decode_controller((await world.store.get(CONTROLLER_PATH)).data) == 1
+            except NonsenseError:
+                return False
+
+        await world.eventually(is_signed)
+        await decides_for_others(world)
+        assert (await world.active()).epoch == before
+        assert all(one.controller.controller_id == 1 for one in world.brokers.values() if one.controller)
+
+    play(tmp_path, test)
+
+
+def test_seat_that_nobody_holds_is_named_and_taken_when_it_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(world: World) -> None:
+        nobodys = Create(CONTROLLER_PATH, b"nonsense")  # in no session
+        await world.store.multi([Delete(CONTROLLER_PATH), nobodys])
+        await world.eventually(lambda: any(CONTROLLER_PATH in line for line in errors(caplog)))
+        await world.store.delete(CONTROLLER_PATH)
+        await decides_for_others(world)
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"-5", b"0", b"99999999999"])
+def test_epoch_that_is_nonsense_is_followed_by_one_above_all(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        before = max(one.highest_epoch for one in world.brokers.values())
+        await world.store.set(EPOCH_PATH, data)
+        await decides_for_others(world)
+        assert (await world.active()).epoch > before
+        assert any(EPOCH_PATH in line for line in errors(caplog))
+
+    play(tmp_path, test)
+
+
+def test_epoch_that_is_deleted_is_followed_by_one_above_all(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        before = max(one.highest_epoch for one in world.brokers.values())
+        await world.store.delete(EPOCH_PATH)
+        await decides_for_others(world)
+        assert (await world.active()).epoch > before
+
+    play(tmp_path, test)
+
+
+@pytest.mark.parametrize("data", [*NONSENSE, b'{"broker":77}'])
+def test_note_on_a_log_directory_that_is_nonsense_is_taken_away(tmp_path: Path, data: bytes) -> None:
+    async def test(world: World) -> None:
+        path = await world.store.create("/log_dir_event_notification/log_dir_event_", data, is_sequential=True)
+
+        async def is_gone() -> bool:
+            return await world.store.exists(path) is None
+
+        await world.eventually(is_gone)
+        await decides_for_others(world)
+
+    play(tmp_path, test)
