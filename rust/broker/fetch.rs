@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::Broker;
 use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
 use super::followers::FollowerFetch;
+use super::image::Image;
 use super::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
 use super::produce::Caller;
 use super::registry::{TopicId, Topics};
@@ -28,6 +29,8 @@ use outcome::Outcome;
 pub const INLINE_BYTES: usize = 32 * 1024;
 /// The first version that names topics by id.
 const TOPIC_IDS_FROM: i16 = 13;
+/// The first version that is told who leads instead.
+const LEADER_HINT_FROM: i16 = 16;
 /// The first version whose consumers may be sent to another replica, and come to one.
 const ANY_REPLICA_FROM: i16 = 11;
 
@@ -390,13 +393,14 @@ impl Plan {
         let shown: Vec<usize> = (0..rows.len()).filter(|&i| told[i]).collect();
         let groups: Vec<&[usize]> = shown.chunk_by(|&a, &b| rows[a].topic == rows[b].topic).collect();
         let mut writer = FetchResponseWriter::begin(out, self.version, 0, ErrorCode::NONE, session_id, groups.len());
+        let image = broker.image.load();
         let mut splices = Vec::new();
         let mut leaders = Vec::new();
         for group in groups {
             let (name, id) = topic_names(&rows[group[0]].topic);
             writer.topic(name, id, group.len());
             for &i in group {
-                let current_leader = self.leader_hint(i, outcomes[i].error);
+                let current_leader = self.leader_hint(&image, i, outcomes[i].error);
                 leaders.extend(current_leader.map(|(leader, _)| leader));
                 outcomes[i].write(broker, rows[i].index, current_leader, &mut writer, &mut splices);
             }
@@ -404,7 +408,6 @@ impl Plan {
         }
         leaders.sort_unstable();
         leaders.dedup();
-        let image = broker.image.load();
         let endpoints: Vec<NodeEndpoint<'_>> = leaders
             .iter()
             .filter_map(|l| image.node_endpoint(*l, listener))
@@ -414,13 +417,20 @@ impl Plan {
     }
 
     /// Who leads instead, for a reader that came to the wrong broker or with an old epoch (KIP-951).
-    fn leader_hint(&self, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
+    fn leader_hint(&self, image: &Image, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
         let is_moved = error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH;
-        if is_moved {
-            self.rows[row].partition.as_ref().and_then(|p| p.current_leader())
-        } else {
-            None
+        if !is_moved || self.version < LEADER_HINT_FROM {
+            return None;
         }
+        let row = &self.rows[row];
+        let held = row.partition.as_ref().and_then(|p| p.current_leader());
+        held.or_else(|| {
+            let topic = match &row.asked.topic {
+                RowTopic::Name(name) => image.topic(name),
+                RowTopic::Id(id) => image.topic_by_id(id),
+            };
+            topic?.partition(row.asked.index).map(|p| (p.leader, p.leader_epoch))
+        })
     }
 }
 
