@@ -1,29 +1,38 @@
-//! Fetch: session, leases, reads within the limits, and when to wait (spec: R0.4, R0.7, R3.5, R3.6; KIP-74, KIP-227).
+//! Fetch: session, leases, reads within the limits, and when to wait (spec: R0.4, R0.7, R3.5, R3.6; KIP-74, KIP-227, KIP-392).
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
 //! One partition's error never fails the others. It never touches sockets or clocks.
+
+mod outcome;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Broker;
 use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
-use super::partition::{FollowerFetch, Isolation, Partition, ReadRequest, ReadResult};
+use super::followers::FollowerFetch;
+use super::image::Image;
+use super::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
 use super::produce::Caller;
 use super::registry::{TopicId, Topics};
+use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
 use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
-use crate::storage::{AbortedTxn, FileSlice};
-use crate::wire::{
-    AbortedTransaction, FetchPartitionHead, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError,
-};
+use crate::storage::FileSlice;
+use crate::wire::{FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
+
+use outcome::Outcome;
 
 /// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
 pub const INLINE_BYTES: usize = 32 * 1024;
 /// The first version that names topics by id.
 const TOPIC_IDS_FROM: i16 = 13;
+/// The first version that is told who leads instead.
+const LEADER_HINT_FROM: i16 = 16;
+/// The first version whose consumers may be sent to another replica, and come to one.
+const ANY_REPLICA_FROM: i16 = 11;
 
 /// Buffers reused from one request to the next; one for each network loop.
 #[derive(Default)]
@@ -68,16 +77,13 @@ struct Plan {
     replica_epoch: i64,
     /// It came the way that brokers come.
     is_from_broker: bool,
+    served_by: ServedBy,
+    /// Of a consumer, when there is a selector that goes by it.
+    rack: Box<str>,
     min_bytes: usize,
     max_bytes: usize,
     /// Of a follower's fetch, while there is one.
     throttled_rate: Option<i64>,
-}
-
-/// One row's outcome: an error, or what was read.
-struct Outcome {
-    error: ErrorCode,
-    read: ReadResult,
 }
 
 /// Serves one Fetch body. Appends the response body to `out` unless the fetch is parked.
@@ -122,6 +128,16 @@ pub fn handle(
         replica_id: request.replica_id,
         replica_epoch: request.replica_epoch,
         is_from_broker: caller.listener == options.inter_broker_listener,
+        served_by: if version >= ANY_REPLICA_FROM && request.replica_id < 0 {
+            ServedBy::AnyReplica
+        } else {
+            ServedBy::Leader
+        },
+        rack: if options.is_rack_aware && request.replica_id < 0 {
+            rack_of(request, body)
+        } else {
+            Box::default()
+        },
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0),
         max_bytes: usize::try_from(request.max_bytes)
             .unwrap_or(0)
@@ -129,7 +145,7 @@ pub fn handle(
         throttled_rate: is_throttled.then_some(options.leader_throttled_rate),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
-    let outcomes = plan.read_all(broker, now);
+    let outcomes = plan.read_all(broker, caller.listener, now);
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
         return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
             plan,
@@ -145,6 +161,11 @@ pub fn handle(
     )))
 }
 
+fn rack_of(request: &FetchRequest, body: &[u8]) -> Box<str> {
+    let bytes = body.get(request.rack_id.clone()).unwrap_or_default();
+    String::from_utf8_lossy(bytes).into()
+}
+
 fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> SessionRequest {
     let mut names = NameCache::default();
     let rows = request.partitions.iter().map(|p| FetchRow {
@@ -154,6 +175,8 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> Session
         current_leader_epoch: p.current_leader_epoch,
         last_fetched_epoch: p.last_fetched_epoch,
         max_bytes: p.max_bytes,
+        log_start: p.log_start_offset,
+        high_watermark: p.high_watermark,
     });
     let rows = rows.collect();
     let forgotten = request
@@ -204,7 +227,7 @@ fn find(topics: &Topics, asked: &FetchRow) -> Option<Arc<Partition>> {
 fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
     let mut bytes = 0;
     for outcome in outcomes {
-        if outcome.error != ErrorCode::NONE || outcome.read.diverging_epoch.is_some() {
+        if outcome.error != ErrorCode::NONE || outcome.is_urgent() {
             return true;
         }
         bytes += outcome.read.slice.as_ref().map_or(0, |s| s.len);
@@ -213,12 +236,18 @@ fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
 }
 
 impl Plan {
-    fn read_all(&self, broker: &Broker, now: Instant) -> Vec<Outcome> {
+    fn read_all(&self, broker: &Broker, listener: &str, now: Instant) -> Vec<Outcome> {
+        let nearer = if self.rack.is_empty() {
+            Vec::new()
+        } else {
+            nearer_brokers(&broker.image.load(), broker.node_id, &self.rack, listener)
+        };
         let mut left = self.max_bytes;
         let mut has_read = false;
         let mut outcomes = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
-            let outcome = self.read_row(broker, row, left, !has_read, now);
+            let limits = (left, !has_read);
+            let outcome = self.read_row(broker, row, limits, &nearer, now);
             if let Some(slice) = &outcome.read.slice {
                 left = left.saturating_sub(slice.len);
                 has_read = true;
@@ -228,10 +257,12 @@ impl Plan {
         outcomes
     }
 
-    fn read_row(&self, broker: &Broker, row: &Row, left: usize, at_least_one_batch: bool, now: Instant) -> Outcome {
+    /// `limits`: the bytes that are left, and whether the first batch may exceed them.
+    fn read_row(&self, broker: &Broker, row: &Row, limits: (usize, bool), nearer: &[i32], now: Instant) -> Outcome {
         let Some(partition) = &row.partition else {
             return Outcome::failed(Self::unknown(broker, row));
         };
+        let (left, at_least_one_batch) = limits;
         let is_held_back = self.is_held_back(broker, partition, now);
         let left = if is_held_back { 0 } else { left };
         let max_bytes = usize::try_from(row.asked.max_bytes).unwrap_or(0).min(left);
@@ -242,14 +273,20 @@ impl Plan {
             max_bytes,
             at_least_one_batch: at_least_one_batch && !is_held_back,
             isolation: self.isolation,
+            served_by: self.served_by,
+            nearer,
         };
         let read = self.check_replica(partition).and_then(|()| partition.read(&request));
         match read {
             Ok(mut read) => {
                 self.note_follower(broker, partition, &row.asked, &mut read, now);
+                if read.is_by_follower {
+                    partition.note_reader(now);
+                }
                 Outcome {
                     error: ErrorCode::NONE,
                     read,
+                    has_watermark_news: self.has_watermark_news(partition, &row.asked),
                 }
             }
             Err(error) => {
@@ -276,12 +313,18 @@ impl Plan {
         let fetch = FollowerFetch {
             node_id: self.replica_id,
             broker_epoch: self.replica_epoch,
+            log_start: asked.log_start,
             log_end: asked.fetch_offset,
         };
         if let Some(proposal) = partition.note_follower(fetch, now) {
             broker.propose(partition, proposal);
         }
         read.high_watermark = partition.offsets().high_watermark;
+    }
+
+    /// Whether a follower that told which high watermark it knows is to be told another now (KIP-392).
+    fn has_watermark_news(&self, partition: &Partition, asked: &FetchRow) -> bool {
+        self.replica_id >= 0 && partition.has_watermark_past(asked.high_watermark, asked.fetch_offset)
     }
 
     /// Whether a replica that is not in sync gets nothing for now (KIP-73). That it fetched is noted all the same.
@@ -361,13 +404,14 @@ impl Plan {
         let shown: Vec<usize> = (0..rows.len()).filter(|&i| told[i]).collect();
         let groups: Vec<&[usize]> = shown.chunk_by(|&a, &b| rows[a].topic == rows[b].topic).collect();
         let mut writer = FetchResponseWriter::begin(out, self.version, 0, ErrorCode::NONE, session_id, groups.len());
+        let image = broker.image.load();
         let mut splices = Vec::new();
         let mut leaders = Vec::new();
         for group in groups {
             let (name, id) = topic_names(&rows[group[0]].topic);
             writer.topic(name, id, group.len());
             for &i in group {
-                let current_leader = self.leader_hint(i, outcomes[i].error);
+                let current_leader = self.leader_hint(&image, i, outcomes[i].error);
                 leaders.extend(current_leader.map(|(leader, _)| leader));
                 outcomes[i].write(broker, rows[i].index, current_leader, &mut writer, &mut splices);
             }
@@ -375,7 +419,6 @@ impl Plan {
         }
         leaders.sort_unstable();
         leaders.dedup();
-        let image = broker.image.load();
         let endpoints: Vec<NodeEndpoint<'_>> = leaders
             .iter()
             .filter_map(|l| image.node_endpoint(*l, listener))
@@ -385,13 +428,20 @@ impl Plan {
     }
 
     /// Who leads instead, for a reader that came to the wrong broker or with an old epoch (KIP-951).
-    fn leader_hint(&self, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
+    fn leader_hint(&self, image: &Image, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
         let is_moved = error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH;
-        if is_moved {
-            self.rows[row].partition.as_ref().and_then(|p| p.current_leader())
-        } else {
-            None
+        if !is_moved || self.version < LEADER_HINT_FROM {
+            return None;
         }
+        let row = &self.rows[row];
+        let held = row.partition.as_ref().and_then(|p| p.current_leader());
+        held.or_else(|| {
+            let topic = match &row.asked.topic {
+                RowTopic::Name(name) => image.topic(name),
+                RowTopic::Id(id) => image.topic_by_id(id),
+            };
+            topic?.partition(row.asked.index).map(|p| (p.leader, p.leader_epoch))
+        })
     }
 }
 
@@ -400,79 +450,6 @@ fn topic_names(topic: &RowTopic) -> (&str, TopicId) {
         RowTopic::Name(name) => (name, [0; 16]),
         RowTopic::Id(id) => ("", *id),
     }
-}
-
-impl Outcome {
-    fn failed(error: ErrorCode) -> Self {
-        let read = ReadResult {
-            high_watermark: -1,
-            last_stable: -1,
-            log_start: -1,
-            ..ReadResult::default()
-        };
-        Self { error, read }
-    }
-
-    fn news(&self) -> RowNews {
-        RowNews {
-            high_watermark: self.read.high_watermark,
-            log_start: self.read.log_start,
-            has_more: self.read.slice.is_some() || self.read.diverging_epoch.is_some(),
-            is_error: self.error != ErrorCode::NONE,
-        }
-    }
-
-    fn write(
-        &self,
-        broker: &Broker,
-        index: i32,
-        current_leader: Option<(i32, i32)>,
-        writer: &mut FetchResponseWriter<'_>,
-        splices: &mut Vec<Splice>,
-    ) {
-        let length = self.read.slice.as_ref().map_or(0, |s| s.len);
-        let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
-            let told = |t: &AbortedTxn| AbortedTransaction {
-                producer_id: t.producer_id,
-                first_offset: t.first_offset,
-            };
-            list.iter().map(told).collect()
-        });
-        let head = FetchPartitionHead {
-            index,
-            error: self.error,
-            high_watermark: self.read.high_watermark,
-            last_stable_offset: self.read.last_stable,
-            log_start_offset: self.read.log_start,
-            aborted: aborted.as_deref(),
-            preferred_read_replica: -1,
-            diverging_epoch: self.read.diverging_epoch,
-            current_leader,
-            snapshot_id: None,
-        };
-        writer.partition(&head, Some(length));
-        if let Some(slice) = &self.read.slice {
-            broker.metrics.count_bytes_out(length);
-            if length >= INLINE_BYTES || !inline(slice, writer.out()) {
-                splices.push(Splice {
-                    at: writer.out().len(),
-                    slice: slice.clone(),
-                });
-            }
-        }
-        writer.partition_end(&head);
-    }
-}
-
-/// Copies a small slice into the response; on a read error the response is left as it was, and sending it will show it.
-fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
-    let at = out.len();
-    out.resize(at + slice.len, 0);
-    let is_read = slice.file.read_exact_at(&mut out[at..], slice.position).is_ok();
-    if !is_read {
-        out.truncate(at);
-    }
-    is_read
 }
 
 impl ParkedFetch {
@@ -504,7 +481,7 @@ impl ParkedFetch {
         if !is_due && !self.may_complete() {
             return None;
         }
-        let outcomes = self.plan.read_all(broker, now);
+        let outcomes = self.plan.read_all(broker, listener, now);
         if !is_due && !is_enough(&self.plan, &outcomes) {
             return None;
         }
@@ -517,7 +494,9 @@ impl ParkedFetch {
             None => true,
             Some(p) => {
                 p.has_data_past(row.asked.fetch_offset, self.plan.isolation)
-                    || p.leading(row.asked.current_leader_epoch).is_err()
+                    || self.plan.has_watermark_news(p, &row.asked)
+                    || p.check_reader(row.asked.current_leader_epoch, self.plan.served_by)
+                        .is_err()
             }
         })
     }

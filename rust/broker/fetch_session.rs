@@ -44,6 +44,10 @@ pub struct FetchRow {
     pub last_fetched_epoch: i32,
     /// Bytes at most for this partition.
     pub max_bytes: i32,
+    /// Of a follower: where its log starts, or -1.
+    pub log_start: i64,
+    /// Of a follower: the high watermark that it knows, or `UNTOLD_WATERMARK`.
+    pub high_watermark: i64,
 }
 
 /// What was last told about a row; a response leaves out rows for which nothing changed.
@@ -60,7 +64,7 @@ pub struct RowNews {
     pub high_watermark: i64,
     /// Log start offset.
     pub log_start: i64,
-    /// Whether the row says anything else: records, an error, a diverging epoch.
+    /// Whether the row says anything else: records, an error, a diverging epoch, another replica to read from.
     pub has_more: bool,
     /// Whether it is an error, after which everything is told again.
     pub is_error: bool,

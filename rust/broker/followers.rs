@@ -15,12 +15,27 @@ use super::lease::Lease;
 /// that has just come back is known to the controller by then.
 const REFUSED_FOR: Duration = Duration::from_millis(500);
 
+/// A follower's fetch, as its leader notes it.
+#[derive(Debug, Clone, Copy)]
+pub struct FollowerFetch {
+    /// Who.
+    pub node_id: i32,
+    /// In which life of its broker, or -1.
+    pub broker_epoch: i64,
+    /// Where its log starts, or -1.
+    pub log_start: i64,
+    /// Where its log ends.
+    pub log_end: i64,
+}
+
 /// One follower.
 #[derive(Debug, Clone, Copy)]
 struct Follower {
     node_id: i32,
     /// Where its log ends; `None` before its first fetch in this epoch.
     log_end: Option<i64>,
+    /// Where its log starts, -1 when it does not tell.
+    log_start: i64,
     /// The life of its broker that fetched last, -1 when it does not tell (KIP-903).
     broker_epoch: i64,
     /// When it last had everything; `None` while it never had in this epoch.
@@ -38,6 +53,7 @@ impl Follower {
         Self {
             node_id,
             log_end: None,
+            log_start: -1,
             broker_epoch: -1,
             caught_up_at: if is_in_sync { Some(now) } else { None },
             fetched_at: now,
@@ -47,15 +63,16 @@ impl Follower {
     }
 
     /// A follower that had all there was at its previous fetch was caught up then, though the log has grown since.
-    fn note(&mut self, log_end: i64, broker_epoch: i64, leader_end: i64, now: Instant) {
-        if log_end >= leader_end {
+    fn note(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) {
+        if fetch.log_end >= leader_end {
             self.caught_up_at = Some(now);
-        } else if log_end >= self.leader_end_at_fetch {
+        } else if fetch.log_end >= self.leader_end_at_fetch {
             self.caught_up_at = self.caught_up_at.max(Some(self.fetched_at));
         }
         self.refused_until = self.refused_until.filter(|until| now < *until);
-        self.log_end = Some(log_end);
-        self.broker_epoch = broker_epoch;
+        self.log_end = Some(fetch.log_end);
+        self.log_start = fetch.log_start;
+        self.broker_epoch = fetch.broker_epoch;
         self.fetched_at = now;
         self.leader_end_at_fetch = leader_end;
     }
@@ -148,11 +165,22 @@ impl Followers {
         self.others.iter().find(|f| f.node_id == node_id)
     }
 
-    /// A follower fetched from `log_end` on while this log ended at `leader_end` (R0.11). False when it is not assigned.
-    pub fn note_fetch(&mut self, node_id: i32, broker_epoch: i64, log_end: i64, leader_end: i64, now: Instant) -> bool {
+    /// A follower fetched while this log ended at `leader_end` (R0.11). False when it is not assigned.
+    pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) -> bool {
         self.now = now;
-        let found = self.others.iter_mut().find(|f| f.node_id == node_id);
-        found.map(|f| f.note(log_end, broker_epoch, leader_end, now)).is_some()
+        let found = self.others.iter_mut().find(|f| f.node_id == fetch.node_id);
+        found.map(|f| f.note(fetch, leader_end, now)).is_some()
+    }
+
+    /// Of the brokers `near` a consumer, who reads on at `offset` best (KIP-392): in sync, since who lags would be chosen again and
+    /// again, and known to hold the offset; of several the one with the most, then the one that was caught up last.
+    pub fn closest(&self, near: &[i32], offset: i64) -> Option<i32> {
+        let holds = |f: &&Follower| f.log_start <= offset && f.log_end.is_some_and(|end| offset <= end);
+        let may_read = |f: &&Follower| near.contains(&f.node_id) && self.in_sync.contains(&f.node_id) && holds(f);
+        let others = self.others.iter().filter(may_read);
+        others
+            .max_by_key(|f| (f.log_end, f.caught_up_at, f.node_id))
+            .map(|f| f.node_id)
     }
 
     /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync` (or all

@@ -65,7 +65,13 @@ pub struct TopicRow {
 impl TopicRow {
     /// Whether the topic has this partition.
     pub fn has(&self, index: i32) -> bool {
-        self.partitions.binary_search_by_key(&index, |p| p.index).is_ok()
+        self.partition(index).is_some()
+    }
+
+    /// One of its partitions.
+    pub fn partition(&self, index: i32) -> Option<&PartitionRow> {
+        let found = self.partitions.binary_search_by_key(&index, |p| p.index);
+        found.ok().and_then(|at| self.partitions.get(at))
     }
 }
 

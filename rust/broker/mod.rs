@@ -31,6 +31,7 @@ mod produce;
 mod reaper;
 mod registry;
 mod replica_fetcher;
+mod replica_selector;
 mod state;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -41,7 +42,7 @@ mod workers;
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
 pub use fetchers::{Change, Fetchers, Source};
-pub use followers::Proposal;
+pub use followers::{FollowerFetch, Proposal};
 pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
 pub use housekeeping::{LogDirDescription, ReadRecord};
@@ -52,8 +53,8 @@ pub use metadata::{MetadataOutcome, handle as metadata};
 pub use metrics::Metrics;
 pub use options::Options;
 pub use partition::{
-    Awaited, FetchPosition, Fetched, FollowerFetch, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
-    ProducerDescription, ReadRequest, ReadResult,
+    Awaited, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
+    ProducerDescription, ReadRequest, ReadResult, ServedBy,
 };
 pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::replica_selector::RACK_AWARE;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -64,6 +65,8 @@ pub struct Options {
     pub inter_broker_listener: String,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
+    /// Whether `replica.selector.class` is the one that goes by racks.
+    pub is_rack_aware: bool,
 }
 
 impl Default for Options {
@@ -96,6 +99,7 @@ impl Default for Options {
             replication_quota_sample: Duration::from_secs(1),
             inter_broker_listener: "PLAINTEXT".to_owned(),
             producer_id_expiration_ms: 86_400_000,
+            is_rack_aware: false,
         }
     }
 }
@@ -211,6 +215,8 @@ impl Options {
             &mut self.replica_socket_receive_buffer_bytes,
         )?;
         parse(pairs, "inter.broker.listener.name", &mut self.inter_broker_listener)?;
+        let selector = pairs.get("replica.selector.class");
+        self.is_rack_aware = selector.is_some_and(|name| name == RACK_AWARE);
         Ok(())
     }
 }

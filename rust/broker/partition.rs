@@ -5,6 +5,7 @@
 //! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease.
 //! It knows no sockets and no clock, and decides nothing about leadership.
 
+mod closest;
 mod future;
 mod read;
 mod replication;
@@ -28,9 +29,10 @@ use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log, Uuid};
 
+pub use closest::ServedBy;
 pub use future::{FutureLog, MoveFailure, Moved};
 pub use read::{Isolation, ReadRequest, ReadResult};
-pub use replication::{FetchPosition, Fetched, FollowerFetch};
+pub use replication::{FetchPosition, Fetched};
 
 /// Offsets that readers see without the log's lock.
 #[derive(Debug, Default)]
@@ -112,6 +114,8 @@ pub struct Partition {
     followers: Mutex<Option<Followers>>,
     offsets: Offsets,
     waiters: Waiters,
+    /// When a consumer read here last while another broker led.
+    reader_seen: Mutex<Option<Instant>>,
     is_offline: AtomicBool,
     is_flush_queued: AtomicBool,
     /// Flush jobs of one log run one after the other.
@@ -151,6 +155,7 @@ impl Partition {
             followers: Mutex::new(None),
             offsets,
             waiters: Waiters::default(),
+            reader_seen: Mutex::default(),
             is_offline: AtomicBool::new(false),
             is_flush_queued: AtomicBool::new(false),
             flushing: Mutex::new(()),

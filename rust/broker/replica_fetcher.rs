@@ -25,6 +25,7 @@ use super::throttle::UNLIMITED;
 use super::{Broker, Options};
 use crate::error::{Error, ErrorCode};
 use crate::storage::AppendError;
+use crate::wire::fetch::UNTOLD_WATERMARK;
 use crate::wire::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerFetched, decode_response, encode_request,
 };
@@ -51,6 +52,7 @@ struct Told {
     last_fetched_epoch: i32,
     log_start: i64,
     leader_epoch: i32,
+    high_watermark: i64,
 }
 
 struct Row {
@@ -177,7 +179,7 @@ impl ReplicaFetcher {
         }
         let options = broker.options();
         self.hold_back(broker, &options, now);
-        let (rows, fetching) = self.changed_rows(&options);
+        let (rows, fetching) = self.changed_rows(&options, now);
         if fetching == 0 {
             return Next::Idle(self.next_wake());
         }
@@ -243,8 +245,9 @@ impl ReplicaFetcher {
         waits.min()
     }
 
-    /// The rows that the leader must be told, sorted, and how many are fetched in all.
-    fn changed_rows(&mut self, options: &Options) -> (Vec<FollowerFetchRow>, usize) {
+    /// The rows that the leader must be told, sorted, and how many are fetched in all. Where consumers read, the high watermark is
+    /// told too: the leader answers at once when there is a newer one, which for all others would only cost fetches (KIP-392).
+    fn changed_rows(&mut self, options: &Options, now: Instant) -> (Vec<FollowerFetchRow>, usize) {
         let mut changed = Vec::new();
         let mut fetching = 0;
         for ((topic_id, index), row) in &mut self.rows {
@@ -268,24 +271,30 @@ impl ReplicaFetcher {
             } else {
                 last_fetched_epoch
             };
-            let now = Told {
+            let tells = Told {
                 fetch_offset: position.log_end,
                 last_fetched_epoch,
                 log_start: position.log_start,
                 leader_epoch: row.leader_epoch,
+                high_watermark: if row.partition.has_readers(now) {
+                    position.high_watermark
+                } else {
+                    UNTOLD_WATERMARK
+                },
             };
-            if row.told == Some(now) {
+            if row.told == Some(tells) {
                 continue;
             }
-            row.told = Some(now);
+            row.told = Some(tells);
             changed.push(FollowerFetchRow {
                 topic_id: *topic_id,
                 index: *index,
                 current_leader_epoch: row.leader_epoch,
-                fetch_offset: now.fetch_offset,
-                last_fetched_epoch: now.last_fetched_epoch,
-                log_start_offset: now.log_start,
+                fetch_offset: tells.fetch_offset,
+                last_fetched_epoch: tells.last_fetched_epoch,
+                log_start_offset: tells.log_start,
                 max_bytes: options.replica_fetch_max_bytes,
+                high_watermark: tells.high_watermark,
             });
         }
         changed.sort_unstable_by_key(|row| (row.topic_id, row.index));

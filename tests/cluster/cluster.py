@@ -27,6 +27,10 @@ SETTLE_LIMIT_S = 30.0
 SEGMENT_SUFFIXES = (".log",)
 
 
+def rack_of(node: int, racks: Sequence[str]) -> dict[str, str]:
+    return {"broker.rack": racks[node - 1]} if racks else {}
+
+
 class Cluster:
     """``brokers[i]`` is node i + 1. Whoever makes one closes it."""
 
@@ -37,8 +41,9 @@ class Cluster:
         size: int = 3,
         overrides: Mapping[str, str] | None = None,
         log_dirs: Mapping[int, Sequence[Path]] | None = None,
+        racks: Sequence[str] = (),
     ) -> None:
-        """``log_dirs`` are those of some nodes, by number; the others have one each."""
+        """``log_dirs`` are those of some nodes, by number; the others have one each. ``racks``: none, or one for each node."""
         self.folder = folder
         self.zookeeper = self.new_zookeeper() if store == "zookeeper" else None
         common = {
@@ -54,7 +59,9 @@ class Cluster:
         else:
             common["kafkastore.metadata.path"] = str(self.metadata_path)
         self.brokers = [
-            self.new_broker(node, {**common, "node.id": str(node)}, (log_dirs or {}).get(node, ()))
+            self.new_broker(
+                node, {**common, **rack_of(node, racks), "node.id": str(node)}, (log_dirs or {}).get(node, ())
+            )
             for node in range(1, size + 1)
         ]
 

@@ -99,6 +99,10 @@ WRONG = [  # lines that are appended to a good file, where the last of equal key
     ("log.cleanup.policy=remove", ["log.cleanup.policy", "compact"]),
     ("log.cleaner.min.cleanable.ratio=NaN", ["log.cleaner.min.cleanable.ratio", "NaN"]),
     ("offsets.topic.compression.codec=9", ["offsets.topic.compression.codec", "9"]),
+    (
+        "replica.selector.class=org.example.Nearest",
+        ["replica.selector.class", "org.example.Nearest", "RackAwareReplicaSelector"],
+    ),
     ("node.id=-7", ["node.id", "-7"]),
     ("broker.id=7", ["node.id=1", "broker.id=7"]),
     ("listeners=", ["listeners", "PLAINTEXT://:9092"]),

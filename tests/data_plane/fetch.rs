@@ -68,6 +68,28 @@ fn unknown_topics_ids_and_partitions_are_told_apart() {
     }
 }
 
+// spec: R0.10 (KIP-951)
+#[test]
+fn a_consumer_at_the_wrong_broker_is_told_the_leader_from_version_16_on() {
+    let broker = with_batches(0, 0);
+    broker.publish_topic("elsewhere", [6; 16], 1, &[FOLLOWER]);
+    broker.lease(TOPIC, 0, 5, &[FOLLOWER], &[FOLLOWER]);
+    let mut client = broker.connect();
+    for (version, is_told) in [(13, false), (15, false), (16, true), (18, true)] {
+        for (topic_id, leader_epoch) in [(TOPIC_ID, 5), ([6; 16], 0)] {
+            let request = Fetch {
+                version,
+                topic_id,
+                ..Fetch::now(0)
+            };
+            let answer = client.fetch(&request);
+            let expected = is_told.then_some((FOLLOWER, leader_epoch));
+            assert_eq!(answer.only().error, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
+            assert_eq!(answer.only().current_leader, expected, "version {version}");
+        }
+    }
+}
+
 // spec: KIP-320
 #[test]
 fn leader_epochs_older_and_newer_than_ours_are_refused() {
@@ -85,7 +107,11 @@ fn leader_epochs_older_and_newer_than_ours_are_refused() {
             current_leader_epoch,
             ..Wanted::new(0, 0)
         };
-        let answer = client.fetch(&Fetch::of(vec![wanted]));
+        let request = Fetch {
+            version: 16,
+            ..Fetch::of(vec![wanted])
+        };
+        let answer = client.fetch(&request);
         let row = answer.only();
         assert_eq!(row.error, expected.0, "epoch {current_leader_epoch}");
         let told = (expected == ErrorCode::FENCED_LEADER_EPOCH).then_some((NODE, 3));

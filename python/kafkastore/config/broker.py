@@ -40,6 +40,12 @@ SOURCE_DYNAMIC_DEFAULT_BROKER: Final = 3
 SOURCE_STATIC_BROKER: Final = 4
 SOURCE_DEFAULT: Final = 5
 
+REPLICA_SELECTORS: Final = (
+    "org.apache.kafka.common.replica.LeaderSelector",
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+)
+"""Kafka's own, by their Java names (KIP-392); the first does what none at all does."""
+
 OFFSETS_CODECS: Final = 5
 """Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
 
@@ -257,6 +263,12 @@ class BrokerConfig:
             raise ConfigError(
                 f"Invalid value {codec} for configuration offsets.topic.compression.codec: Unknown compression type id;"
                 " give 0 (none), 1 (gzip), 2 (snappy), 3 (lz4) or 4 (zstd)"
+            )
+        selector = self.get("replica.selector.class")
+        if selector is not None and selector not in REPLICA_SELECTORS:
+            raise ConfigError(
+                f"Invalid value {selector} for configuration replica.selector.class: give"
+                f" {' or '.join(REPLICA_SELECTORS)}, or leave it out"
             )
 
     def _check_advertised(self, text: str) -> None:

@@ -3,6 +3,8 @@ use super::*;
 use crate::record::Origin;
 use crate::wire::Writer;
 
+mod closest;
+
 const CALLER: Caller<'_> = Caller {
     listener: "PLAINTEXT",
     may_write_internal: false,

@@ -9,6 +9,8 @@ fn row(topic: &str, index: i32, fetch_offset: i64) -> FetchRow {
         current_leader_epoch: -1,
         last_fetched_epoch: -1,
         max_bytes: 1000,
+        log_start: -1,
+        high_watermark: i64::MAX,
     }
 }
 

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
-use super::{Followers, Proposal};
+use super::{FollowerFetch, Followers, Proposal};
 use crate::broker::Lease;
 use crate::broker::testing::{NODE, lease};
 
@@ -14,6 +14,16 @@ fn at(partition_epoch: i32, in_sync: &[i32]) -> Lease {
     Lease {
         partition_epoch,
         ..lease(5, &[NODE, A, B], in_sync)
+    }
+}
+
+/// In the seventh life of its broker, from a log that starts at 0.
+const fn fetch_of(node_id: i32, log_end: i64) -> FollowerFetch {
+    FollowerFetch {
+        node_id,
+        broker_epoch: 7,
+        log_start: 0,
+        log_end,
     }
 }
 
@@ -39,13 +49,16 @@ impl Leader {
 
     fn fetch(&mut self, node: i32, offset: i64, after_s: u64) -> i64 {
         let now = self.start + Duration::from_secs(after_s);
-        assert!(self.followers.note_fetch(node, 7, offset, self.end, now));
+        assert!(self.followers.note_fetch(fetch_of(node, offset), self.end, now));
         self.watermark(after_s)
     }
 
     fn watermark(&mut self, after_s: u64) -> i64 {
         let now = self.start + Duration::from_secs(after_s);
-        assert!(!self.followers.note_fetch(99, -1, 0, self.end, now), "time goes on");
+        assert!(
+            !self.followers.note_fetch(fetch_of(99, 0), self.end, now),
+            "time goes on"
+        );
         self.high_watermark = self
             .followers
             .high_watermark(self.high_watermark, self.end, self.min_in_sync);
@@ -148,7 +161,7 @@ fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
 #[test]
 fn brokers_that_are_not_assigned_are_not_counted() {
     let mut leader = Leader::new(&[NODE, A], 0);
-    assert!(!leader.followers.note_fetch(9, -1, 100, 0, leader.start));
+    assert!(!leader.followers.note_fetch(fetch_of(9, 100), 0, leader.start));
     assert_eq!(leader.followers.propose_joining(9, 0), None);
 }
 
@@ -248,6 +261,40 @@ fn one_change_is_under_way_at_a_time() {
     );
     leader.followers.renew(&at(1, &[NODE, A]), leader.start);
     assert_eq!(members(leader.followers.propose_joining(B, 0)), [NODE, A, B]);
+}
+
+// spec: R3.5 (KIP-392)
+#[test]
+fn consumer_is_sent_to_a_replica_in_sync_that_holds_the_offset() {
+    let mut leader = Leader::new(&[NODE, A], 0);
+    leader.end = 10;
+    let closest = |leader: &Leader, near: &[i32], offset| leader.followers.closest(near, offset);
+    assert_eq!(closest(&leader, &[A], 0), None, "nobody has fetched");
+    leader.fetch(A, 5, 1);
+    leader.fetch(B, 10, 1);
+    assert_eq!(closest(&leader, &[A, B], 5), Some(A), "the other is not in sync");
+    assert_eq!(closest(&leader, &[A], 6), None, "it does not have that yet");
+    assert_eq!(closest(&leader, &[NODE, 9], 0), None, "a broker without a replica");
+    let late_start = FollowerFetch {
+        log_start: 3,
+        ..fetch_of(A, 10)
+    };
+    leader.followers.note_fetch(late_start, 10, leader.start);
+    assert_eq!([2, 3].map(|at| closest(&leader, &[A], at)), [None, Some(A)]);
+}
+
+// spec: R3.5 (KIP-392)
+#[test]
+fn of_several_near_replicas_the_one_with_most_is_chosen_then_the_one_that_was_caught_up_last() {
+    let mut leader = Leader::new(&[NODE, A, B], 0);
+    leader.end = 10;
+    leader.fetch(B, 8, 1);
+    leader.fetch(A, 10, 2);
+    assert_eq!(leader.followers.closest(&[A, B], 0), Some(A));
+    leader.fetch(B, 10, 3);
+    assert_eq!(leader.followers.closest(&[A, B], 0), Some(B));
+    leader.fetch(A, 10, 4);
+    assert_eq!(leader.followers.closest(&[A, B], 0), Some(A));
 }
 
 proptest! {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Partition;
+use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{AbortedTxn, FileSlice};
 use crate::wire::list_offsets::timestamp;
@@ -23,7 +23,7 @@ pub enum Isolation {
 
 /// What a read of one partition is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct ReadRequest {
+pub struct ReadRequest<'a> {
     /// First offset wanted.
     pub offset: i64,
     /// The leader epoch that the reader believes in, or -1.
@@ -36,6 +36,10 @@ pub struct ReadRequest {
     pub at_least_one_batch: bool,
     /// The bound.
     pub isolation: Isolation,
+    /// By whom it may be served.
+    pub served_by: ServedBy,
+    /// Brokers that are closer to the reader; a leader sends it there rather than to read here (KIP-392).
+    pub nearer: &'a [i32],
 }
 
 /// What a read of one partition gives.
@@ -53,6 +57,10 @@ pub struct ReadResult {
     pub aborted: Option<Vec<AbortedTxn>>,
     /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
     pub diverging_epoch: Option<(i32, i64)>,
+    /// Who serves the reader instead (KIP-392).
+    pub preferred_read_replica: Option<i32>,
+    /// This broker follows: the reader is a consumer that was sent here.
+    pub is_by_follower: bool,
 }
 
 impl Partition {
@@ -72,8 +80,23 @@ impl Partition {
     }
 
     /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.
-    pub fn read(&self, request: &ReadRequest) -> Result<ReadResult> {
-        self.leading(request.current_leader_epoch)?;
+    pub fn read(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
+        let is_by_follower = self.check_reader(request.current_leader_epoch, request.served_by)?;
+        if !request.nearer.is_empty() {
+            let preferred_read_replica = self.closest_replica(request.nearer, request.offset);
+            if preferred_read_replica.is_some() {
+                return Ok(ReadResult {
+                    preferred_read_replica,
+                    ..self.empty_result()
+                });
+            }
+        }
+        let mut result = self.read_here(request)?;
+        result.is_by_follower = is_by_follower;
+        Ok(result)
+    }
+
+    fn read_here(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
         if request.last_fetched_epoch >= 0
             && let Some(diverging) = self.diverging_epoch(request)?
         {
@@ -117,7 +140,7 @@ impl Partition {
     }
 
     /// Where the reader's log parts from this one, by the epoch of its last record (KIP-595).
-    fn diverging_epoch(&self, request: &ReadRequest) -> Result<Option<(i32, i64)>> {
+    fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(i32, i64)>> {
         let log = self.log.lock();
         let asked = request.last_fetched_epoch;
         let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {

@@ -11,22 +11,11 @@ use std::time::{Duration, Instant};
 use parking_lot::MutexGuard;
 
 use super::Partition;
-use crate::broker::followers::{Followers, Proposal};
+use crate::broker::followers::{FollowerFetch, Followers, Proposal};
 use crate::broker::lease::Lease;
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{AppendError, Log};
-
-/// A follower's fetch, as its leader notes it.
-#[derive(Debug, Clone, Copy)]
-pub struct FollowerFetch {
-    /// Who.
-    pub node_id: i32,
-    /// In which life of its broker, or -1.
-    pub broker_epoch: i64,
-    /// Where its log ends.
-    pub log_end: i64,
-}
 
 /// Where a follower goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +65,7 @@ impl Partition {
         let may_move = {
             let mut followers = self.followers.lock();
             let known = followers.as_mut()?;
-            if !known.note_fetch(fetch.node_id, fetch.broker_epoch, fetch.log_end, leader_end, now) {
+            if !known.note_fetch(fetch, leader_end, now) {
                 return None;
             }
             known.high_watermark(before, leader_end, 0) > before

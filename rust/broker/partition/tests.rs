@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use super::super::followers::FollowerFetch;
 use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
 use super::super::waiters::Waiter;
 use super::*;
@@ -12,7 +13,7 @@ fn append(partition: &Partition, acks: i16) -> Result<(Appended, Awaited), Appen
     partition.append(&mut batch(START_MS), acks, Origin::Client, START_MS)
 }
 
-fn read_at(offset: i64, isolation: Isolation) -> ReadRequest {
+fn read_at(offset: i64, isolation: Isolation) -> ReadRequest<'static> {
     ReadRequest {
         offset,
         current_leader_epoch: -1,
@@ -20,6 +21,8 @@ fn read_at(offset: i64, isolation: Isolation) -> ReadRequest {
         max_bytes: 1 << 20,
         at_least_one_batch: true,
         isolation,
+        served_by: ServedBy::Leader,
+        nearer: &[],
     }
 }
 
@@ -89,6 +92,7 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     let fetch = FollowerFetch {
         node_id: 2,
         broker_epoch: -1,
+        log_start: 0,
         log_end: 1,
     };
     assert_eq!(partition.note_follower(fetch, Instant::now()), None);

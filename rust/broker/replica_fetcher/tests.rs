@@ -11,6 +11,8 @@ use crate::io::Fault;
 use crate::record::Origin;
 use crate::storage::LogConfig;
 
+mod readers;
+
 const TOPIC: &str = "t";
 const ID: [u8; 16] = [7; 16];
 

@@ -9,9 +9,10 @@ use super::super::error::WireError;
 use super::super::reader::Reader;
 use super::super::topic::TopicId;
 use super::super::writer::Writer;
+use super::UNTOLD_WATERMARK;
 
-/// The version; topics by id, the follower's broker epoch in a tagged field.
-pub const VERSION: i16 = 17;
+/// The version; topics by id, the follower's broker epoch and its high watermarks in tagged fields.
+pub const VERSION: i16 = 18;
 
 /// Index, error, three offsets.
 const MIN_PARTITION_BYTES: usize = 30;
@@ -54,6 +55,9 @@ pub struct FollowerFetchRow {
     pub log_start_offset: i64,
     /// Of this partition.
     pub max_bytes: i32,
+    /// The one that the follower knows, or [`UNTOLD_WATERMARK`]: with it the leader answers as soon as there is a newer one (KIP-392;
+    /// the field is KIP-1166's).
+    pub high_watermark: i64,
 }
 
 /// One partition of a response.
@@ -94,7 +98,7 @@ pub fn encode_request(
     forgotten: &[(TopicId, i32)],
 ) {
     let mut w = Writer::new(out, true);
-    w.reserve(64 + rows.len() * 56);
+    w.reserve(64 + rows.len() * 66);
     w.i32(head.max_wait_ms);
     w.i32(head.min_bytes);
     w.i32(head.max_bytes);
@@ -113,7 +117,12 @@ pub fn encode_request(
             w.i32(row.last_fetched_epoch);
             w.i64(row.log_start_offset);
             w.i32(row.max_bytes);
-            w.no_tags();
+            if row.high_watermark == UNTOLD_WATERMARK {
+                w.no_tags();
+            } else {
+                w.tag_count(1);
+                w.tag(1, |w| w.i64(row.high_watermark));
+            }
         }
         w.no_tags();
     }

@@ -50,6 +50,7 @@ final class JavaClient {
             case "produce": return produce(request);
             case "consume": return consume(request);
             case "consumeInGroup": return consumeInGroup(request);
+            case "readFromRack": return JavaRack.read(request);
             case "rebalance": return JavaGroup.rebalance(request);
             default: return JavaAdmin.call(name, request);
         }

@@ -271,3 +271,14 @@ def test_brokers_reach_each_other_on_one_listener(properties: dict[str, str], na
 def test_listener_for_brokers_that_there_is_not_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"inter\.broker\.listener\.name=X"):
         config(listeners="A://:1", listener__security__protocol__map="A:PLAINTEXT", inter__broker__listener__name="X")
+
+
+# KIP-392
+def test_replica_selectors_are_kafkas_own_two() -> None:
+    kept = "org.apache.kafka.common.replica."
+    assert config().get("replica.selector.class") is None
+    for name in ("LeaderSelector", "RackAwareReplicaSelector"):
+        assert config(replica__selector__class=kept + name).engine_options()["replica.selector.class"] == kept + name
+    for name in ("RackAwareReplicaSelector", kept + "Nearest", ""):
+        with pytest.raises(ConfigError, match=f"^Invalid value {name} for configuration replica.selector.class: give "):
+            config(replica__selector__class=name)

@@ -1,0 +1,102 @@
+//! What became of one partition of a fetch, and how it is told (spec: R3.5).
+//!
+//! It writes a partition's head and, for a small slice, the records; a large one becomes a [`Splice`], a place where `net` sends
+//! bytes of a file. It reads nothing else and decides nothing.
+
+use super::{INLINE_BYTES, Splice};
+use crate::broker::Broker;
+use crate::broker::fetch_session::RowNews;
+use crate::broker::partition::ReadResult;
+use crate::error::ErrorCode;
+use crate::storage::{AbortedTxn, FileSlice};
+use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
+
+/// One row's outcome: an error, or what was read.
+pub(super) struct Outcome {
+    pub(super) error: ErrorCode,
+    pub(super) read: ReadResult,
+    /// The follower that asked knows an older high watermark.
+    pub(super) has_watermark_news: bool,
+}
+
+impl Outcome {
+    pub(super) fn failed(error: ErrorCode) -> Self {
+        let read = ReadResult {
+            high_watermark: -1,
+            last_stable: -1,
+            log_start: -1,
+            ..ReadResult::default()
+        };
+        Self {
+            error,
+            read,
+            has_watermark_news: false,
+        }
+    }
+
+    /// Whether it must be told without waiting for records.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.has_watermark_news || self.read.diverging_epoch.is_some() || self.read.preferred_read_replica.is_some()
+    }
+
+    pub(super) fn news(&self) -> RowNews {
+        RowNews {
+            high_watermark: self.read.high_watermark,
+            log_start: self.read.log_start,
+            has_more: self.read.slice.is_some() || self.is_urgent(),
+            is_error: self.error != ErrorCode::NONE,
+        }
+    }
+
+    pub(super) fn write(
+        &self,
+        broker: &Broker,
+        index: i32,
+        current_leader: Option<(i32, i32)>,
+        writer: &mut FetchResponseWriter<'_>,
+        splices: &mut Vec<Splice>,
+    ) {
+        let length = self.read.slice.as_ref().map_or(0, |s| s.len);
+        let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
+            let told = |t: &AbortedTxn| AbortedTransaction {
+                producer_id: t.producer_id,
+                first_offset: t.first_offset,
+            };
+            list.iter().map(told).collect()
+        });
+        let head = FetchPartitionHead {
+            index,
+            error: self.error,
+            high_watermark: self.read.high_watermark,
+            last_stable_offset: self.read.last_stable,
+            log_start_offset: self.read.log_start,
+            aborted: aborted.as_deref(),
+            preferred_read_replica: self.read.preferred_read_replica.unwrap_or(-1),
+            diverging_epoch: self.read.diverging_epoch,
+            current_leader,
+            snapshot_id: None,
+        };
+        writer.partition(&head, Some(length));
+        if let Some(slice) = &self.read.slice {
+            broker.metrics.count_bytes_out(length);
+            if length >= INLINE_BYTES || !inline(slice, writer.out()) {
+                splices.push(Splice {
+                    at: writer.out().len(),
+                    slice: slice.clone(),
+                });
+            }
+        }
+        writer.partition_end(&head);
+    }
+}
+
+/// Copies a small slice into the response; on a read error the response is left as it was, and sending it will show it.
+fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
+    let at = out.len();
+    out.resize(at + slice.len, 0);
+    let is_read = slice.file.read_exact_at(&mut out[at..], slice.position).is_ok();
+    if !is_read {
+        out.truncate(at);
+    }
+    is_read
+}
