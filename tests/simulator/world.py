@@ -215,7 +215,8 @@ class World:
         return True
 
     def watch_states(self) -> None:
-        """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since."""
+        """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since; not one that was
+        elected before the controller saw that it is dead."""
         for (number, node_id), crash in list(self._crashes.items()):
             state = self.leadership(number)
             if state is None:
@@ -223,7 +224,8 @@ class World:
             if node_id not in (*state.isr, *state.elr):
                 crash.has_left = True
             is_back = crash.has_left and node_id in state.isr
-            if is_back or (state.leader == node_id and state.leader_epoch > crash.leader_epoch):
+            leads_since = state.leader == node_id and state.leader_epoch > crash.leader_epoch
+            if is_back or (leads_since and self.nodes[node_id].is_up):
                 del self._crashes[number, node_id]
 
     # ---- the run
