@@ -23,6 +23,7 @@ from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
 from kafkastore.interbroker.to_controller import ToController
+from kafkastore.metadata.assignment import decode_assigned
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.loader import load_topics
@@ -119,21 +120,18 @@ class Member:
 
     # ---- joining
     async def claim_logs(self) -> None:
-        """Notes the logs that are here; those that the store does not place here are set aside, never deleted."""
+        """Notes the logs that are here; those that the store does not place here are set aside, never deleted. One that this broker
+        owes the deletion of stays: the controller tells it what to delete."""
         broker = self.broker
         topics = {topic.name: topic for topic in await load_topics(broker.store)}
         self._is_clean = not broker.engine.unclean_log_dirs() and not broker.log_manager.failed
         for name, number, topic_id, log_dir, _, log_end in broker.engine.logs():
             topic = topics.get(name)
-            is_ours = (
-                topic is not None
-                and topic_id in (None, topic.topic_id)
-                and number < len(topic.partitions)
-                and broker.node_id in topic.partitions[number].replicas
-            )
-            if is_ours:
+            is_known = topic is not None and topic_id in (None, topic.topic_id) and number < len(topic.partitions)
+            is_ours = topic is not None and is_known and broker.node_id in topic.partitions[number].replicas
+            if is_ours or (is_known and await self._owes(name, number)):
                 broker.log_manager.record(name, number, log_dir)
-                if log_end > 0:
+                if is_ours and log_end > 0:
                     self._log_ends.setdefault(name, {})[str(number)] = log_end
             elif name not in _OTHERS_TOPICS:
                 there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
@@ -146,6 +144,14 @@ class Member:
                     continue
                 if broker.node_id in state.isr or await self._is_eligible(topic.name, number):
                     self._is_clean = False  # what this broker has acknowledged is not here: a disk was replaced
+
+    async def _owes(self, name: str, number: int) -> bool:
+        """Whether a reassignment has taken the replica away while this broker could not be told."""
+        try:
+            node = await self.broker.store.get(f"/brokers/topics/{name}")
+        except NoNodeError:
+            return False
+        return self.broker.node_id in decode_assigned(node.data)[1][number].owed
 
     async def _is_eligible(self, name: str, number: int) -> bool:
         """Whether this broker may lead when nobody in sync is alive."""
