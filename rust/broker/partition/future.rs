@@ -174,7 +174,7 @@ impl Partition {
             Err(_) if is_cut() => return Ok(Moved::Copied), // it was read while it was cut
             Err(error) => return Err(self.source_failed(error)),
         };
-        if piece.batches.is_empty() && !is_cut() {
+        if piece.is_empty() && !is_cut() {
             return Err(self.source_failed(self.nothing_to_copy()));
         }
         let is_sealed = match append(future, &piece) {
@@ -267,7 +267,7 @@ impl Partition {
             let plan = copy.plan_copy(current).map_err(|error| future.failed(error))?;
             let Some(plan) = plan else { return Ok(true) };
             let piece = read(plan).map_err(|error| self.source_failed(error))?;
-            let appended = copy.append_copied(&piece.batches, piece.base_offset);
+            let appended = copy.append_as_follower(&piece);
             appended.map_err(|error| future.refused(error))?;
         }
         Ok(copy.log_end_offset() == current.log_end_offset())
@@ -288,26 +288,18 @@ impl Partition {
 }
 
 /// Batches of the current log; the last one may be cut short.
-struct Piece {
-    batches: Vec<u8>,
-    base_offset: i64,
-}
-
-fn read(plan: ReadPlan) -> Result<Piece> {
+fn read(plan: ReadPlan) -> Result<Vec<u8>> {
     let slice = plan.resolve(COPY_BYTES, true)?;
     let mut batches = vec![0; slice.len];
     let read = slice.file.read_exact_at(&mut batches, slice.position);
     read.map_err(|error| Error::io("read", Path::new("a segment"), error))?;
-    Ok(Piece {
-        batches,
-        base_offset: slice.base_offset,
-    })
+    Ok(batches)
 }
 
 /// True when a segment was sealed by it.
-fn append(future: &FutureLog, piece: &Piece) -> Result<bool, AppendError> {
+fn append(future: &FutureLog, piece: &[u8]) -> Result<bool, AppendError> {
     let mut log = future.log.lock();
     let segments = log.segment_count();
-    log.append_copied(&piece.batches, piece.base_offset)?;
+    log.append_as_follower(piece)?;
     Ok(log.segment_count() != segments)
 }

@@ -8,7 +8,7 @@ use crate::broker::testing::{Fixture, batch, lease, row};
 use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Options, Proposal, Splice, fetch, list_offsets};
 use crate::error::ErrorCode;
 use crate::io::Fault;
-use crate::record::Origin;
+use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::LogConfig;
 
 const TOPIC: &str = "t";
@@ -133,6 +133,14 @@ impl Pair {
         };
         events.into_iter().filter_map(proposal).collect()
     }
+}
+
+fn batch_of(records: usize) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    for _ in 0..records {
+        builder.append(1_000, Some(b"key"), Some(b"value"), &[]);
+    }
+    builder.build(0, -1)
 }
 
 fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instant) -> Vec<u8> {
@@ -341,6 +349,29 @@ fn log_that_ends_before_the_leaders_start_begins_anew_there() {
     pair.fetch_until_equal(2);
     let follower = pair.at(2).partition(TOPIC, 0).offsets();
     assert_eq!((follower.log_start, follower.log_end), (10, 11));
+}
+
+// spec: R4.5, H16: DeleteRecords may leave the start within a batch, which comes whole.
+#[test]
+fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
+    let mut pair = Pair::new(&[]);
+    pair.elect(1, &[1]);
+    let leader = pair.at(1).partition(TOPIC, 0);
+    for _ in 0..3 {
+        leader.append(&mut batch_of(10), 1, Origin::Client, 0).unwrap();
+    }
+    assert_eq!(leader.delete_records(13).unwrap(), 13);
+    pair.fetch_until_equal(2);
+    let follower = pair.at(2).partition(TOPIC, 0);
+    let (copied, given) = (follower.offsets(), leader.offsets());
+    assert_eq!((copied.log_start, copied.log_end), (13, 30));
+    assert_eq!(copied.log_end, given.log_end);
+    assert_eq!(
+        follower.fetch_position(pair.leader_epoch).unwrap().last_epoch,
+        pair.leader_epoch
+    );
+    assert!(pair.bytes(1).ends_with(&pair.bytes(2)), "two of the three batches");
+    assert_eq!(pair.bytes(2).len() * 3, pair.bytes(1).len() * 2);
 }
 
 // spec: R4.5: what is deleted on the leader is deleted on its followers.
