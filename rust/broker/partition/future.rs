@@ -32,8 +32,8 @@ pub struct FutureLog {
 /// How far a move has come.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// There is more to copy.
-    Copied,
+    /// So many bytes; there may be more to copy.
+    Copied(usize),
     /// Everything is copied: [`Partition::swap`] may do.
     CaughtUp,
     /// The log is in the other directory; what is left of the old one, if it was ever on disk, can be removed.
@@ -171,7 +171,7 @@ impl Partition {
         let is_cut = || self.log.lock().truncations() != truncations;
         let piece = match read(plan) {
             Ok(piece) => piece,
-            Err(_) if is_cut() => return Ok(Moved::Copied), // it was read while it was cut
+            Err(_) if is_cut() => return Ok(Moved::Copied(0)), // it was read while it was cut
             Err(error) => return Err(self.source_failed(error)),
         };
         if piece.is_empty() && !is_cut() {
@@ -180,13 +180,13 @@ impl Partition {
         let is_sealed = match append(future, &piece) {
             Ok(is_sealed) => is_sealed,
             Err(AppendError::Storage(Error::Closed { .. })) => return Ok(Moved::Over),
-            Err(AppendError::Rejected(_)) if is_cut() => return Ok(Moved::Copied),
+            Err(AppendError::Rejected(_)) if is_cut() => return Ok(Moved::Copied(0)),
             Err(error) => return Err(future.refused(error)),
         };
         if is_sealed {
             future.flush().map_err(|error| future.failed(error))?;
         }
-        Ok(Moved::Copied)
+        Ok(Moved::Copied(piece.len()))
     }
 
     fn nothing_to_copy(&self) -> Error {
@@ -209,7 +209,7 @@ impl Partition {
         // What was flushed of the current log until now must be flushed of this one too; from here on no more is.
         for _ in 0..LAST_PIECES {
             match self.copy_piece(future)? {
-                Moved::Copied => {}
+                Moved::Copied(_) => {}
                 Moved::CaughtUp => break,
                 otherwise => return Ok(otherwise),
             }
@@ -243,7 +243,7 @@ impl Partition {
         }
         let mut copy = future.log.lock();
         if !self.has_all(future, &current, &mut copy)? || copy.recovery_point() < current.recovery_point() {
-            return Ok(Err(Moved::Copied));
+            return Ok(Err(Moved::Copied(0)));
         }
         let Some(unique) = copy.unique() else {
             return Ok(Err(Moved::Over));
