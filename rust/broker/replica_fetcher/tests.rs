@@ -562,6 +562,60 @@ fn replica_that_is_not_named_or_is_in_sync_is_not_held_back() {
     assert_eq!(batches_in_ten_seconds(&mut pair), 400);
 }
 
+/// More than any rate of these tests, lately.
+fn exceed(pair: &Pair) {
+    pair.at(1).broker.throttles.leader.record(1 << 30, pair.now);
+    pair.at(2).broker.throttles.follower.record(1 << 30, pair.now);
+}
+
+#[test]
+fn while_others_exceed_the_rate_only_who_is_named_and_behind_is_held_back() {
+    for (config, in_sync, leader, follower, brings) in [
+        (&[] as &[(&str, &str)], &[1][..], 1, 1, 1), // not named
+        (&THROTTLED, &[1, 2], 1, i64::MAX, 1),       // in sync
+        (&THROTTLED, &[1], 1, i64::MAX, 0),
+        (&THROTTLED, &[1], i64::MAX, 1, 1), // caught up, as far as it knows
+    ] {
+        let mut pair = Pair::new(config);
+        pair.elect(1, in_sync);
+        pair.append(1);
+        pair.fetch_until_equal(2);
+        limit(&pair, leader, follower);
+        exceed(&pair);
+        pair.append(1);
+        pair.fetch(2);
+        assert_eq!(
+            pair.ends(),
+            [2, 1 + brings],
+            "{config:?} {in_sync:?} {leader} {follower}"
+        );
+    }
+}
+
+#[test]
+fn what_is_copied_of_a_replica_that_is_not_named_does_not_count() {
+    let mut pair = throttled_pair(&[]);
+    limit(&pair, 1, 1);
+    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
+    assert!(!pair.at(1).broker.throttles.leader.is_exceeded(0, pair.now));
+    assert!(!pair.at(2).broker.throttles.follower.is_exceeded(0, pair.now));
+}
+
+#[test]
+fn how_far_a_replica_is_that_is_held_back_is_noted() {
+    let mut pair = throttled_pair(&THROTTLED);
+    pair.append(1);
+    pair.fetch(2);
+    while pair.ends()[1] < 1 {
+        pair.fetch(2);
+    }
+    pair.proposals(1);
+    limit(&pair, 1, i64::MAX);
+    exceed(&pair);
+    pair.fetch(2);
+    assert_eq!(pair.proposals(1).len(), 1, "it has all that there is");
+}
+
 #[test]
 fn replica_that_is_held_back_goes_on_when_the_rate_is_taken_away() {
     let mut pair = throttled_pair(&THROTTLED);
