@@ -392,10 +392,10 @@ class SqliteStore(WritesByMulti):
             return function(left_s, *arguments, **named)
 
         future = asyncio.get_running_loop().run_in_executor(self._thread, run)
+        future.add_done_callback(_forget)  # whoever waits may be cancelled, or give up
         done, _ = await asyncio.wait([future], timeout=self._call_timeout_s + STUCK_GRACE_S)
         if done:
             return future.result()
-        future.add_done_callback(_forget)
         raise StoreUnavailableError("/", f"{self.path}: the disk has not answered within the time limit")
 
 
