@@ -1,10 +1,11 @@
 //! The threads that move partitions between log directories: a queue of moves, a piece of each in turn.
 //!
-//! A move is in the queue, or with one thread, or over. What a piece is, and when it is over, the caller's
-//! function says; nobody waits for it. Stopping leaves what is not copied yet to the next start.
+//! A move is in the queue, or with one thread, or over. What a piece is, when it is over, and how long to wait before the next one
+//! the caller's functions say; nobody waits for it. Stopping leaves what is not copied yet to the next start.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
@@ -38,13 +39,26 @@ impl Mover {
         self.changed.notify_one();
     }
 
-    /// Works until [`Mover::stop`]; `step` says whether there is more to do.
-    pub fn run(&self, step: impl Fn(&Move) -> bool) {
+    /// Works until [`Mover::stop`]; `pause` says how long nothing may be copied, `step` whether there is more to do.
+    pub fn run(&self, pause: impl Fn() -> Option<Duration>, step: impl Fn(&Move) -> bool) {
         while let Some(one) = self.next() {
-            if step(&one) {
+            let has_more = match pause() {
+                None => step(&one),
+                Some(pause) => self.rest(pause),
+            };
+            if has_more {
                 self.add(one);
             }
         }
+    }
+
+    /// Until it is over, or there is another move, or the end.
+    fn rest(&self, pause: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.is_stopping {
+            self.changed.wait_for(&mut state, pause);
+        }
+        true
     }
 
     fn next(&self) -> Option<Move> {

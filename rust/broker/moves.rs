@@ -7,12 +7,13 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Broker;
 use super::events::Event;
 use super::mover::Move;
 use super::partition::{FutureLog, MoveFailure, Moved, Partition};
+use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::{LoadRequest, remove_deleted};
@@ -84,9 +85,22 @@ impl Broker {
         }
     }
 
+    /// How long nothing may be copied: more than `replica.alter.log.dirs.io.max.bytes.per.second` was, lately.
+    pub(super) fn pause_of_moves(&self, now: Instant) -> Option<Duration> {
+        let options = self.options();
+        let is_exceeded = self.throttles.log_dirs.is_exceeded(options.alter_log_dirs_rate, now);
+        is_exceeded.then_some(options.replica_fetch_backoff)
+    }
+
     /// The next piece of a move; false when it is over.
     pub(super) fn move_on(&self, one: &Move) -> bool {
         let outcome = match one.partition.copy_piece(&one.future) {
+            Ok(Moved::Copied(bytes)) => {
+                if self.options().alter_log_dirs_rate != UNLIMITED {
+                    self.throttles.log_dirs.record(bytes, Instant::now());
+                }
+                return true;
+            }
             Ok(Moved::CaughtUp) => {
                 // After a crash within the swap the future log must start, and be known as flushed, where it is now.
                 let _ = self.write_checkpoints(&ALL); // a directory that failed has been told of
@@ -95,7 +109,7 @@ impl Broker {
             outcome => outcome,
         };
         match outcome {
-            Ok(Moved::Copied | Moved::CaughtUp) => true,
+            Ok(Moved::Copied(_) | Moved::CaughtUp) => true,
             Ok(Moved::Over) => false,
             Ok(Moved::Swapped(replaced)) => {
                 self.note_moved(one, replaced);

@@ -8,6 +8,34 @@ use super::replica_selector::RACK_AWARE;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
 
+/// Over what a rate is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaWindow {
+    /// How many samples.
+    pub samples: u32,
+    /// How long each is.
+    pub sample: Duration,
+}
+
+impl Default for QuotaWindow {
+    fn default() -> Self {
+        Self {
+            samples: 11,
+            sample: Duration::from_secs(1),
+        }
+    }
+}
+
+impl QuotaWindow {
+    fn parse(&mut self, pairs: &HashMap<String, String>, prefix: &str) -> Result<()> {
+        parse(pairs, &format!("{prefix}.num"), &mut self.samples)?;
+        let mut seconds = self.sample.as_secs();
+        parse(pairs, &format!("{prefix}.size.seconds"), &mut seconds)?;
+        self.sample = Duration::from_secs(seconds);
+        Ok(())
+    }
+}
+
 /// Defaults are Kafka 4.3's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -57,10 +85,12 @@ pub struct Options {
     pub leader_throttled_rate: i64,
     /// `follower.replication.throttled.rate`, bytes a second.
     pub follower_throttled_rate: i64,
-    /// `replication.quota.window.num`.
-    pub replication_quota_samples: u32,
-    /// `replication.quota.window.size.seconds`.
-    pub replication_quota_sample: Duration,
+    /// `replication.quota.window.num` and `.size.seconds`.
+    pub replication_quota: QuotaWindow,
+    /// `replica.alter.log.dirs.io.max.bytes.per.second`.
+    pub alter_log_dirs_rate: i64,
+    /// `alter.log.dirs.replication.quota.window.num` and `.size.seconds`.
+    pub alter_log_dirs_quota: QuotaWindow,
     /// `inter.broker.listener.name`, or of the listener with `security.inter.broker.protocol`.
     pub inter_broker_listener: String,
     /// `producer.id.expiration.ms`.
@@ -95,8 +125,9 @@ impl Default for Options {
             replica_socket_receive_buffer_bytes: 65_536,
             leader_throttled_rate: UNLIMITED,
             follower_throttled_rate: UNLIMITED,
-            replication_quota_samples: 11,
-            replication_quota_sample: Duration::from_secs(1),
+            replication_quota: QuotaWindow::default(),
+            alter_log_dirs_rate: UNLIMITED,
+            alter_log_dirs_quota: QuotaWindow::default(),
             inter_broker_listener: "PLAINTEXT".to_owned(),
             producer_id_expiration_ms: 86_400_000,
             is_rack_aware: false,
@@ -188,13 +219,12 @@ impl Options {
         )?;
         parse(
             pairs,
-            "replication.quota.window.num",
-            &mut self.replication_quota_samples,
+            "replica.alter.log.dirs.io.max.bytes.per.second",
+            &mut self.alter_log_dirs_rate,
         )?;
-        let mut seconds = self.replication_quota_sample.as_secs();
-        parse(pairs, "replication.quota.window.size.seconds", &mut seconds)?;
-        self.replication_quota_sample = Duration::from_secs(seconds);
-        Ok(())
+        self.replication_quota.parse(pairs, "replication.quota.window")?;
+        self.alter_log_dirs_quota
+            .parse(pairs, "alter.log.dirs.replication.quota.window")
     }
 
     fn parse_replication(&mut self, pairs: &HashMap<String, String>) -> Result<()> {

@@ -8,6 +8,7 @@
 mod closest;
 mod future;
 mod read;
+mod refusals;
 mod replication;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::{Mutex, MutexGuard};
 
+use self::refusals::Refusals;
 use super::followers::Followers;
 use super::lease::Lease;
 #[cfg(feature = "simulator")]
@@ -122,6 +124,7 @@ pub struct Partition {
     flushing: Mutex<()>,
     /// When the oldest unflushed batch was appended, ms; 0 for none.
     unflushed_since_ms: AtomicI64,
+    refusals: Refusals,
 }
 
 impl Partition {
@@ -151,6 +154,7 @@ impl Partition {
             log_dir: ArcSwap::from_pointee(dir),
             log: Mutex::new(log),
             future: Mutex::default(),
+            refusals: Refusals::default(),
             lease: ArcSwapOption::empty(),
             followers: Mutex::new(None),
             offsets,
@@ -326,20 +330,11 @@ impl Partition {
         now_ms: i64,
     ) -> Result<(Appended, Awaited), AppendError> {
         let mut log = self.log.lock();
-        let lease = self.leading(-1)?;
-        let min_in_sync = least_in_sync(&log, &lease);
-        if acks == -1 && lease.in_sync_replicas.len() < min_in_sync {
-            return Err(Error::rejected(
-                ErrorCode::NOT_ENOUGH_REPLICAS,
-                format!(
-                    "{}-{} has {} in-sync replicas, min.insync.replicas is {min_in_sync}",
-                    self.topic,
-                    self.index,
-                    lease.in_sync_replicas.len()
-                ),
-            )
-            .into());
-        }
+        let lease = match self.admitting(&log, acks) {
+            Ok(lease) => lease,
+            Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
+        };
+        self.check_turn(&log, batch, now_ms)?;
         let segments = log.segment_count();
         let appended = log.append_as_leader(batch, lease.leader_epoch, origin, now_ms)?;
         let has_rolled = log.segment_count() != segments;
@@ -358,6 +353,20 @@ impl Partition {
             wants_flush: flushed || has_rolled,
         };
         Ok((appended, awaited))
+    }
+
+    /// The lease, if it lets something be appended with these `acks`.
+    fn admitting(&self, log: &Log, acks: i16) -> Result<Arc<Lease>> {
+        let lease = self.leading(-1)?;
+        let (in_sync, needed) = (lease.in_sync_replicas.len(), least_in_sync(log, &lease));
+        if acks == -1 && in_sync < needed {
+            let (topic, index) = (&self.topic, self.index);
+            return Err(Error::rejected(
+                ErrorCode::NOT_ENOUGH_REPLICAS,
+                format!("{topic}-{index} has {in_sync} in-sync replicas, min.insync.replicas is {needed}"),
+            ));
+        }
+        Ok(lease)
     }
 
     /// Notes that a flush is wanted; false when one is queued already.

@@ -20,7 +20,7 @@ use super::image::PublishedImage;
 use super::materialiser::Materialiser;
 use super::metrics::Metrics;
 use super::mover::Mover;
-use super::options::Options;
+use super::options::{Options, QuotaWindow};
 use super::partition::FutureLog;
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
@@ -113,7 +113,9 @@ impl Broker {
         })?;
         for i in 0..broker.options().replica_alter_log_dirs_threads.max(1) {
             broker.start_thread(format!("mover-{i}"), |broker| {
-                broker.mover.run(|one| broker.move_on(one));
+                broker
+                    .mover
+                    .run(|| broker.pause_of_moves(Instant::now()), |one| broker.move_on(one));
             })?;
         }
         Ok(broker)
@@ -148,7 +150,7 @@ impl Broker {
         events: Arc<EventQueue>,
         workers: Workers,
     ) -> Self {
-        let throttle = || Throttle::new(options.replication_quota_samples, options.replication_quota_sample);
+        let throttle = |window: QuotaWindow| Throttle::new(window.samples, window.sample);
         Self {
             node_id,
             cluster_id: ArcSwap::from_pointee(cluster_id),
@@ -164,8 +166,9 @@ impl Broker {
             loose_futures: Mutex::default(),
             workers,
             throttles: Throttles {
-                leader: throttle(),
-                follower: throttle(),
+                leader: throttle(options.replication_quota),
+                follower: throttle(options.replication_quota),
+                log_dirs: throttle(options.alter_log_dirs_quota),
             },
             metrics: Metrics::default(),
             events,

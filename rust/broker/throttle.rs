@@ -1,8 +1,9 @@
-//! How fast replicas that move may be copied: a rate over a sliding window, for each direction (KIP-73).
+//! How fast replicas that move may be copied: a rate over a sliding window, for each direction (KIP-73) and between log directories
+//! (KIP-113).
 //!
 //! Only partitions that `leader.` and `follower.replication.throttled.replicas` name count, and only replicas that are not in sync are
-//! held back: a partition in order is never slowed down. The window is Kafka's: `replication.quota.window.num` samples of
-//! `replication.quota.window.size.seconds`, of which all but the one under way count as passed from the start. Whoever is told that
+//! held back: a partition in order is never slowed down; between log directories everything counts. The window is Kafka's:
+//! `replication.quota.window.num` samples of `replication.quota.window.size.seconds` (`alter.log.dirs.replication.…`), of which all but the one under way count as passed from the start. Whoever is told that
 //! the rate is exceeded asks again later; nothing here waits or knows a clock.
 
 use std::collections::VecDeque;
@@ -69,12 +70,14 @@ impl Throttle {
     }
 }
 
-/// Both directions of one broker.
+/// Those of one broker.
 pub struct Throttles {
     /// What followers fetch from here.
     pub leader: Throttle,
     /// What this broker fetches.
     pub follower: Throttle,
+    /// What moves between its log directories.
+    pub log_dirs: Throttle,
 }
 
 #[cfg(test)]

@@ -214,16 +214,39 @@ impl Log {
     }
 
     /// Appends what the leader sent, offsets and epochs as they are. The bytes may end within a batch; that one is left
-    /// out. Batches that the log has already are refused, gaps (of compaction) are not. Gives the last offset, if any.
+    /// out. Batches that the log has already are refused, gaps (of compaction) are not. An empty log may start within the first
+    /// batch (`DeleteRecords` may have moved the leader's start there): that batch is appended whole. Gives the last offset, if any.
     pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
         self.check_writable()?;
-        let mut expected = self.log_end_offset;
+        let (start, first) = (self.log_start_offset, self.first_of(batches));
+        let mut expected = first;
         for batch in Batches::new(batches) {
             let batch = batch.map_err(Rejection::from)?;
             batch.verify_crc().map_err(Rejection::from)?;
             check_follows(batch.header(), expected)?;
             expected = batch.header().next_offset();
         }
+        if first >= start {
+            return self.append_verified(batches);
+        }
+        self.truncate_fully_and_start_at(first)?;
+        let last_offset = self.append_verified(batches)?;
+        self.advance_log_start_offset(start, start)?;
+        Ok(last_offset)
+    }
+
+    /// Where what follows the log begins: at its end, or, in an empty log, with the batch that its end is in.
+    fn first_of(&self, batches: &[u8]) -> i64 {
+        let end = self.log_end_offset;
+        match Batches::new(batches).next() {
+            Some(Ok(batch)) if self.log_start_offset == end && batch.header().next_offset() > end => {
+                batch.header().base_offset.min(end)
+            }
+            _ => end,
+        }
+    }
+
+    fn append_verified(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
         let now_ms = self.context.clock.now_ms();
         let mut last_offset = None;
         let mut run: Vec<Noted> = Vec::new();

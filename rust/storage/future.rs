@@ -17,7 +17,6 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::append::AppendError;
 use super::config::LogConfig;
 use super::log::{Log, LogContext};
 use super::log_dir::Listing;
@@ -80,16 +79,6 @@ impl Log {
             }
         }
         self.truncate_to(end).map(drop)
-    }
-
-    /// Appends what was read of the current log. Its first batch may begin below its start (`DeleteRecords` may have moved that into
-    /// a batch); an empty log then begins there too.
-    pub fn append_copied(&mut self, batches: &[u8], base_offset: i64) -> Result<(), AppendError> {
-        let is_empty = self.log_start_offset() == self.log_end_offset();
-        if is_empty && base_offset < self.log_end_offset() {
-            self.truncate_fully_and_start_at(base_offset)?;
-        }
-        self.append_as_follower(batches).map(drop)
     }
 
     /// What makes the name of its directory durable: step (b) of the log that was renamed away, the end of (c) of the other.

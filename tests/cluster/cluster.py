@@ -165,9 +165,18 @@ class Cluster:
     def create(
         self, topic: str, partitions: int = 1, replicas: int = 3, config: Mapping[str, str] | None = None
     ) -> None:
+        self._create(NewTopic(topic, partitions, replicas, config=dict(config or {})))
+
+    def create_on(
+        self, topic: str, assignment: Sequence[Sequence[int]], config: Mapping[str, str] | None = None
+    ) -> None:
+        """With these replicas of each partition."""
+        replicas = [list(one) for one in assignment]
+        self._create(NewTopic(topic, len(replicas), replica_assignment=replicas, config=dict(config or {})))
+
+    def _create(self, asked: NewTopic) -> None:
         admin = self.admin()  # ends with its last reference, and its requests with it
-        asked = NewTopic(topic, partitions, replicas, config=dict(config or {}))
-        admin.create_topics([asked], operation_timeout=20)[topic].result(30)
+        admin.create_topics([asked], operation_timeout=20)[asked.topic].result(30)
 
     def log_bytes(self, topic: str, number: int = 0) -> list[bytes]:
         """What stands in the segments of each replica, by node."""

@@ -4,9 +4,13 @@ spec R2.7, R4.7; H24, H27). Apache Kafka's tools drive the moves."""
 from __future__ import annotations
 
 import json
+import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import ConfigResource, ResourceType
 
 from cluster.cluster import Cluster
 from crash.load import Load, assert_all_are_read_back
@@ -29,6 +33,16 @@ KILLED_WITH = 20_000
 
 SMALL_BYTES = 24 << 20
 
+OVERRIDES = {"log.index.size.max.bytes": "65536", "alter.log.dirs.replication.quota.window.num": "3"}
+"""Of a throttle two seconds' worth passes at once."""
+
+RATE = 2_000_000
+RECORD_BYTES = 20_000
+HELD = 1500
+"""Records: a quarter of a minute at the rate."""
+
+THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
+
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
@@ -37,13 +51,13 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-@pytest.fixture
+@pytest.fixture(params=["sqlite", "zookeeper"])
 def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three brokers on ``one`` and ``two``; a marker names a broker and the folder of its second directory instead."""
     log_dirs = {node: [tmp_path / f"dirs-{node}" / name for name in ("one", "two")] for node in NODES}
     if "small_disk" in request.fixturenames:
         log_dirs[1][1] = request.getfixturevalue("small_disk") / "data"
-    made = Cluster(tmp_path, "sqlite", overrides={"log.index.size.max.bytes": "65536"}, log_dirs=log_dirs)
+    made = Cluster(tmp_path, request.param, overrides=OVERRIDES, log_dirs=log_dirs)
     try:
         yield made.start()
     finally:
@@ -138,6 +152,56 @@ def test_kafkas_tools_move_leader_and_follower_under_load(  # R2.7, KIP-113
     assert found == {node: {target} for node, target in targets.items()}
     finish(cluster, load)
     assert_equal_everywhere(cluster)
+
+
+def copied(broker: KafkastoreBroker) -> int:
+    """Bytes in the segments of the copy."""
+    segments = (path for log_dir in broker.log_dirs for path in log_dir.glob(f"{TOPIC}-0.*-future/*.log"))
+    return sum(path.stat().st_size for path in segments)
+
+
+def throttle_of(cluster: Cluster, node: int) -> str | None:
+    resource = ConfigResource(ResourceType.BROKER, str(node))
+    admin = cluster.admin()  # ends with its last reference, and its requests with it
+    entry = admin.describe_configs([resource])[resource].result(10).get(THROTTLE)
+    return None if entry is None else entry.value
+
+
+def test_a_move_with_a_throttle_of_kafkas_tool_is_held_to_it(  # KIP-113
+    cluster: Cluster, java: JavaTools, tmp_path: Path, summary: list[str]
+) -> None:
+    cluster.create(TOPIC)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
+    values = random.Random(1)
+    for _ in range(HELD):
+        producer.produce(TOPIC, values.randbytes(RECORD_BYTES), partition=0)
+    assert producer.flush(30) == 0
+    broker, replicas = cluster.broker(1), cluster.partition(TOPIC).replicas
+    target = other_dir(broker)
+    log_dirs = [target if node == 1 else "any" for node in replicas]
+    plan = tmp_path / "plan.json"
+    wanted = {"topic": TOPIC, "partition": 0, "replicas": replicas, "log_dirs": log_dirs}
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+
+    def run(*args: str) -> str:
+        given = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(plan), *args)
+        result = java.tool("kafka-reassign-partitions", *given)
+        assert result.exit == 0, result
+        return result.out
+
+    run("--execute", "--replica-alter-log-dirs-throttle", str(RATE))
+    assert throttle_of(cluster, 1) == str(RATE)
+    wait_until(lambda: copied(broker) > 3 * RATE, LIMIT_S, "what passes at once is over")
+    start, before = time.monotonic(), copied(broker)
+    wait_until(lambda: copied(broker) > before + 5 * RATE, LIMIT_S, "it goes on")
+    rate = (copied(broker) - before) / (time.monotonic() - start)
+    assert RATE / 3 < rate < RATE * 1.5
+    run("--execute", "--additional", "--replica-alter-log-dirs-throttle", str(1000 * RATE))
+    wait_moved(broker, target)
+    assert "completed successfully." in run("--verify")
+    assert throttle_of(cluster, 1) is None
+    assert_equal_everywhere(cluster)
+    summary.append(f"between log directories throttled to {RATE:,} B/s: {rate:,.0f} B/s moved")
 
 
 def test_a_leader_that_is_killed_while_it_moves_goes_on_when_it_is_back(cluster: Cluster) -> None:  # R2.7

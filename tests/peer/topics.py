@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from peer.broker_process import wait_until
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LIMIT_S = 30.0
+
+LEADERS_CHANGE = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,  # of a leader that was not told yet
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE,  # KIP-207
+)
 
 
 def admin_client(bootstrap: str) -> AdminClient:
@@ -46,16 +52,26 @@ def place_of(message: Message) -> tuple[int, int]:
 
 
 def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
-    """(low, high) of each partition."""
+    """(low, high) of each partition; asks again while leaders change."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
+    found: dict[int, tuple[int, int]] = {}
+
+    def are_told() -> bool:
+        try:
+            partitions = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
+            for number in partitions:
+                found[number] = consumer.get_watermark_offsets(TopicPartition(topic, number), LIMIT_S, False)
+        except KafkaException as error:
+            if error.args[0].code() not in LEADERS_CHANGE:
+                raise
+            return False
+        return True
+
     try:
-        partitions = consumer.list_topics(topic, timeout=LIMIT_S).topics[topic].partitions
-        return {
-            partition: consumer.get_watermark_offsets(TopicPartition(topic, partition), LIMIT_S, False)
-            for partition in partitions
-        }
+        wait_until(are_told, LIMIT_S, f"{topic} tells its offsets")
     finally:
         consumer.close()
+    return found
 
 
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:

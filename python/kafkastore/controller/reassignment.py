@@ -7,9 +7,10 @@ C  complete       one write: replicas RAR; a leader in RAR, under a new leader e
 D  deleted        when a broker has said so: no longer owed. One that is away is told when it is back
 
 Asked for something else during A and B, or for nothing (a cancellation), the origin of both is OAR, and added replicas that
-are not wanted any more are owed. All of this stands in the topic's node: a new controller reads it there and goes on, since
-:func:`advance` asks after each event what there is to do, not how far it had come. Replicas leave the sets, the replicas and
-the leadership in one write, so nobody ever leads who is not a replica.
+are not wanted any more are owed; those that are still wanted are not new again: they may be in sync already. All of this
+stands in the topic's node: a new controller reads it there and goes on, since :func:`advance` asks after each event what
+there is to do, not how far it had come. Replicas leave the sets, the replicas and the leadership in one write, so nobody
+ever leads who is not a replica.
 
 It sends no data: followers fetch. What is written is told afterwards, like everything.
 """
@@ -174,11 +175,16 @@ async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) 
         states = {partition: state for partition, (_, state) in some.items() if state is not None}
         await term.update(states, states.get, [node])
         topic.version += 1
+        added = {
+            partition: [one for one in new.adding if one not in partition.replicas]
+            for partition, (new, _) in some.items()
+        }
         for partition, (new, _) in some.items():
             _take_over(term, partition, new)
         term.channels.tell_replicas(states)
-        for partition in states:
-            _tell_added(term, partition)
+        for partition, replicas in added.items():
+            for replica in replicas:
+                term.channels.tell_broker(replica, [partition], is_new=True)
         term.channels.tell_all(states)
 
 
@@ -194,8 +200,3 @@ def _delete_owed(term: Term, partition: Partition, replicas: Sequence[int]) -> N
     for replica in replicas:
         partition.move_replica(replica, ReplicaState.OFFLINE)
         delete_replica(term, [partition], replica)
-
-
-def _tell_added(term: Term, partition: Partition) -> None:
-    for replica in partition.assigned.adding:
-        term.channels.tell_broker(replica, [partition], is_new=True)

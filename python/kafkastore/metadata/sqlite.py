@@ -399,7 +399,7 @@ class SqliteStore(WritesByMulti):
             return function(left_s, *arguments, **named)
 
         future = asyncio.get_running_loop().run_in_executor(self._thread, run)
-        future.add_done_callback(_forget)
+        future.add_done_callback(_forget)  # whoever waits may be cancelled, or give up
         done, _ = await asyncio.wait([future], timeout=self._call_timeout_s + STUCK_GRACE_S)
         if done:
             return future.result()

@@ -8,6 +8,7 @@ D  logs of a topic that the store does not know   → stray in a cluster; a brok
                                                     Apache Kafka wrote is served as it is
 E  logs of a topic whose deletion an earlier version of a broker that is alone had under way → deleted
 F  logs of a topic whose node cannot be read      → left alone until it is mended
+G  a log that a reassignment took away meanwhile  → noted too: the controller tells this broker what to delete
 
 Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. Nothing here decides who leads.
 """
@@ -20,12 +21,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import topic_defaults
 from kafkastore.controller.loading import DELETION_MARKS
-from kafkastore.metadata.image import PartitionState, TopicImage
+from kafkastore.metadata.assignment import decode_assigned
+from kafkastore.metadata.image import UNKNOWN_EPOCH, PartitionState, TopicImage
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.loader import load_topics
-from kafkastore.metadata.nodes import encode_config, new_id, topic_id_text, topic_nodes
+from kafkastore.metadata.nodes import encode_config, encode_state, new_id, topic_id_text, topic_nodes
 from kafkastore.metadata.nonsense import NonsenseError
-from kafkastore.metadata.store import Create, Delete, NoNodeError
+from kafkastore.metadata.store import Create, Delete, NoNodeError, SetData
 from kafkastore.server.topic_plans import internal_configs
 
 if TYPE_CHECKING:
@@ -73,9 +75,9 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in topics}
         if adopted:
             await _store_adopted(broker, adopted)
-    ends = _claim(broker, topics, found)
-    if sum(map(len, ends.values())) < sum(map(len, found.values())):
-        await _forget_in_checkpoints(broker)
+    ends = await _claim(broker, topics, found)
+    if not broker.config.is_member:
+        await _mend_states(broker)
     unclean = _not_closed(broker, ends, adopted)
     for name, number in await _missing(broker, topics):
         unclean.setdefault(name, []).append(number)
@@ -120,27 +122,39 @@ async def _forget_in_checkpoints(broker: BrokerServices) -> None:
     await broker.run_blocking(broker.engine.write_checkpoints, True, False, True)
 
 
-def _claim(
+async def _claim(
     broker: BrokerServices, topics: Mapping[str, TopicImage], found: Mapping[str, list[_FoundLog]]
 ) -> dict[str, dict[int, int]]:
-    """Cases A, C and D; by topic and partition where the logs of A end."""
+    """Cases A, C, D and G; by topic and partition where the logs of A end."""
     ends: dict[str, dict[int, int]] = {}
+    is_any_stray = False
     for name, logs in found.items():
         topic = topics.get(name)
         for log in logs:
-            if topic is not None and _is_ours(broker, topic, log):
-                broker.log_manager.record(name, log.partition, log.log_dir)
-                ends.setdefault(name, {})[log.partition] = log.end
-                continue
+            if topic is not None and log.topic_id in (None, topic.topic_id) and log.partition < len(topic.partitions):
+                if broker.node_id in topic.partitions[log.partition].replicas:
+                    broker.log_manager.record(name, log.partition, log.log_dir)
+                    ends.setdefault(name, {})[log.partition] = log.end
+                    continue
+                if await _owes(broker, name, log.partition):
+                    broker.log_manager.record(name, log.partition, log.log_dir)
+                    continue
             there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
             logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, log.partition, log.log_dir, there)
             broker.engine.mark_stray(name, log.partition)
+            is_any_stray = True
+    if is_any_stray:
+        await _forget_in_checkpoints(broker)
     return ends
 
 
-def _is_ours(broker: BrokerServices, topic: TopicImage, log: _FoundLog) -> bool:
-    is_in_it = log.topic_id in (None, topic.topic_id) and log.partition < len(topic.partitions)
-    return is_in_it and broker.node_id in topic.partitions[log.partition].replicas
+async def _owes(broker: BrokerServices, name: str, number: int) -> bool:
+    """Whether a reassignment has taken the replica away while this broker could not be told."""
+    try:
+        node = await broker.store.get(f"/brokers/topics/{name}")
+        return broker.node_id in decode_assigned(node.data)[1][number].owed
+    except (NoNodeError, NonsenseError, IndexError):  # changed since it was loaded
+        return False
 
 
 # ---- D
@@ -181,6 +195,22 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
         return max((int(line.split()[0]) for line in lines[2:] if line.strip()), default=-1)
     except (OSError, ValueError):
         return -1
+
+
+async def _mend_states(broker: BrokerServices) -> None:
+    """A broker that is alone has all that was committed, so a state that nobody can read is written anew, in an epoch above those
+    of the log."""
+    operations: list[Operation] = []
+    for topic in broker.image.topics.values():
+        for number, state in enumerate(topic.partitions):
+            if state.leader_epoch == UNKNOWN_EPOCH:
+                log_dir = broker.log_manager.directory_of(topic.name, number)
+                last = -1 if log_dir is None else _last_leader_epoch(log_dir, topic.name, number)
+                mended = topic.partitions[number] = state._replace(leader_epoch=last + 1)
+                path = f"/brokers/topics/{topic.name}/partitions/{number}/state"
+                operations.append(SetData(path, encode_state(mended, 0)))  # no controller has decided it
+    if operations:
+        await broker.store.multi(operations)
 
 
 # ---- what may be gone

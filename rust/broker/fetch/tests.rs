@@ -1,5 +1,6 @@
 use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
 use super::*;
+use crate::broker::Options;
 use crate::record::Origin;
 use crate::wire::Writer;
 
@@ -79,6 +80,21 @@ fn fixture() -> Fixture {
     let fixture = Fixture::new(1);
     fixture.create("t", 2, &[]);
     fixture
+}
+
+// spec: KIP-73
+#[test]
+fn a_consumer_is_never_held_back_by_a_throttle_of_replicas() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[("leader.replication.throttled.replicas", "*")]);
+    append(&fixture, 0, 1000);
+    fixture.broker.set_options(Options {
+        leader_throttled_rate: 1,
+        ..Options::default()
+    });
+    fixture.broker.throttles.leader.record(1_000_000, Instant::now());
+    let (_, answer) = serve(&fixture, &body(AT_ONCE, &[(0, -1, 0)]));
+    assert!(answer.len() > 1000, "{} bytes", answer.len());
 }
 
 // spec: R0.7: all four conditions, each missing once

@@ -4,8 +4,8 @@ use std::thread;
 use std::time::Instant;
 
 use super::*;
-use crate::broker::Lease;
 use crate::broker::testing::{Fixture, NODE, START_MS, batch, give, lease};
+use crate::broker::{Lease, Options};
 use crate::io::Fault;
 use crate::record::Origin;
 use crate::storage::log_dir::Listing;
@@ -169,7 +169,8 @@ fn a_move_goes_on_after_a_restart_clean_or_not() {
     for is_clean in [true, false] {
         let fixture = filled(2, 30, &[]);
         let one = begin(&fixture, &fixture.dirs[1]);
-        assert_eq!(one.partition.copy_piece(&one.future).unwrap(), Moved::Copied);
+        let copied = one.partition.copy_piece(&one.future).unwrap();
+        assert_eq!(copied, Moved::Copied(batches(&one.partition.log()).len()));
         append(&fixture, 5);
         fixture.broker.write_checkpoints(&ALL).unwrap();
         drop(one);
@@ -227,6 +228,32 @@ fn a_move_back_ends_the_move_and_another_target_replaces_it() {
     wait_moved(&fixture, &fixture.dirs[2]);
     assert!(!fixture.broker.move_on(&one));
     wait("the first copy is gone", || names(&fixture.dirs[1]).is_empty());
+}
+
+// spec: KIP-113, replica.alter.log.dirs.io.max.bytes.per.second
+#[test]
+fn a_move_is_held_to_the_rate_until_it_is_taken_away() {
+    let fixture = filled(2, 100, &[("segment.bytes", "1000")]); // a piece is of one segment
+    let limited = |alter_log_dirs_rate| Options {
+        alter_log_dirs_rate,
+        replica_fetch_backoff: Duration::from_millis(1),
+        ..Options::default()
+    };
+    let start = Instant::now();
+    let pause = || fixture.broker.pause_of_moves(Instant::now());
+    fixture.broker.set_options(limited(200)); // of which ten seconds' worth may go at once
+    assert_eq!(pause(), None);
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    wait("the rate is exceeded", || pause().is_some());
+    let future = fixture.partition("t", 0).future().unwrap();
+    let copied = || batches(&future.log()).len();
+    assert_eq!(pause(), Some(Duration::from_millis(1)));
+    assert!(copied() >= 2_000);
+    let most = 2_000 + 1_000 + 200 * (start.elapsed().as_secs() as usize + 1); // and the piece that went too far
+    assert!(copied() <= most, "{} bytes", copied());
+    fixture.broker.set_options(limited(i64::MAX));
+    wait_moved(&fixture, &fixture.dirs[1]);
+    assert_eq!(offsets(&fixture), (0..100).collect::<Vec<_>>());
 }
 
 // A follower, whose log is cut while it is copied.

@@ -32,8 +32,8 @@ pub struct FutureLog {
 /// How far a move has come.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Moved {
-    /// There is more to copy.
-    Copied,
+    /// So many bytes; there may be more to copy.
+    Copied(usize),
     /// Everything is copied: [`Partition::swap`] may do.
     CaughtUp,
     /// The log is in the other directory; what is left of the old one, if it was ever on disk, can be removed.
@@ -171,22 +171,22 @@ impl Partition {
         let is_cut = || self.log.lock().truncations() != truncations;
         let piece = match read(plan) {
             Ok(piece) => piece,
-            Err(_) if is_cut() => return Ok(Moved::Copied), // it was read while it was cut
+            Err(_) if is_cut() => return Ok(Moved::Copied(0)), // it was read while it was cut
             Err(error) => return Err(self.source_failed(error)),
         };
-        if piece.batches.is_empty() && !is_cut() {
+        if piece.is_empty() && !is_cut() {
             return Err(self.source_failed(self.nothing_to_copy()));
         }
         let is_sealed = match append(future, &piece) {
             Ok(is_sealed) => is_sealed,
             Err(AppendError::Storage(Error::Closed { .. })) => return Ok(Moved::Over),
-            Err(AppendError::Rejected(_)) if is_cut() => return Ok(Moved::Copied),
+            Err(AppendError::Rejected(_)) if is_cut() => return Ok(Moved::Copied(0)),
             Err(error) => return Err(future.refused(error)),
         };
         if is_sealed {
             future.flush().map_err(|error| future.failed(error))?;
         }
-        Ok(Moved::Copied)
+        Ok(Moved::Copied(piece.len()))
     }
 
     fn nothing_to_copy(&self) -> Error {
@@ -209,7 +209,7 @@ impl Partition {
         // What was flushed of the current log until now must be flushed of this one too; from here on no more is.
         for _ in 0..LAST_PIECES {
             match self.copy_piece(future)? {
-                Moved::Copied => {}
+                Moved::Copied(_) => {}
                 Moved::CaughtUp => break,
                 otherwise => return Ok(otherwise),
             }
@@ -243,7 +243,7 @@ impl Partition {
         }
         let mut copy = future.log.lock();
         if !self.has_all(future, &current, &mut copy)? || copy.recovery_point() < current.recovery_point() {
-            return Ok(Err(Moved::Copied));
+            return Ok(Err(Moved::Copied(0)));
         }
         let Some(unique) = copy.unique() else {
             return Ok(Err(Moved::Over));
@@ -267,7 +267,7 @@ impl Partition {
             let plan = copy.plan_copy(current).map_err(|error| future.failed(error))?;
             let Some(plan) = plan else { return Ok(true) };
             let piece = read(plan).map_err(|error| self.source_failed(error))?;
-            let appended = copy.append_copied(&piece.batches, piece.base_offset);
+            let appended = copy.append_as_follower(&piece);
             appended.map_err(|error| future.refused(error))?;
         }
         Ok(copy.log_end_offset() == current.log_end_offset())
@@ -288,26 +288,18 @@ impl Partition {
 }
 
 /// Batches of the current log; the last one may be cut short.
-struct Piece {
-    batches: Vec<u8>,
-    base_offset: i64,
-}
-
-fn read(plan: ReadPlan) -> Result<Piece> {
+fn read(plan: ReadPlan) -> Result<Vec<u8>> {
     let slice = plan.resolve(COPY_BYTES, true)?;
     let mut batches = vec![0; slice.len];
     let read = slice.file.read_exact_at(&mut batches, slice.position);
     read.map_err(|error| Error::io("read", Path::new("a segment"), error))?;
-    Ok(Piece {
-        batches,
-        base_offset: slice.base_offset,
-    })
+    Ok(batches)
 }
 
 /// True when a segment was sealed by it.
-fn append(future: &FutureLog, piece: &Piece) -> Result<bool, AppendError> {
+fn append(future: &FutureLog, piece: &[u8]) -> Result<bool, AppendError> {
     let mut log = future.log.lock();
     let segments = log.segment_count();
-    log.append_copied(&piece.batches, piece.base_offset)?;
+    log.append_as_follower(piece)?;
     Ok(log.segment_count() != segments)
 }

@@ -110,6 +110,99 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     assert_eq!(partition.offsets().log_end, 1);
 }
 
+fn send(partition: &Partition, epoch: i16, sequence: i32, records: usize, now_ms: i64) -> ErrorCode {
+    let mut builder = BatchBuilder::new(Codec::None).producer(7, epoch, sequence);
+    for _ in 0..records {
+        builder.append(START_MS, Some(b"key"), Some(b"value"), &[]);
+    }
+    let sent = partition.append(&mut builder.build(0, -1), -1, Origin::Client, now_ms);
+    sent.err().map_or(ErrorCode::NONE, |error| error.code())
+}
+
+// spec: R3.4, H16: librdkafka answers an order that is broken with a new epoch, in which it sends things twice.
+#[test]
+fn what_is_sent_behind_a_refused_batch_is_refused_until_that_one_comes_again() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    let both = || lease(0, &[NODE, 2], &[NODE, 2]);
+    let alone = lease(0, &[NODE, 2], &[NODE]);
+    for (away, code) in [
+        (Some(alone), ErrorCode::NOT_ENOUGH_REPLICAS),
+        (None, ErrorCode::NOT_LEADER_OR_FOLLOWER),
+    ] {
+        let next = partition.offsets().log_end as i32;
+        give(&partition, away);
+        assert_eq!(send(&partition, 0, next, 2, START_MS), code);
+        assert_eq!(send(&partition, 0, next + 2, 1, START_MS), code);
+        give(&partition, Some(both()));
+        assert_eq!(
+            send(&partition, 0, next + 2, 1, START_MS),
+            code,
+            "the first is still to come"
+        );
+        assert_eq!(send(&partition, 0, next, 2, START_MS), ErrorCode::NONE);
+        assert_eq!(send(&partition, 0, next + 2, 1, START_MS), ErrorCode::NONE);
+        let gap = send(&partition, 0, next + 9, 1, START_MS);
+        assert_eq!(gap, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, "nothing is to come");
+    }
+}
+
+#[test]
+fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_from_a_leader() {
+    let out_of_order = ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER;
+    for (epoch, sequence, later_ms, code) in [
+        (0, 5, 9_999, ErrorCode::NOT_ENOUGH_REPLICAS),
+        (0, 5, 10_000, out_of_order),
+        (1, 0, 0, ErrorCode::NONE),
+    ] {
+        let fixture = Fixture::new(1);
+        fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
+        let partition = fixture.partition(TOPIC, 0);
+        assert_eq!(send(&partition, 0, 0, 1, START_MS), ErrorCode::NONE);
+        give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
+        assert_eq!(send(&partition, 0, 1, 1, START_MS), ErrorCode::NOT_ENOUGH_REPLICAS);
+        give(&partition, Some(lease(0, &[NODE, 2], &[NODE, 2])));
+        assert_eq!(
+            send(&partition, epoch, sequence, 1, START_MS + later_ms),
+            code,
+            "{later_ms} ms later"
+        );
+    }
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    assert_eq!(send(&partition, 0, 0, 1, START_MS), ErrorCode::NONE);
+    give(&partition, Some(lease(1, &[2, NODE], &[2, NODE])));
+    assert_eq!(send(&partition, 0, 1, 1, START_MS), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    let mut builder = BatchBuilder::new(Codec::None).producer(7, 0, 1);
+    builder.append(START_MS, None, Some(b"value"), &[]);
+    let records = builder.build(1, 1);
+    let fetched = Fetched {
+        leader_epoch: 1,
+        records: &records,
+        high_watermark: 2,
+        log_start: 0,
+    };
+    partition.append_fetched(&fetched).unwrap();
+    give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
+    assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
+}
+
+// spec: R3.4: a client that is told "not written" of what is written may send it again as something new.
+#[test]
+fn batch_that_the_log_has_is_not_said_to_be_refused_while_too_few_are_in_sync() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[("min.insync.replicas", "2")], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    assert_eq!(send(&partition, 0, 0, 3, START_MS), ErrorCode::NONE);
+    give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
+    let after = ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND;
+    assert_eq!(send(&partition, 0, 0, 3, START_MS), after);
+    assert_eq!(send(&partition, 0, 3, 3, START_MS), ErrorCode::NOT_ENOUGH_REPLICAS);
+    assert_eq!(partition.offsets().log_end, 3);
+}
+
 // spec: R3.6
 #[test]
 fn each_isolation_has_its_bound() {

@@ -8,7 +8,7 @@ use crate::broker::testing::{Fixture, batch, lease, row};
 use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Options, Proposal, Splice, fetch, list_offsets};
 use crate::error::ErrorCode;
 use crate::io::Fault;
-use crate::record::Origin;
+use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::LogConfig;
 
 mod readers;
@@ -135,6 +135,14 @@ impl Pair {
         };
         events.into_iter().filter_map(proposal).collect()
     }
+}
+
+fn batch_of(records: usize) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(Codec::None);
+    for _ in 0..records {
+        builder.append(1_000, Some(b"key"), Some(b"value"), &[]);
+    }
+    builder.build(0, -1)
 }
 
 fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instant) -> Vec<u8> {
@@ -345,6 +353,29 @@ fn log_that_ends_before_the_leaders_start_begins_anew_there() {
     assert_eq!((follower.log_start, follower.log_end), (10, 11));
 }
 
+// spec: R4.5, H16: DeleteRecords may leave the start within a batch, which comes whole.
+#[test]
+fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
+    let mut pair = Pair::new(&[]);
+    pair.elect(1, &[1]);
+    let leader = pair.at(1).partition(TOPIC, 0);
+    for _ in 0..3 {
+        leader.append(&mut batch_of(10), 1, Origin::Client, 0).unwrap();
+    }
+    assert_eq!(leader.delete_records(13).unwrap(), 13);
+    pair.fetch_until_equal(2);
+    let follower = pair.at(2).partition(TOPIC, 0);
+    let (copied, given) = (follower.offsets(), leader.offsets());
+    assert_eq!((copied.log_start, copied.log_end), (13, 30));
+    assert_eq!(copied.log_end, given.log_end);
+    assert_eq!(
+        follower.fetch_position(pair.leader_epoch).unwrap().last_epoch,
+        pair.leader_epoch
+    );
+    assert!(pair.bytes(1).ends_with(&pair.bytes(2)), "two of the three batches");
+    assert_eq!(pair.bytes(2).len() * 3, pair.bytes(1).len() * 2);
+}
+
 // spec: R4.5: what is deleted on the leader is deleted on its followers.
 #[test]
 fn followers_take_over_the_log_start() {
@@ -531,6 +562,60 @@ fn replica_that_is_not_named_or_is_in_sync_is_not_held_back() {
     let mut pair = Pair::new(&THROTTLED);
     limit(&pair, 1, i64::MAX);
     assert_eq!(batches_in_ten_seconds(&mut pair), 400);
+}
+
+/// More than any rate of these tests, lately.
+fn exceed(pair: &Pair) {
+    pair.at(1).broker.throttles.leader.record(1 << 30, pair.now);
+    pair.at(2).broker.throttles.follower.record(1 << 30, pair.now);
+}
+
+#[test]
+fn while_others_exceed_the_rate_only_who_is_named_and_behind_is_held_back() {
+    for (config, in_sync, leader, follower, brings) in [
+        (&[] as &[(&str, &str)], &[1][..], 1, 1, 1), // not named
+        (&THROTTLED, &[1, 2], 1, i64::MAX, 1),       // in sync
+        (&THROTTLED, &[1], 1, i64::MAX, 0),
+        (&THROTTLED, &[1], i64::MAX, 1, 1), // caught up, as far as it knows
+    ] {
+        let mut pair = Pair::new(config);
+        pair.elect(1, in_sync);
+        pair.append(1);
+        pair.fetch_until_equal(2);
+        limit(&pair, leader, follower);
+        exceed(&pair);
+        pair.append(1);
+        pair.fetch(2);
+        assert_eq!(
+            pair.ends(),
+            [2, 1 + brings],
+            "{config:?} {in_sync:?} {leader} {follower}"
+        );
+    }
+}
+
+#[test]
+fn what_is_copied_of_a_replica_that_is_not_named_does_not_count() {
+    let mut pair = throttled_pair(&[]);
+    limit(&pair, 1, 1);
+    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
+    assert!(!pair.at(1).broker.throttles.leader.is_exceeded(0, pair.now));
+    assert!(!pair.at(2).broker.throttles.follower.is_exceeded(0, pair.now));
+}
+
+#[test]
+fn how_far_a_replica_is_that_is_held_back_is_noted() {
+    let mut pair = throttled_pair(&THROTTLED);
+    pair.append(1);
+    pair.fetch(2);
+    while pair.ends()[1] < 1 {
+        pair.fetch(2);
+    }
+    pair.proposals(1);
+    limit(&pair, 1, i64::MAX);
+    exceed(&pair);
+    pair.fetch(2);
+    assert_eq!(pair.proposals(1).len(), 1, "it has all that there is");
 }
 
 #[test]

@@ -34,6 +34,18 @@ fn what_is_older_than_the_window_is_forgotten() {
 }
 
 #[test]
+fn samples_are_forgotten_one_by_one() {
+    let (throttle, start) = (Throttle::new(11, SECOND), Instant::now());
+    throttle.record(1, start);
+    throttle.record(1_000_000, start + 10 * SECOND);
+    assert!(
+        throttle.is_exceeded(RATE, start + 11 * SECOND),
+        "only the first is over"
+    );
+    assert!(!throttle.is_exceeded(RATE, start + 21 * SECOND));
+}
+
+#[test]
 fn rate_is_held_over_time_by_who_asks_first() {
     let (throttle, start) = (Throttle::new(11, SECOND), Instant::now());
     let mut sent = 0;

@@ -158,6 +158,35 @@ fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
     assert_eq!(again.code(), ErrorCode::CORRUPT_MESSAGE, "it has these already");
 }
 
+// spec: H16: DeleteRecords may leave a leader's start within a batch.
+#[test]
+fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_that_it_has_a_part_of() {
+    let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
+    let mut log = leader.create();
+    for _ in 0..2 {
+        log.append_as_leader(&mut batch(START_MS, 10, 10), 3, Origin::Client, START_MS)
+            .unwrap();
+    }
+    let bytes = bytes_of(&leader);
+    let (first, second) = bytes.split_at(bytes.len() / 2);
+    let mut copy = follower.create();
+    copy.truncate_fully_and_start_at(4).unwrap();
+    assert_eq!(
+        copy.append_as_follower(second).unwrap(),
+        Some(19),
+        "a gap, as of compaction"
+    );
+    copy.truncate_fully_and_start_at(4).unwrap();
+    assert_eq!(copy.append_as_follower(first).unwrap(), Some(9));
+    assert_eq!((copy.log_start_offset(), copy.log_end_offset()), (4, 10));
+    copy.truncate_fully_and_start_at(0).unwrap();
+    copy.append_as_leader(&mut batch(START_MS, 4, 10), 3, Origin::Client, START_MS)
+        .unwrap();
+    let refused = copy.append_as_follower(first).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::CORRUPT_MESSAGE);
+    assert_eq!((copy.log_start_offset(), copy.log_end_offset()), (0, 4));
+}
+
 #[test]
 fn a_failed_write_is_cut_off_and_the_next_one_succeeds() {
     for fault in [Fault::ShortWrite, Fault::NoSpace, Fault::InputOutput] {

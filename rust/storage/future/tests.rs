@@ -27,7 +27,7 @@ fn copy_all(current: &Log, copy: &mut Log, piece_bytes: usize) -> usize {
         let slice = plan.resolve(piece_bytes, true).unwrap();
         let mut bytes = vec![0; slice.len];
         slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
-        copy.append_copied(&bytes, slice.base_offset).unwrap();
+        copy.append_as_follower(&bytes).unwrap();
         pieces += 1;
     }
     pieces

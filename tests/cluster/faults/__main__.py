@@ -1,4 +1,4 @@
-"""Does each fault to three brokers so many times and prints what became of every record, as a table.
+"""Does each fault to a few brokers so many times and prints what became of every record, as a table.
 
     cd tests; python -m cluster.faults [--store zookeeper|sqlite] [--runs N] [--folder DIR] [SCENARIO ...]
 
@@ -9,6 +9,7 @@ broken, 2 when this machine cannot do it; a broken trial leaves its logs and wha
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,9 @@ from cluster.faults.scenarios import BOTH, SCENARIOS, Scenario
 from cluster.faults.table import HEAD, row
 from cluster.faults.traffic import RATE_PER_S
 from cluster.faults.trial import Outcome, Trial
+
+OVERRIDES = {"replication.quota.window.num": "2"}
+"""So that a move is held to its rate after its first second; with Kafka's default after ten."""
 
 SHOWN = 5
 """Of the broken promises of one trial; the folder has all of them."""
@@ -66,17 +70,23 @@ def run_asked(asked: argparse.Namespace) -> int:
 
 def run_in(folder: Path, store: str, chosen: list[Scenario], runs: int) -> bool:
     """Whether every promise was kept; the table goes to stdout, how it goes to stderr."""
-    cluster = FaultyCluster(folder, store)
     print(f"Sessions of {SESSION_MS / 1000:g} s, {RATE_PER_S:,} records/s.\n\n{HEAD}", flush=True)
+    broken: list[str] = []  # none is left out
+    for size, some in itertools.groupby(sorted(chosen, key=lambda one: one.brokers), key=lambda one: one.brokers):
+        broken += run_on(folder / f"of-{size}", size, store, list(some), runs)
+    return not broken
+
+
+def run_on(folder: Path, size: int, store: str, chosen: list[Scenario], runs: int) -> list[str]:
+    """The scenarios that broke a promise on a cluster of so many brokers."""
+    folder.mkdir()
+    cluster = FaultyCluster(folder, store, size, OVERRIDES)
     try:
         cluster.prove()
         cluster.start()
-        broken = [one.name for one in chosen if not run_all(cluster, one, store, runs or one.runs)]  # none is left out
-        return not broken
+        return [one.name for one in chosen if not run_all(cluster, one, store, runs or one.runs)]
     finally:
-        cluster.close()
-        for disk in cluster.disks.values():
-            disk.discard()
+        cluster.discard()
 
 
 def run_all(cluster: FaultyCluster, scenario: Scenario, store: str, runs: int) -> bool:
@@ -91,8 +101,8 @@ def run_all(cluster: FaultyCluster, scenario: Scenario, store: str, runs: int) -
 
 def run_one(cluster: FaultyCluster, scenario: Scenario, number: int) -> Outcome:
     start = time.monotonic()
-    trial = Trial(cluster, scenario.name, number)
-    trial.attempt("the beginning", lambda: trial.begin(scenario.config))
+    trial = Trial(cluster, scenario.name, number, scenario.place(number) if scenario.place else None)
+    trial.attempt("the beginning", lambda: trial.begin(scenario.config, scenario.prepare))
     if not trial.outcome.violations:
         trial.attempt(scenario.name, lambda: scenario.run(trial))
     outcome = trial.end()

@@ -1,4 +1,4 @@
-"""Three brokers, each with a disk and a network of its own, that faults are done to."""
+"""Three brokers or four, each with a disk and a network of its own, that faults are done to."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def host(node: int) -> str:
 class FaultyCluster(Cluster):
     """See the module. Only inside a private machine."""
 
-    def __init__(self, folder: Path, store: str, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, store: str, size: int = 3, overrides: Mapping[str, str] | None = None) -> None:
         self.network = Network()
         self.disks: dict[str, Disk] = {}
-        super().__init__(folder, store, overrides=overrides)
+        super().__init__(folder, store, size, overrides)
 
     # ---- where things are
     @property
@@ -63,6 +63,13 @@ class FaultyCluster(Cluster):
         """That the faults are faults, before anything runs on them."""
         self.network.prove(host(1), host(2))
         self._disk(host(1)).prove()
+
+    def discard(self) -> None:
+        """For good: its network and its disks."""
+        self.close()
+        self.network.discard()
+        for disk in self.disks.values():
+            disk.discard()
 
     # ---- what is done to it
     def pause(self, node: int) -> None:

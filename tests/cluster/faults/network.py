@@ -39,6 +39,13 @@ class Network:
         self.addresses[name] = address
         return address
 
+    def discard(self) -> None:
+        """All hosts; nobody may run on them any more."""
+        for name in self.addresses:
+            run("ip", "netns", "delete", name)
+        run("ip", "link", "delete", BRIDGE)
+        self.addresses.clear()
+
     def prefix(self, name: str) -> list[str]:
         """What runs a command on that host."""
         return ["nsenter", f"--net=/run/netns/{name}"]

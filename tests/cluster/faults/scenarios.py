@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from cluster.faults import disk_faults as disk
 from cluster.faults import network_faults as network
 from cluster.faults import power_faults as power
 from cluster.faults import process_faults as process
+from cluster.faults import reassignment_faults as moves
 from cluster.faults import store_faults as store
 
 if TYPE_CHECKING:
@@ -21,16 +22,33 @@ ON_DISK = {"flush.messages": "1"}
 """Acknowledged when it is on the disk of every replica in sync."""
 SMALL_SEGMENTS = {"segment.ms": "1000"}
 
+ALL_IN_SYNC = {"min.insync.replicas": "3", "file.delete.delay.ms": "1000"}
+"""Acknowledged when it is on all three replicas; what is deleted is gone from the disk soon."""
+
+
+def prepare_nothing(_: Trial) -> None:
+    """The topic begins empty."""
+
 
 @dataclass(frozen=True)
 class Scenario:
-    """``runs``: how often for a record."""
+    """``runs``: how often for a record. ``place`` gives the replicas of each partition, by the number of the trial; without it the
+    topic is placed by the cluster. ``prepare`` is done to the topic before clients use it."""
 
     name: str
     run: Callable[[Trial], None]
     runs: int
     config: Mapping[str, str] = field(default_factory=dict)
     stores: tuple[str, ...] = BOTH
+    brokers: int = 3
+    place: Callable[[int], Sequence[Sequence[int]]] | None = None
+    prepare: Callable[[Trial], None] = prepare_nothing
+
+
+def move_of_twenty(
+    name: str, run: Callable[[Trial], None], place: Callable[[int], Sequence[Sequence[int]]] = moves.around
+) -> Scenario:
+    return Scenario(name, run, 5, ALL_IN_SYNC, brokers=moves.BROKERS, place=place, prepare=moves.delete_first_records)
 
 
 SCENARIOS = {
@@ -60,5 +78,10 @@ SCENARIOS = {
         Scenario("leader-rots", disk.leader_rots, 4, SMALL_SEGMENTS),
         Scenario("coordinator-moves", coordinator.coordinator_moves, 4),
         Scenario("coordinator-killed", coordinator.coordinator_is_killed, 4),
+        move_of_twenty("reassign", moves.partitions_move),
+        move_of_twenty("reassign-bounce", moves.brokers_bounce),
+        move_of_twenty("reassign-controller-kill", moves.controller_is_killed),
+        move_of_twenty("reassign-cancel", moves.move_is_cancelled),
+        move_of_twenty("reassign-dead-target", moves.target_dies, moves.without_target),
     )
 }

@@ -9,11 +9,15 @@ import threading
 import time
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from history.events import Acked, Read, Sent
 from peer.topics import place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RATE_PER_S = 1000
 RECORD_BYTES = 200
@@ -120,16 +124,21 @@ class Writer(threading.Thread):
 class Reader(threading.Thread):
     """A consumer from the beginning of each partition, which never starts anew by itself."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+    def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(name="reader", daemon=True)
         self.consumer = Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False,
              "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100, "fetch.error.backoff.ms": 50, **CLIENT}
         )  # fmt: skip
-        self.consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
+        self.topic = topic
         self.reads: list[Read] = []
         self.errors: list[KafkaError] = []
         self._enough = threading.Event()
+
+    def start_at(self, starts: Mapping[int, int]) -> None:
+        """The offset of each partition at which its log starts now."""
+        self.consumer.assign([TopicPartition(self.topic, partition, at) for partition, at in starts.items()])
+        self.start()
 
     def run(self) -> None:
         while not self._enough.is_set():
@@ -189,3 +198,34 @@ class FaithfulWriter:
 
     def finish(self) -> None:
         self.producer.flush(FLUSH_LIMIT_S)
+
+
+class Filler:
+    """An idempotent producer with acks=all of large records, so that there is something to copy when a partition moves."""
+
+    FIRST_ID = 2_000_000_000
+    RECORD_BYTES = 10_000
+
+    def __init__(self, bootstrap: str, topic: str, partitions: int, first_id: int = FIRST_ID) -> None:
+        self.producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **CLIENT})
+        self.topic = topic
+        self.partitions = partitions
+        self.notes: list[Sent | Acked] = []
+        self._first_id = first_id
+        self._count = 0
+
+    def fill(self, count: int) -> None:
+        """Each partition with so many records; returns when all are acknowledged."""
+        for _ in range(count * self.partitions):
+            number, partition = self._first_id + self._count, self._count % self.partitions
+            self._count += 1
+            self.notes.append(Sent(number, f"filler {self._first_id}", partition, self._count))
+            value = (b"%d." % number).ljust(self.RECORD_BYTES, b".")
+            self.producer.produce(self.topic, value, partition=partition, on_delivery=self._delivered)
+            self.producer.poll(0)
+        assert self.producer.flush(FLUSH_LIMIT_S) == 0, "the partitions are not filled"
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        assert error is None, error
+        partition, offset = place_of(message)
+        self.notes.append(Acked(id_of(message), partition, offset))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cluster.faults.traffic import FaithfulWriter, Reader, Writer, id_of
 from history.checker import check
-from history.events import History, Read, Replica
+from history.events import Acked, History, Read, Replica, Sent
 from peer.broker_process import wait_until
 from peer.topics import end_offsets, place_of, read_topic
 
@@ -28,6 +28,9 @@ ALL = range(PARTITIONS)
 WARM_UP_ACKS = 500
 RESUME_LIMIT_S = 90.0
 EQUAL_LIMIT_S = 30.0
+LAST_BYTES = 256
+"""Of a log: they hold the last batch, or enough of it to tell it from others."""
+
 BATCH_HEAD = struct.Struct(">qi")
 
 DIED = ("Traceback (most recent call last)", "panicked at")
@@ -46,25 +49,38 @@ class Outcome:
 
 
 class Trial:
-    """See the module. ``topic`` has three partitions with three replicas, two of them at least in sync."""
+    """See the module. ``topic`` has three partitions with three replicas, or the replicas of ``assignment``; two at least are in
+    sync."""
 
-    def __init__(self, cluster: FaultyCluster, name: str, number: int) -> None:
+    def __init__(
+        self, cluster: FaultyCluster, name: str, number: int, assignment: Sequence[Sequence[int]] | None = None
+    ) -> None:
         self.cluster = cluster
         self.number = number
         self.topic = f"{name}-{number}"
         self.outcome = Outcome()
         self.allows_loss = False
+        self.assignment = assignment
+        self.partitions = range(len(assignment) if assignment else PARTITIONS)
+        self.notes: list[Sent | Acked] = []
+        """Of other producers than the writer."""
         self._faithful: FaithfulWriter | None = None
         self._printed = [len(broker.output()) for broker in cluster.brokers]
-        self.writer = Writer(cluster.bootstrap, self.topic, PARTITIONS)
-        self.reader = Reader(cluster.bootstrap, self.topic, PARTITIONS)
+        self.writer = Writer(cluster.bootstrap, self.topic, len(self.partitions))
+        self.reader = Reader(cluster.bootstrap, self.topic)
 
-    def begin(self, config: Mapping[str, str]) -> None:
+    def begin(self, config: Mapping[str, str], prepare: Callable[[Trial], None]) -> None:
         """Returns when records are acknowledged."""
-        self.cluster.create(self.topic, PARTITIONS, 3, config)
+        if self.assignment is None:
+            self.cluster.create(self.topic, PARTITIONS, 3, config)
+        else:
+            self.cluster.create_on(self.topic, self.assignment, config)
         self.cluster.wait_in_sync(self.topic, 3)
+        prepare(self)
         self.writer.start()
-        self.reader.start()
+        self.reader.start_at(
+            {partition: low for partition, (low, _) in end_offsets(self.cluster.bootstrap, self.topic).items()}
+        )
         self.wait_for_acks(WARM_UP_ACKS)
 
     # ---- what scenarios use
@@ -103,10 +119,8 @@ class Trial:
     def keep(self, folder: Path) -> None:
         """What there is to look at, for whoever wants to know why."""
         for broker in self.cluster.brokers:
-            for partition in range(PARTITIONS):
-                name = f"{self.topic}-{partition}"
-                if (broker.log_dir / name).exists():
-                    shutil.copytree(broker.log_dir / name, folder / broker.folder.name / name, dirs_exist_ok=True)
+            for found in broker.log_dir.glob(f"{self.topic}-[0-9]*"):
+                shutil.copytree(found, folder / broker.folder.name / found.name, dirs_exist_ok=True)
             (folder / broker.folder.name).mkdir(parents=True, exist_ok=True)
             (folder / broker.folder.name / "out.log").write_text(broker.output())
         (folder / "violations").write_text("".join(f"{violation}\n" for violation in self.outcome.violations))
@@ -139,18 +153,22 @@ class Trial:
             self.outcome.violations.append(f"{what}: {type(error).__name__}: {error}")
 
     def _judge(self) -> None:
-        ends = {partition: high for partition, (_, high) in end_offsets(self.cluster.bootstrap, self.topic).items()}
+        bounds = end_offsets(self.cluster.bootstrap, self.topic)
+        held = {number: self.cluster.partition(self.topic, number).replicas for number in self.partitions}
         self.attempt(
-            "replicas of one size", lambda: wait_until(self._are_of_one_size, EQUAL_LIMIT_S, "the logs end alike")
+            "replicas that end alike",
+            lambda: wait_until(lambda: self._end_alike(held), EQUAL_LIMIT_S, "the logs end alike"),
         )
         faithful = self._faithful.notes if self._faithful else []
-        history = History([*self.writer.events(), *faithful, *self.reader.reads])
-        final: dict[int, list[Read]] = {partition: [] for partition in range(PARTITIONS)}
+        history = History([*self.writer.events(), *faithful, *self.notes, *self.reader.reads])
+        final: dict[int, list[Read]] = {partition: [] for partition in self.partitions}
         for message in read_topic(self.cluster.bootstrap, self.topic, limit_s=60, check_crcs=True):
             partition, offset = place_of(message)
             final[partition].append(Read(id_of(message), partition, offset, "fresh"))
         history.final.update(final.items())
-        history.replicas = [self._replica(node, partition, ends[partition]) for node in (1, 2, 3) for partition in ends]
+        history.replicas = [
+            self._replica(node, partition, *bounds[partition]) for partition in bounds for node in held[partition]
+        ]
         self._tell(history)
 
     def _tell(self, history: History) -> None:
@@ -162,16 +180,18 @@ class Trial:
         allowed = {"lost", "moved", "changed"} if self.allows_loss else set()
         self.outcome.violations += [str(violation) for violation in found if violation.rule not in allowed]
 
-    def _are_of_one_size(self) -> bool:
-        return all(
-            len({len(log) for log in self.cluster.log_bytes(self.topic, partition)}) == 1
-            for partition in range(PARTITIONS)
-        )
+    def _end_alike(self, held: Mapping[int, Sequence[int]]) -> bool:
+        """They need not begin alike: a replica that is made late begins where the log starts then."""
+        for number, nodes in held.items():
+            logs = self.cluster.log_bytes(self.topic, number)
+            if len({logs[node - 1][-LAST_BYTES:] for node in nodes}) != 1:
+                return False
+        return True
 
-    def _replica(self, node: int, partition: int, high_watermark: int) -> Replica:
+    def _replica(self, node: int, partition: int, log_start: int, high_watermark: int) -> Replica:
         folder = self.cluster.broker(node).log_dir / f"{self.topic}-{partition}"
         records = dict(batch for path in sorted(folder.glob("*.log")) for batch in batches_of(path))
-        return Replica(partition, node, high_watermark, records)
+        return Replica(partition, node, high_watermark, records, log_start)
 
     def _look_for_the_dead(self) -> None:
         for broker, before in zip(self.cluster.brokers, self._printed, strict=True):

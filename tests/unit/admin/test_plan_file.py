@@ -39,11 +39,15 @@ def test_file_of_kafkas_tool_is_read_and_written() -> None:
         (json.dumps({"partitions": [entry()]}), "version is null"),
         (text(), "partitions is []; give a list of at least one partition"),
         (json.dumps({"version": 1}), "partitions is null"),
+        (json.dumps({"version": 1, "partitions": {"t": [1]}}), 'partitions is {"t": [1]}; give a list'),
         (text(entry(), entry()), "partition t-0 stands there twice; leave one out"),
         (text(entry(replicas=[1, 2, 1])), "partition t-0 has replica 1 twice; name each broker once"),
         (text(entry(replicas=[])), "partition t-0 has replicas []; give a list"),
         (text(entry(replicas=["1"])), 'partition t-0 has replicas ["1"]; give a list'),
         (text(entry(replicas=[-1])), "has replicas [-1]"),
+        (text(entry(replicas=[True])), "has replicas [true]"),
+        (text(entry(topic=7)), "names no topic and partition"),
+        (text("x" * 100), f'plan.json: "{"x" * 79}… names no topic and partition'),
         (text(entry(log_dirs=["any"])), 'has 2 replicas and log_dirs ["any"]; give one for each'),
         (text(entry(log_dirs=["any", "/x"])), 'log_dirs ["any", "/x"]; only "any" is possible here'),
         (text(entry(partition="0")), "names no topic and partition"),
@@ -56,6 +60,24 @@ def test_fault_is_named(given: str, sentence: str) -> None:  # R2.1
         read_plan(NAME, given)
     assert sentence in raised.value.client_message
     assert "\n" not in raised.value.client_message
+
+
+def test_what_the_cluster_has_not_is_named() -> None:  # R2.1
+    view = View({1: Broker("h", 1, None), 3: Broker("h", 2, None)}, 1, {("t", 0): Partition(1, (1,), (1,))}, {})
+    check_plan(NAME, {("t", 0): (3, 1)}, view)
+    for plan, sentence in (
+        ({("u", 0): (1,)}, "partition u-0 does not exist: there is no topic u"),
+        ({("t", 1): (1,)}, "partition t-1 does not exist: topic t has no such partition"),
+        ({("t", 0): (1, 2)}, "partition t-0 is to go to broker 2, which is not alive; alive are 1, 3"),
+    ):
+        with pytest.raises(AdminError) as raised:
+            check_plan(NAME, plan, view)
+        assert sentence in raised.value.client_message
+
+
+def test_plan_is_written_in_order() -> None:
+    written = json.loads(plan_text({("u", 0): (1,), ("t", 10): (2,), ("t", 9): (3,)}))["partitions"]
+    assert [(one["topic"], one["partition"]) for one in written] == [("t", 9), ("t", 10), ("u", 0)]
 
 
 def test_move_under_way_to_elsewhere_is_not_replaced(  # R2.1

@@ -95,6 +95,18 @@ def test_entries_that_cannot_be_done_are_named_once_and_skipped(  # R2.1
     play_moves(tmp_path, test)
 
 
+def test_line_about_many_faults_stays_short(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # R2.1
+    async def test(world: World, mover: Mover) -> None:
+        await mover.make((2, 3))
+        await ask(world, {("nobody", number): (2,) for number in range(15)})
+        await until_entries(world, None)
+        (line,) = warnings(caplog)
+        assert line.count("nobody-") == 10
+        assert line.endswith("; and 5 more")
+
+    play_moves(tmp_path, test)
+
+
 @pytest.mark.parametrize("target", [(), (4, 4), (4, 9)])
 def test_target_that_cannot_be_is_refused_by_name(  # R2.1
     tmp_path: Path, caplog: pytest.LogCaptureFixture, target: Sequence[int]
@@ -197,6 +209,19 @@ def test_topic_that_is_deleted_leaves_the_node(tmp_path: Path) -> None:
         await mover.until(Assigned((4, 2, 3), (4,), (3,)))
         await (await world.active()).delete_topic("t")
         await until_entries(world, None)
+
+    play_moves(tmp_path, test)
+
+
+def test_topic_whose_deletion_takes_long_leaves_the_node_at_once(tmp_path: Path) -> None:
+    async def test(world: World, mover: Mover) -> None:
+        await mover.make((2, 3))
+        await ask(world, {("t", 0): (4, 2)})
+        await mover.until(Assigned((4, 2, 3), (4,), (3,)))
+        world.brokers[3].refuses_deletion = True
+        await (await world.active()).delete_topic("t")
+        await until_entries(world, None)
+        assert await world.store.exists("/brokers/topics/t") is not None
 
     play_moves(tmp_path, test)
 

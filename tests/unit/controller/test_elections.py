@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpochError
-from unit.controller.controller_world import STOP_REPLICA, World, play
+from unit.controller.controller_world import STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,13 @@ async def make(world: World, *assignment: Sequence[int]) -> None:
     await (await world.active()).create_topic(NewTopic("t", assignment=assignment))
     for number, replicas in enumerate(assignment):
         await world.led("t", replicas[0], number)
+
+
+async def lose_directory(broker: WorldBroker, *keys: tuple[str, int]) -> None:
+    """The one with these partitions, which the broker tells as it does."""
+    broker.broken |= set(keys)
+    notice = json.dumps({"version": 1, "broker": broker.node_id, "event": 1}).encode()
+    await broker.store.create("/log_dir_event_notification/log_dir_event_", notice, is_sequential=True)
 
 
 def test_broker_that_shuts_down_hands_over_and_stops_following(tmp_path: Path) -> None:  # KIP-841
@@ -97,6 +105,62 @@ def test_preferred_and_unclean_elections_are_answered_for_each_partition(tmp_pat
     play(tmp_path, test, settings=ONE)
 
 
+def test_nobody_is_elected_whose_log_directory_failed(tmp_path: Path) -> None:  # KIP-460, KIP-112
+    async def test(world: World) -> None:
+        await make(world, (3,))
+        controller = await world.active()
+        await lose_directory(world.brokers[3], ("t", 0))
+        before = await world.led("t", -1)
+        assert before.isr == (3,)
+        for is_unclean, code in (
+            (True, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+            (False, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE),
+        ):
+            assert await controller.elect_leaders([("t", 0)], is_unclean=is_unclean) == {("t", 0): code}
+        controller._on_timer()  # the periodic rebalance
+        await world.quiet()
+        assert await world.state("t") == before
+
+    settings = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=True, imbalance_check_interval_s=60)
+    play(tmp_path, test, settings=settings)
+
+
+def test_topic_that_is_being_deleted_is_not_elected_for(tmp_path: Path) -> None:  # KIP-460
+    async def test(world: World) -> None:
+        await make(world, (3, 2))
+        controller = await world.active()
+        world.brokers[2].refuses_deletion = True
+        await controller.delete_topic("t")
+        for is_unclean in (False, True):
+            outcomes = await controller.elect_leaders([("t", 0)], is_unclean=is_unclean)
+            assert outcomes == {("t", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+            assert await controller.elect_leaders(None, is_unclean=is_unclean) == {}
+
+    play(tmp_path, test)
+
+
+def test_partition_that_never_had_a_leader_has_nobody_to_elect(tmp_path: Path) -> None:  # KIP-460
+    async def test(world: World) -> None:
+        controller = await world.active()
+        await make(world, (2,))
+        await world.brokers[3].kill()
+        await world.eventually(lambda: world.brokers[1].live == [1, 2])
+        node = await world.store.get("/brokers/topics/t")
+        content = json.loads(node.data)
+        content["partitions"]["1"] = [3]
+        await world.store.set("/brokers/topics/t", json.dumps(content).encode())
+        await world.brokers[1].kill()  # the next one reads it
+        controller = await world.active()
+        both = [("t", 0), ("t", 1)]
+        assert await controller.elect_leaders(both, is_unclean=True) == {
+            ("t", 0): ErrorCode.ELECTION_NOT_NEEDED,
+            ("t", 1): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        }
+        assert await controller.elect_leaders([("t", 1)]) == {("t", 1): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+
+    play(tmp_path, test)
+
+
 def test_preferred_election_moves_the_leader_back(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, (3, 2))
@@ -117,10 +181,7 @@ def test_log_directory_that_fails_costs_its_leaderships(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, (3, 2), (3, 2), (3,))
         broker = world.brokers[3]
-        broker.broken |= {("t", 0), ("t", 2)}
-        await broker.store.create(
-            "/log_dir_event_notification/log_dir_event_", b'{"version":1,"broker":3,"event":1}', is_sequential=True
-        )
+        await lose_directory(broker, ("t", 0), ("t", 2))
         state = await world.led("t", 2)
         assert (state.leader_epoch, state.isr) == (1, (2,))
         assert (await world.state("t", 1)).leader == 3

@@ -289,6 +289,31 @@ def test_move_is_replaced_by_another_from_the_same_origin(tmp_path: Path) -> Non
     play_moves(tmp_path, test)
 
 
+def test_replica_that_another_move_keeps_is_not_told_to_be_new_again(tmp_path: Path) -> None:  # KIP-112, KIP-455
+    """It may be in sync, and in a directory that is offline now: made anew it would be empty."""
+
+    async def test(world: World, mover: Mover) -> None:
+        await mover.make((2, 3))
+        await mover.ask((4, 5))
+        await world.eventually(lambda: all(T0 in world.brokers[node].told for node in (4, 5)))
+        await mover.catch_up(2, 3, 4)
+        assert await mover.ask((4, 1)) == ErrorCode.NONE
+        epoch = (await world.state("t")).partition_epoch
+
+        def is_told(node: int) -> bool:
+            told = world.brokers[node].told.get(T0)
+            return told is not None and told.partition_epoch >= epoch
+
+        await world.eventually(lambda: is_told(1) and is_told(4))
+        first, *later = told_of(world, 4, LEADER_AND_ISR)
+        assert first.is_new
+        assert later
+        assert not any(one.is_new for one in later)
+        assert told_of(world, 1, LEADER_AND_ISR)[0].is_new
+
+    play_moves(tmp_path, test)
+
+
 def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:  # R2.5
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.errors import ErrorCode, NotControllerError
+from kafkastore.metadata.image import PartitionState, TopicImage
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
@@ -18,6 +19,7 @@ OUTCOMES = {
     ("t", 0): ErrorCode.ELECTION_NOT_NEEDED,
     ("t", 1): ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
     ("u", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ("t", 7): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 }
 
 
@@ -55,7 +57,7 @@ def test_each_partition_is_asked_for_and_answered(broker: OneBroker, version: in
         for topic in answer.replica_election_results
         for one in topic.partition_result
     }
-    assert found == OUTCOMES
+    assert found == {key: code for key, code in OUTCOMES.items() if key != ("t", 7)}
 
 
 def test_all_partitions_are_asked_for_by_naming_none(broker: OneBroker) -> None:
@@ -63,6 +65,37 @@ def test_all_partitions_are_asked_for_by_naming_none(broker: OneBroker) -> None:
     answer = broker.ask("elect_leaders", 2, {"topic_partitions": None})
     assert seat.asked == [(None, False)]
     assert [topic.topic for topic in answer.replica_election_results] == ["t", "u"]
+
+
+def test_refusal_says_why_and_which_of_topic_and_partition_is_unknown(broker: OneBroker) -> None:  # as Kafka words it
+    seat_of(broker)
+    for name in ("t", "w"):
+        broker.services.image.put_topic(TopicImage(name, name.encode() * 16, [PartitionState(1, 0, 0, (1,), (1,))], {}))
+    answer = broker.ask("elect_leaders", 2, {"topic_partitions": [*ASKED, {"topic": "t", "partitions": (7,)}]})
+    messages = [one.error_message for topic in answer.replica_election_results for one in topic.partition_result]
+    assert messages == [
+        "Leader election not needed for topic partition.",
+        "The preferred leader was not available.",
+        "No such topic as u",
+        "No such partition as t-7",
+    ]
+    answer = broker.ask("elect_leaders", 2, {"topic_partitions": None})
+    found = [(topic.topic, len(topic.partition_result)) for topic in answer.replica_election_results]
+    assert found == [("t", 3), ("u", 1), ("w", 0)]  # every topic, with what changed or failed
+
+
+def test_election_of_an_unknown_kind_is_refused_whole(broker: OneBroker) -> None:  # KIP-460
+    seat = seat_of(broker)
+    answer = broker.ask("elect_leaders", 2, {"topic_partitions": ASKED, "election_type": 7})
+    assert seat.asked == []
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+    found = [
+        (topic.topic, one.partition_id, int(one.error_code), one.error_message)
+        for topic in answer.replica_election_results
+        for one in topic.partition_result
+    ]
+    code, message = int(ErrorCode.INVALID_REQUEST), "Unknown election type 7"
+    assert found == [("t", 0, code, message), ("t", 1, code, message), ("u", 0, code, message)]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

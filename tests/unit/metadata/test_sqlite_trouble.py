@@ -24,6 +24,7 @@ from kafkastore.metadata.store import (
     DATA_CHANGED,
     EXPIRED,
     SUSPENDED,
+    Check,
     SessionExpiredError,
     StoreUnavailableError,
     WatchEvent,
@@ -434,3 +435,21 @@ def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) 
         await store.close()
 
     asyncio.run(body())
+
+
+def test_failure_of_a_call_that_was_cancelled_meanwhile_is_not_an_error_of_the_loop(tmp_path: Path) -> None:
+    """A controller that resigns cancels what it was writing, which its successor's epoch refuses."""
+    told: list[object] = []
+
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        writing = asyncio.create_task(store.multi([Check("/", 99)]))
+        await asyncio.sleep(0)  # it has begun
+        writing.cancel()
+        with suppress(asyncio.CancelledError):
+            await writing
+        await store.close()
+        gc.collect()
+
+    run(tmp_path, test)
+    assert told == []

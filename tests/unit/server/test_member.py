@@ -10,10 +10,11 @@ from world import run, started_broker
 
 from kafkastore.controller.controller import Controller
 from kafkastore.errors import StartupError
+from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
-from kafkastore.metadata.store import StoreUnavailableError
+from kafkastore.metadata.store import SetData, StoreUnavailableError
 from kafkastore.server import member
 from kafkastore.server.broker import Broker
 from kafkastore.server.config_changes import ConfigChanges
@@ -171,6 +172,25 @@ def test_log_that_is_not_this_brokers_is_set_aside_and_never_deleted(
             engine = broker.services.engine
             assert len(engine.stray) == 1
             assert engine.deleted == []
+
+    run(body)
+
+
+def test_log_of_a_replica_that_was_taken_meanwhile_is_deleted_and_not_set_aside(tmp_path: Path) -> None:  # R2.5, H16
+    async def owe() -> None:
+        async with other_store(tmp_path) as store:
+            topic = await put_topic(store, "t", (2, 3))
+            await store.multi(
+                [SetData("/brokers/topics/t", encode_assigned(topic.topic_id, [Assigned((2, 3), (), (1,))]))]
+            )
+
+    run(owe)
+
+    async def body() -> None:
+        async with running_member(tmp_path, has_log()) as broker:
+            engine = broker.services.engine
+            await until(lambda: engine.deleted == [("t", [0])])
+            assert engine.stray == []
 
     run(body)
 
