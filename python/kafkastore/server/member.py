@@ -30,7 +30,7 @@ from kafkastore.metadata.image import NO_LEADER, BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.nodes import decode_cluster_id, decode_config, encode_broker
 from kafkastore.metadata.nonsense import NonsenseError, report
-from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError
+from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError, SessionExpiredError
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
 from kafkastore.replica.taken_orders import take
@@ -127,7 +127,10 @@ class Member:
         self._ports, self._lost = ports, lost
         broker = self.broker
         broker.store.listen(self._on_session)
-        await self._register()
+        try:
+            await self._register()
+        except SessionExpiredError:  # on a busy machine: the next session begins as in the middle of a life
+            self._start_rejoining()
         await broker.controller.start()
         if not await broker.assigned.wait_told(TOLD_LIMIT_S):
             raise StartupError(

@@ -83,8 +83,12 @@ def watch_registrations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]
 
 async def expire_session(folder: Path, broker: Broker) -> None:
     """As if it had been asleep for longer than its session: its nodes go, then it learns of it."""
+    await end_session(folder, broker.services.store.session_id)
+
+
+async def end_session(folder: Path, session_id: int) -> None:
     with sqlite3.connect(store_path(folder)) as direct:
-        direct.execute("UPDATE sessions SET process = '999999999:1' WHERE id = ?", (broker.services.store.session_id,))
+        direct.execute("UPDATE sessions SET process = '999999999:1' WHERE id = ?", (session_id,))
     direct.close()
     async with other_store(folder) as other:  # whoever connects removes the nodes of sessions that are over
         assert await other.exists(REGISTRATION) is None

@@ -15,12 +15,13 @@ from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import SetData, StoreUnavailableError
-from kafkastore.server import member
+from kafkastore.server import member, registration
 from kafkastore.server.broker import Broker
 from kafkastore.server.config_changes import ConfigChanges
 
 from .member_world import (
     REGISTRATION,
+    end_session,
     expire_session,
     other_store,
     put_topic,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from fake_engine import Engine
 
     from kafkastore.metadata.image import TopicImage
+    from kafkastore.server.context import BrokerServices
 
 T_ID = b"t".ljust(16, b"-")
 
@@ -282,6 +284,28 @@ def test_session_is_not_taken_up_again_in_the_store_of_another_cluster(
                 assert await other.exists(REGISTRATION) is None
                 await other.set("/cluster/id", ours.data)
             await until(lambda: broker.services.engine.broker_epoch > first)
+
+    run(body)
+
+
+def test_session_that_ends_while_the_broker_registers_for_the_first_time_ends_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = registration.take
+    sessions: list[int] = []
+
+    async def late(services: BrokerServices, path: str, data: bytes, refusal: str) -> None:
+        sessions.append(services.store.session_id)
+        if len(sessions) == 1:
+            await end_session(tmp_path, services.store.session_id)
+        await real(services, path, data, refusal)
+
+    monkeypatch.setattr(registration, "take", late)
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
+            assert len(set(sessions)) == 2
+            assert (await other.get(REGISTRATION)).created == broker.services.engine.broker_epoch
 
     run(body)
 
