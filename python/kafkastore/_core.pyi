@@ -181,7 +181,7 @@ class Engine:
     def publish_cluster(
         self, brokers: Sequence[tuple[int, str | None, Sequence[tuple[str, str, int]]]], controller_id: int
     ) -> None:
-        """Brokers: (node_id, rack, [(listener name, host, port)])."""
+        """Brokers: (node_id, rack, [(listener name, host, port)]). With controller -1 Metadata comes to the control plane first."""
     def publish_topics(
         self,
         topics: Sequence[

@@ -75,15 +75,29 @@ impl TopicRow {
     }
 }
 
+/// Nobody yet; until there is one, not everything is published that the cluster has.
+pub const NO_CONTROLLER: i32 = -1;
+
 /// One consistent state of the cluster.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Image {
     /// Live brokers in node id order.
     pub brokers: Vec<BrokerRow>,
-    /// Node id of the controller, -1 when unknown.
+    /// Node id of the controller, or [`NO_CONTROLLER`].
     pub controller_id: i32,
     topics: BTreeMap<Arc<str>, Arc<TopicRow>>,
     ids: HashMap<TopicId, Arc<str>>,
+}
+
+impl Default for Image {
+    fn default() -> Self {
+        Self {
+            brokers: Vec::new(),
+            controller_id: NO_CONTROLLER,
+            topics: BTreeMap::new(),
+            ids: HashMap::new(),
+        }
+    }
 }
 
 impl Image {

@@ -1,10 +1,10 @@
 //! Metadata: what clients are told of brokers, topics and leaders, from the published image.
 //!
-//! A topic that may have to be created first is the control plane's business: the request is handed over whole, and comes
-//! back here afterwards with `may_create` unset. It decides nothing and creates nothing.
+//! A topic that may have to be created first is the control plane's business, and so is waiting until the cluster is known: the request
+//! is handed over whole, and comes back here afterwards with `may_hand_over` unset. It decides nothing and creates nothing.
 
 use super::Broker;
-use super::image::{Image, TopicRow};
+use super::image::{Image, NO_CONTROLLER, TopicRow};
 use crate::error::ErrorCode;
 use crate::storage::topic_partition::is_valid_topic_name;
 use crate::wire::topic::text;
@@ -23,8 +23,8 @@ const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 pub enum MetadataOutcome {
     /// The response body is written.
     Answered,
-    /// A topic must be created first.
-    NeedsTopic,
+    /// A topic must be created first, or this broker has yet to be told of the cluster.
+    HandedOver,
 }
 
 /// One topic of the answer.
@@ -43,19 +43,22 @@ pub fn handle(
     version: i16,
     listener: &str,
     body: &[u8],
-    may_create: bool,
+    may_hand_over: bool,
     out: &mut Vec<u8>,
 ) -> Result<MetadataOutcome, WireError> {
     let mut request = MetadataRequest::default();
     request.decode(version, body)?;
     let image = broker.image.load();
+    if may_hand_over && image.controller_id == NO_CONTROLLER {
+        return Ok(MetadataOutcome::HandedOver);
+    }
     let refusal = request.refusal(version);
     let found = match refusal {
         Some(error) => request.topics.iter().map(|t| refused(t, body, error)).collect(),
         None if request.all_topics => image.topics().map(|t| Found::Row(t)).collect(),
         None => find(&image, &request, body),
     };
-    let may_create = may_create && request.allow_auto_topic_creation && broker.options().auto_create_topics_enable;
+    let may_create = may_hand_over && request.allow_auto_topic_creation && broker.options().auto_create_topics_enable;
     let is_creatable = |f: &Found<'_>| {
         matches!(
             f,
@@ -66,7 +69,7 @@ pub fn handle(
         )
     };
     if may_create && found.iter().any(is_creatable) {
-        return Ok(MetadataOutcome::NeedsTopic);
+        return Ok(MetadataOutcome::HandedOver);
     }
     encode(broker, &image, version, listener, &request, &found, out);
     Ok(MetadataOutcome::Answered)

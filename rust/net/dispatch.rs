@@ -375,11 +375,11 @@ fn list_offsets(
     Ok(())
 }
 
-/// Answers Metadata from the published image; true when the control plane must create a topic first.
+/// Answers Metadata from the published image; true when it is the control plane's first.
 pub fn metadata(
     version: i16,
     body: &[u8],
-    may_create: bool,
+    may_hand_over: bool,
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
@@ -387,7 +387,7 @@ pub fn metadata(
     let listener = connection.client.listener.clone();
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
-    let outcome = crate::broker::metadata(context.broker, version, &listener, body, may_create, out);
+    let outcome = crate::broker::metadata(context.broker, version, &listener, body, may_hand_over, out);
     match outcome {
         Ok(MetadataOutcome::Answered) => finish(out, start, 0),
         other => {

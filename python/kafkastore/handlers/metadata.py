@@ -1,14 +1,15 @@
-"""Metadata, as far as it comes to the control plane: topics that do not exist and are to be created.
+"""Metadata, as far as it comes to the control plane: topics that do not exist and are to be created, and the first seconds.
 
 The data plane answers Metadata from what is published. It hands a request here only when it names topics that do not exist
-and the client and ``auto.create.topics.enable`` allow their creation. They are created and the request goes back; a topic
-that cannot be created is left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it.
+and the client and ``auto.create.topics.enable`` allow their creation, or when no controller has told this broker of the cluster
+yet: nobody is told then that there are no topics. They are created and the request goes back; a topic that cannot be created is
+left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.image import INTERNAL_TOPICS
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.handlers.metadata")
 
+TOLD_LIMIT_S: Final = 5.0
+"""Less than clients wait for an answer; a broker without a controller then tells that it knows of nobody."""
+
 
 async def handle(context: RequestContext, request: Any) -> object:
     """Creates what is missing, then gives the request back to the data plane."""
     broker = context.broker
+    await broker.assigned.wait_told(TOLD_LIMIT_S)
     if broker.config.get("auto.create.topics.enable") and getattr(request, "allow_auto_topic_creation", True):
         for topic in request.topics or ():
             if topic.name and broker.image.topic(topic.name) is None:

@@ -16,6 +16,7 @@ INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__sha
 """Topics that Kafka calls internal: clients may read them but not write them (spec R3.2)."""
 
 NO_LEADER = -1
+NO_CONTROLLER = -1
 UNKNOWN_EPOCH = -1
 """Of a partition of which nothing was told, or whose state in the store cannot be read."""
 
@@ -66,7 +67,7 @@ class MetadataImage:
         self.topics: dict[str, TopicImage] = {}
         self.topics_by_id: dict[bytes, TopicImage] = {}
         self.brokers: dict[int, BrokerImage] = {}
-        self.controller_id: int = -1
+        self.controller_id: int = NO_CONTROLLER
         self.controller_epoch: int = 0
 
     def topic(self, name: str) -> TopicImage | None:

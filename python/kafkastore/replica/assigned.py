@@ -165,7 +165,7 @@ class AssignedReplicas:
         strangers = [leader for leader in leaders if leader.node_id not in self.image.brokers]
         if strangers:
             self.image.brokers |= {leader.node_id: leader for leader in strangers}
-            self.replica_manager.publish_cluster()
+            self.replica_manager.publish_cluster(is_whole=self._was_told)
 
     async def _configs_of(
         self, topics: Sequence[Told], known: MetadataImage, other: MetadataImage
@@ -327,7 +327,7 @@ class AssignedReplicas:
                 return refusal
             self.image.controller_id = controller_id
             self.image.brokers = {broker.node_id: broker for broker in brokers}
-            self.replica_manager.publish_cluster()
+            self.replica_manager.publish_cluster(is_whole=self._was_told)  # before the topics that they lead
             self.on_brokers(self.image.brokers.values())
             alive = [told for told in topics if not _is_deletion(told)]
             self._take_away(topics, is_full=is_full)
@@ -338,7 +338,11 @@ class AssignedReplicas:
                     topic.configs = configs.get(told.name, topic.configs)
                     changed.append(topic)
             self.replica_manager.publish_metadata(changed)
-            self._was_told |= is_full
+            if (
+                is_full and not self._was_told
+            ):  # with all topics: clients wait for it, instead of being told that there are none
+                self._was_told = True
+                self.replica_manager.publish_cluster()
             self.tell_waiting()
             return ErrorCode.NONE
 

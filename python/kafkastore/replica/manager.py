@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
-from kafkastore.metadata.image import NO_LEADER, MetadataImage, TopicImage
+from kafkastore.metadata.image import NO_CONTROLLER, NO_LEADER, MetadataImage, TopicImage
 
 if TYPE_CHECKING:
     import asyncio
@@ -103,10 +103,11 @@ class ReplicaManager:
                 if listener is not None:
                     listener.resign(partition)
 
-    def publish_cluster(self) -> None:
+    def publish_cluster(self, *, is_whole: bool = True) -> None:
+        """The brokers, and when all topics are published too the controller: without one clients wait to be told."""
         self.engine.publish_cluster(
             [(broker.node_id, broker.rack, broker.listeners) for broker in self.image.brokers.values()],
-            self.image.controller_id,
+            self.image.controller_id if is_whole else NO_CONTROLLER,
         )
 
     def is_leader(self, topic: str, partition: int) -> bool:

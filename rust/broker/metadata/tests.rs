@@ -112,7 +112,7 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
         )
     };
     let unknown = (MetadataOutcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
-    assert_eq!(outcome(true, true, "new"), (MetadataOutcome::NeedsTopic, None));
+    assert_eq!(outcome(true, true, "new"), (MetadataOutcome::HandedOver, None));
     assert_eq!(outcome(false, true, "new"), unknown);
     assert_eq!(outcome(true, false, "new"), unknown);
     let invalid = (MetadataOutcome::Answered, Some(ErrorCode::INVALID_TOPIC_EXCEPTION.0));
@@ -121,4 +121,16 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
     options.auto_create_topics_enable = false;
     fixture.broker.set_options(options);
     assert_eq!(outcome(true, true, "new"), unknown);
+}
+
+#[test]
+fn nothing_is_told_before_there_is_a_controller_to_have_told_it() {
+    let fixture = Fixture::new(1);
+    fixture.broker.image.publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
+    let outcome = |may_hand_over| {
+        let body = body(Some(&["t"]), false);
+        handle(&fixture.broker, 4, "PLAINTEXT", &body, may_hand_over, &mut Vec::new()).unwrap()
+    };
+    assert_eq!(outcome(true), MetadataOutcome::HandedOver);
+    assert_eq!(outcome(false), MetadataOutcome::Answered, "it has waited");
 }

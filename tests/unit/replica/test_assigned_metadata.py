@@ -6,10 +6,22 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.orders import LEADER_DURING_DELETE
-from kafkastore.metadata.image import PartitionState
+from kafkastore.metadata.image import NO_CONTROLLER, BrokerImage, PartitionState
 from kafkastore.replica.assigned import Told
 
-from .replica_world import ME, NEW_ID, NONE, OTHER, THIRD, Replicas, on_replicas, state, told
+from .replica_world import (
+    BROKER_EPOCH,
+    CONTROLLER_EPOCH,
+    ME,
+    NEW_ID,
+    NONE,
+    OTHER,
+    THIRD,
+    Replicas,
+    on_replicas,
+    state,
+    told,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,11 +37,25 @@ def leaders(replicas: Replicas, topic: str) -> list[int]:
 def test_clients_see_brokers_topics_and_controller_at_once(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         replicas.stored_configs["t"] = {"cleanup.policy": "compact"}
-        assert await replicas.update(told(state(THIRD, 2, 2)), brokers=(ME, THIRD)) == NONE
+        assert await replicas.update(told(state(THIRD, 2, 2)), brokers=(ME, THIRD), is_full=True) == NONE
         brokers, controller = replicas.engine.cluster
         assert ([broker[0] for broker in brokers], controller) == ([ME, THIRD], OTHER)
         assert leaders(replicas, "t") == [THIRD]
         assert replicas.image.topics["t"].configs == {"cleanup.policy": "compact"}
+
+    on_replicas(tmp_path, test)
+
+
+def test_no_client_is_told_of_the_cluster_before_all_of_it_is_known(tmp_path: Path) -> None:
+    """Without a controller in the image Metadata waits; a broker that is back would say that there are no topics."""
+
+    async def test(replicas: Replicas) -> None:
+        stranger = BrokerImage(THIRD, None, (("PLAINTEXT", "host-3", 9092),))
+        await replicas.assigned.become(OTHER, CONTROLLER_EPOCH, BROKER_EPOCH, [told(state(THIRD))], [stranger])
+        await replicas.update(told(state(THIRD), name="u", topic_id=NEW_ID))
+        assert replicas.engine.cluster[1] == NO_CONTROLLER
+        await replicas.update(told(state(THIRD)), is_full=True)
+        assert replicas.engine.cluster[1] == OTHER
 
     on_replicas(tmp_path, test)
 

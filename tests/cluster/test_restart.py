@@ -1,0 +1,37 @@
+"""What clients see of a broker that is back: nothing, until it knows of the cluster (spec R2.8)."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewTopic
+
+if TYPE_CHECKING:
+    from cluster.cluster import Cluster
+
+TOPIC = "orders"
+SETTLED = 20
+"""Answers in a row that say the same."""
+
+
+def test_broker_that_is_back_never_says_that_there_are_no_topics(cluster: Cluster) -> None:
+    admin = cluster.admin()
+    admin.create_topics([NewTopic(TOPIC, 3, 3)], operation_timeout=20)[TOPIC].result(30)
+    cluster.wait_in_sync(TOPIC, 3)
+    for node in (2, 3):
+        broker = cluster.broker(node)
+        broker.kill()
+        broker.launch()
+        told: list[tuple[int, int]] = []
+        deadline = time.monotonic() + 30
+        while len(told) < SETTLED and time.monotonic() < deadline:
+            client = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
+            try:
+                found = client.list_topics(TOPIC, timeout=0.5)
+            except KafkaException:
+                continue  # it does not listen yet
+            told.append((len(found.topics[TOPIC].partitions), min(1, len(found.brokers))))
+        assert told == [(3, 1)] * SETTLED
+        cluster.wait_in_sync(TOPIC, 3)
