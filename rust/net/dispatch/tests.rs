@@ -133,6 +133,7 @@ fn a_request_for_the_control_plane_mutes_its_connection() {
 #[test]
 fn metadata_of_a_topic_to_be_created_goes_to_the_control_plane_with_its_body() {
     let fixture = fixture();
+    fixture.broker.image.publish_cluster(Vec::new(), 1);
     let (mut connection, _client) = connection();
     let ask = |may_create| {
         request(ApiTable::METADATA, 4, false, move |w| {
