@@ -24,12 +24,12 @@ PLAY_S = 40
 LEAST_SEEDS = 100
 """Fewer than this in that time, and the machine, or the simulator, is too slow to say anything."""
 
-FINDERS = {"truncate-to-hw": 35, "no-min-isr-gate": 223, "isr-without-version": 1127}
+FINDERS = {"truncate-to-hw": 74, "no-min-isr-gate": 1064, "isr-without-version": 2155}
 """A seed that finds each planted bug; without the bug it is played among the others."""
 
 SCRIPTED_SEEDS = 30
 
-SCRIPT_FINDERS = {"power-of-all": 2, "fast-fail-over": 5}
+SCRIPT_FINDERS = {"power-of-all": 2, "fast-fail-over": 9}
 """A seed of each script that finds followers that do not say in which epoch their log ends."""
 
 pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="make simulator-core builds what is simulated")
