@@ -63,14 +63,13 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     for name, partition, topic_id, log_dir, _, end in broker.engine.logs():
         if name not in _KAFKAS_OWN:
             found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir, end))
-    adopted: dict[str, TopicImage] = {}
+    topics = broker.image.topics
     if broker.config.is_member:  # recovery takes minutes: the others went on
         loaded = await load_topics(broker.store)
         topics, broker.spoiled_topics = {topic.name: topic for topic in loaded.topics}, loaded.spoiled
-        _leave_alone(broker, found)
-    else:
-        topics = broker.image.topics
-        _leave_alone(broker, found)
+    _leave_alone(broker, found)
+    adopted: dict[str, TopicImage] = {}
+    if not broker.config.is_member:
         await _finish_deletions(broker, found)
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in topics}
         if adopted:
