@@ -182,6 +182,7 @@ impl Server {
             options: SocketOptions::new(&options),
         };
         for (i, socket) in sockets.into_iter().enumerate() {
+            acceptor.options.prepare(&socket);
             let mut socket = mio::net::TcpListener::from_std(socket);
             polls[0]
                 .registry()

@@ -1,9 +1,10 @@
-//! What is set on each accepted socket.
+//! What is set on each listener and on each accepted socket.
 //!
 //! A client on this very host gets plain congestion control: between two ends of one memory there is nothing to control,
 //! and a control that paces (BBR) arms a timer for every segment, which on loopback costs three times the processor time
-//! of sending. Other clients keep what the system gives them. It never fails: an option that cannot be set leaves a slower
-//! socket, not a broken one.
+//! of sending. It must be so from the first moment: a socket that began with BBR is paced for ever, whatever control it is
+//! given later. So the listener asks for the plain one, which its sockets inherit, and clients elsewhere get the system's
+//! back. It never fails: an option that cannot be set leaves a slower socket, not a broken one.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -22,6 +23,7 @@ const PLAIN_CONGESTION_CONTROL: &str = "reno";
 pub struct SocketOptions {
     send_buffer: Option<usize>,
     receive_buffer: Option<usize>,
+    systems_control: Option<String>,
 }
 
 impl SocketOptions {
@@ -35,16 +37,26 @@ impl SocketOptions {
         Self {
             send_buffer: buffer(options.socket_send_buffer_bytes),
             receive_buffer: buffer(options.socket_receive_buffer_bytes),
+            systems_control: None,
         }
     }
 
-    /// Sets them on the socket between `local` and `peer`.
+    /// Has what `listener` accepts begin with plain congestion control, and notes what it would have begun with.
+    pub fn prepare(&mut self, listener: impl AsFd) {
+        let listener = listener.as_fd();
+        self.systems_control = sockopt::tcp_congestion(listener).ok();
+        let _ = sockopt::set_tcp_congestion(listener, PLAIN_CONGESTION_CONTROL);
+    }
+
+    /// Sets them on the socket between `local` and `peer`, which a prepared listener accepted.
     pub fn apply(&self, socket: impl AsFd, local: Option<SocketAddr>, peer: SocketAddr) {
         let socket = socket.as_fd();
         let _ = sockopt::set_tcp_nodelay(socket, true);
         let _ = sockopt::set_socket_keepalive(socket, true);
-        if is_this_host(local, peer) {
-            let _ = sockopt::set_tcp_congestion(socket, PLAIN_CONGESTION_CONTROL);
+        if let Some(control) = &self.systems_control
+            && !is_this_host(local, peer)
+        {
+            let _ = sockopt::set_tcp_congestion(socket, control);
         }
         if let Some(bytes) = self.send_buffer {
             let _ = sockopt::set_socket_send_buffer_size(socket, bytes);

@@ -6,30 +6,42 @@ fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-fn accepted() -> (TcpStream, TcpStream, SocketAddr) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+fn connect(listener: &TcpListener) -> (TcpStream, TcpStream, SocketAddr) {
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (socket, peer) = listener.accept().unwrap();
     (socket, client, peer)
 }
 
+fn accepted() -> (TcpStream, TcpStream, SocketAddr) {
+    connect(&TcpListener::bind("127.0.0.1:0").unwrap())
+}
+
+fn prepared() -> (SocketOptions, TcpListener) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut options = SocketOptions::new(&Options::default());
+    options.prepare(&listener);
+    (options, listener)
+}
+
 #[test]
-fn a_client_of_this_host_is_sent_to_without_pacing() {
-    let (socket, _client, peer) = accepted();
-    sockopt::set_tcp_congestion(&socket, "bbr")
-        .or_else(|_| sockopt::set_tcp_congestion(&socket, "cubic"))
-        .ok();
-    SocketOptions::new(&Options::default()).apply(&socket, socket.local_addr().ok(), peer);
-    assert_eq!(sockopt::tcp_congestion(&socket).unwrap(), PLAIN_CONGESTION_CONTROL);
+fn a_client_of_this_host_is_sent_to_without_pacing_from_its_first_moment() {
+    let (options, listener) = prepared();
+    let (socket, _client, peer) = connect(&listener);
+    let control = || sockopt::tcp_congestion(&socket).unwrap();
+    assert_eq!(control(), PLAIN_CONGESTION_CONTROL); // what once paced goes on pacing, so before anything is applied
+    options.apply(&socket, socket.local_addr().ok(), peer);
+    assert_eq!(control(), PLAIN_CONGESTION_CONTROL);
     assert!(sockopt::tcp_nodelay(&socket).unwrap());
 }
 
 #[test]
-fn a_client_elsewhere_keeps_the_systems_congestion_control() {
-    let (socket, _client, _) = accepted();
-    let before = sockopt::tcp_congestion(&socket).unwrap();
-    SocketOptions::new(&Options::default()).apply(&socket, socket.local_addr().ok(), address("192.0.2.7:40000"));
-    assert_eq!(sockopt::tcp_congestion(&socket).unwrap(), before);
+fn a_client_elsewhere_gets_the_systems_congestion_control_back() {
+    let (unprepared, _other, _) = accepted();
+    let systems = sockopt::tcp_congestion(&unprepared).unwrap();
+    let (options, listener) = prepared();
+    let (socket, _client, _) = connect(&listener);
+    options.apply(&socket, socket.local_addr().ok(), address("192.0.2.7:40000"));
+    assert_eq!(sockopt::tcp_congestion(&socket).unwrap(), systems);
 }
 
 #[test]
