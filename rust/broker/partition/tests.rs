@@ -92,6 +92,7 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     let fetch = FollowerFetch {
         node_id: 2,
         broker_epoch: -1,
+        leader_epoch: -1,
         log_start: 0,
         log_end: 1,
     };
