@@ -34,7 +34,7 @@ use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log, Uuid};
 pub use closest::ServedBy;
 pub use future::{FutureLog, MoveFailure, Moved};
 pub use read::{Isolation, ReadRequest, ReadResult};
-pub use replication::{FetchPosition, Fetched};
+pub use replication::{Cut, FetchPosition, Fetched, WantsFlush};
 
 /// Offsets that readers see without the log's lock.
 #[derive(Debug, Default)]
@@ -353,6 +353,13 @@ impl Partition {
             wants_flush: flushed || has_rolled,
         };
         Ok((appended, awaited))
+    }
+
+    /// Something was appended now that is not on disk.
+    fn note_unflushed(&self, now_ms: i64) {
+        if self.unflushed_since_ms.load(Ordering::Relaxed) == 0 {
+            self.unflushed_since_ms.store(now_ms, Ordering::Relaxed);
+        }
     }
 
     /// The lease, if it lets something be appended with these `acks`.

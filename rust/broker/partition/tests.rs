@@ -185,7 +185,7 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
         high_watermark: 2,
         log_start: 0,
     };
-    partition.append_fetched(&fetched).unwrap();
+    partition.append_fetched(&fetched, START_MS).unwrap();
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
 }
