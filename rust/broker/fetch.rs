@@ -313,6 +313,7 @@ impl Plan {
         let fetch = FollowerFetch {
             node_id: self.replica_id,
             broker_epoch: self.replica_epoch,
+            leader_epoch: asked.current_leader_epoch,
             log_start: asked.log_start,
             log_end: asked.fetch_offset,
         };

@@ -22,6 +22,8 @@ pub struct FollowerFetch {
     pub node_id: i32,
     /// In which life of its broker, or -1.
     pub broker_epoch: i64,
+    /// In which leader epoch, or -1.
+    pub leader_epoch: i32,
     /// Where its log starts, or -1.
     pub log_start: i64,
     /// Where its log ends.
@@ -165,10 +167,16 @@ impl Followers {
         self.others.iter().find(|f| f.node_id == node_id)
     }
 
-    /// A follower fetched while this log ended at `leader_end` (R0.11). False when it is not assigned.
+    /// A follower fetched while this log ended at `leader_end` (R0.11). False when it says nothing: the follower is not assigned, or
+    /// the fetch comes late, from an earlier life of its broker (KIP-903) or leader epoch; its log may have lost what it had then.
     pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) -> bool {
         self.now = now;
+        if fetch.leader_epoch >= 0 && fetch.leader_epoch != self.leader_epoch {
+            return false;
+        }
+        let is_late = |f: &Follower| fetch.broker_epoch >= 0 && fetch.broker_epoch < f.broker_epoch;
         let found = self.others.iter_mut().find(|f| f.node_id == fetch.node_id);
+        let found = found.filter(|f| !is_late(f));
         found.map(|f| f.note(fetch, leader_end, now)).is_some()
     }
 

@@ -53,8 +53,8 @@ pub use metadata::{MetadataOutcome, handle as metadata};
 pub use metrics::Metrics;
 pub use options::Options;
 pub use partition::{
-    Awaited, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
-    ProducerDescription, ReadRequest, ReadResult, ServedBy,
+    Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
+    ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
 };
 pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};

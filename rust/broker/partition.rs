@@ -12,7 +12,7 @@ mod refusals;
 mod replication;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log, Uuid};
 pub use closest::ServedBy;
 pub use future::{FutureLog, MoveFailure, Moved};
 pub use read::{Isolation, ReadRequest, ReadResult};
-pub use replication::{FetchPosition, Fetched};
+pub use replication::{Cut, FetchPosition, Fetched, WantsFlush};
 
 /// Offsets that readers see without the log's lock.
 #[derive(Debug, Default)]
@@ -85,6 +85,8 @@ pub struct Awaited {
     pub flushed: Option<i64>,
     /// A flush should begin: for the above, or since a segment was sealed.
     pub wants_flush: bool,
+    /// In which [`Partition::term`] it was appended.
+    term: u64,
 }
 
 impl Awaited {
@@ -112,6 +114,9 @@ pub struct Partition {
     /// The log that will take its place; locked after the log, if both are.
     future: Mutex<Option<Arc<FutureLog>>>,
     lease: ArcSwapOption<Lease>,
+    /// How often this broker has begun to lead; changes before the lease does, under the log's lock. What was appended in an earlier
+    /// term may have been cut off since.
+    term: AtomicU64,
     /// While this broker leads with others assigned; locked after the log, if both are.
     followers: Mutex<Option<Followers>>,
     offsets: Offsets,
@@ -156,6 +161,7 @@ impl Partition {
             future: Mutex::default(),
             refusals: Refusals::default(),
             lease: ArcSwapOption::empty(),
+            term: AtomicU64::new(0),
             followers: Mutex::new(None),
             offsets,
             waiters: Waiters::default(),
@@ -255,6 +261,9 @@ impl Partition {
             let leading = lease.as_ref().filter(|l| l.leader == self.node_id);
             if let Some(lease) = leading {
                 log.begin_epoch(lease.leader_epoch);
+                if !self.leads() {
+                    self.term.fetch_add(1, Ordering::AcqRel);
+                }
             }
             self.take_followers(leading, log.log_end_offset(), most_lag, now);
             self.lease.store(lease.map(Arc::new));
@@ -274,6 +283,13 @@ impl Partition {
             // A log that cannot be cut is left: nothing is planted then.
             let _ = log.truncate_to(self.offsets.high_watermark.load(Ordering::Acquire));
         }
+    }
+
+    fn leads(&self) -> bool {
+        self.lease
+            .load()
+            .as_ref()
+            .is_some_and(|lease| lease.leader == self.node_id)
     }
 
     fn wake_everyone(&self) {
@@ -339,10 +355,9 @@ impl Partition {
         let appended = log.append_as_leader(batch, lease.leader_epoch, origin, now_ms)?;
         let has_rolled = log.segment_count() != segments;
         self.publish_offsets(&log);
+        let term = self.term.load(Ordering::Acquire);
         drop(log);
-        if self.unflushed_since_ms.load(Ordering::Relaxed) == 0 {
-            self.unflushed_since_ms.store(now_ms, Ordering::Relaxed);
-        }
+        self.note_unflushed(now_ms);
         self.waiters.wake_all(WaitKind::Fetch);
         let next = appended.last_offset + 1;
         let high_watermark = acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next;
@@ -351,8 +366,16 @@ impl Partition {
             high_watermark: high_watermark.then_some(next),
             flushed: flushed.then_some(next),
             wants_flush: flushed || has_rolled,
+            term,
         };
         Ok((appended, awaited))
+    }
+
+    /// Something was appended now that is not on disk.
+    fn note_unflushed(&self, now_ms: i64) {
+        if self.unflushed_since_ms.load(Ordering::Relaxed) == 0 {
+            self.unflushed_since_ms.store(now_ms, Ordering::Relaxed);
+        }
     }
 
     /// The lease, if it lets something be appended with these `acks`.
@@ -434,7 +457,15 @@ impl Partition {
 
     /// Whether a produce has all that it waited for; an error when it never will.
     pub fn is_satisfied(&self, awaited: Awaited) -> Result<bool> {
+        let reached = |wanted: Option<i64>, now: &AtomicI64| wanted.is_none_or(|w| now.load(Ordering::Acquire) >= w);
+        // Before the lease is looked at: the offsets of the next leader's records say nothing of these.
+        let is_reached = reached(awaited.flushed, &self.offsets.flushed)
+            && reached(awaited.high_watermark, &self.offsets.high_watermark);
         let lease = self.leading(-1)?;
+        if awaited.term != self.term.load(Ordering::Acquire) {
+            let message = format!("another broker has led {}-{} meanwhile", self.topic, self.index);
+            return Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
+        }
         let in_sync = lease.in_sync_replicas.len();
         // All are always enough, and asking the configuration waits for the log.
         let may_lack = awaited.high_watermark.is_some() && in_sync < lease.replicas.len();
@@ -444,9 +475,7 @@ impl Partition {
                 format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),
             ));
         }
-        let reached = |wanted: Option<i64>, now: &AtomicI64| wanted.is_none_or(|w| now.load(Ordering::Acquire) >= w);
-        Ok(reached(awaited.flushed, &self.offsets.flushed)
-            && reached(awaited.high_watermark, &self.offsets.high_watermark))
+        Ok(is_reached)
     }
 
     /// Recomputes what readers see from the log and the lease; the log is locked by the caller.

@@ -119,7 +119,11 @@ fn append_all(
             };
         }
         let partition = topic.and_then(|t| t.partition(row.index));
-        let refused = check_request(broker, scratch.request.acks, caller, topic, partition, &row.topic);
+        let refused = if partition.is_none() {
+            Some(not_here(broker, topic.is_some(), &row.topic, row.index, body))
+        } else {
+            check_request(broker, scratch.request.acks, caller, topic)
+        };
         let result = match (refused, partition, row.records.clone().and_then(|r| body.get_mut(r))) {
             (Some(refused), ..) => refused,
             (None, Some(partition), Some(batch)) => match check_batch(version, &scratch.request, batch) {
@@ -154,22 +158,30 @@ fn append_all(
     waits
 }
 
-/// What can be refused without looking at the records.
-fn check_request(
-    broker: &Broker,
-    acks: i16,
-    caller: Caller<'_>,
-    topic: Option<&Arc<Topic>>,
-    partition: Option<&Arc<Partition>>,
-    key: &TopicKey,
-) -> Option<ProduceResult> {
-    if partition.is_none() {
-        let code = match key {
-            TopicKey::Id(_) if topic.is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
-            _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+/// Of a partition that this broker has no replica of: who leads it, if the cluster has it (KIP-951).
+fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: &[u8]) -> ProduceResult {
+    let image = broker.image.load();
+    let topic = match key {
+        TopicKey::Name(_) => key.name(body).and_then(|name| image.topic(name)),
+        TopicKey::Id(id) => image.topic_by_id(id),
+    };
+    if let Some(row) = topic.and_then(|topic| topic.partition(index)) {
+        return ProduceResult {
+            current_leader: Some((row.leader, row.leader_epoch)),
+            ..ProduceResult::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, None)
         };
-        return Some(ProduceResult::refused(code, None));
     }
+    let is_unknown_id = matches!(key, TopicKey::Id(_)) && !has_topic && topic.is_none();
+    let code = if is_unknown_id {
+        ErrorCode::UNKNOWN_TOPIC_ID
+    } else {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+    };
+    ProduceResult::refused(code, None)
+}
+
+/// What can be refused without looking at the records.
+fn check_request(broker: &Broker, acks: i16, caller: Caller<'_>, topic: Option<&Arc<Topic>>) -> Option<ProduceResult> {
     if !(-1..=1).contains(&acks) {
         return Some(ProduceResult::refused(ErrorCode::INVALID_REQUIRED_ACKS, None));
     }

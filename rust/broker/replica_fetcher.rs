@@ -17,14 +17,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::fetchers::Change;
-use super::partition::{Fetched, Partition};
+use super::partition::{Cut, Fetched, Partition, WantsFlush};
 #[cfg(feature = "simulator")]
 use super::planted;
 use super::registry::TopicId;
 use super::throttle::UNLIMITED;
 use super::{Broker, Options};
-use crate::error::{Error, ErrorCode};
+use crate::error::{Error, ErrorCode, Result};
 use crate::storage::AppendError;
+use crate::storage::log_dir::Checkpoint;
 use crate::wire::fetch::UNTOLD_WATERMARK;
 use crate::wire::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerFetched, decode_response, encode_request,
@@ -53,6 +54,21 @@ struct Told {
     log_start: i64,
     leader_epoch: i32,
     high_watermark: i64,
+}
+
+impl Told {
+    fn row(&self, (topic_id, index): Key, max_bytes: i32) -> FollowerFetchRow {
+        FollowerFetchRow {
+            topic_id,
+            index,
+            current_leader_epoch: self.leader_epoch,
+            fetch_offset: self.fetch_offset,
+            last_fetched_epoch: self.last_fetched_epoch,
+            log_start_offset: self.log_start,
+            max_bytes,
+            high_watermark: self.high_watermark,
+        }
+    }
 }
 
 struct Row {
@@ -107,6 +123,8 @@ pub struct ReplicaFetcher {
     session_id: i32,
     session_epoch: i32,
     under_way: UnderWay,
+    /// A log was cut below what its checkpoint says.
+    is_checkpoint_due: bool,
 }
 
 impl ReplicaFetcher {
@@ -119,6 +137,7 @@ impl ReplicaFetcher {
             session_id: 0,
             session_epoch: 0,
             under_way: UnderWay::Nothing,
+            is_checkpoint_due: false,
         }
     }
 
@@ -248,7 +267,7 @@ impl ReplicaFetcher {
     /// The rows that the leader must be told, sorted, and how many are fetched in all. Where consumers read, the high watermark is
     /// told too: the leader answers at once when there is a newer one, which for all others would only cost fetches (KIP-392).
     fn changed_rows(&mut self, options: &Options, now: Instant) -> (Vec<FollowerFetchRow>, usize) {
-        let mut changed = Vec::new();
+        let (mut changed, mut stopped) = (Vec::new(), Vec::new());
         let mut fetching = 0;
         for ((topic_id, index), row) in &mut self.rows {
             if row.state != State::Fetching {
@@ -258,44 +277,21 @@ impl ReplicaFetcher {
                 fetching += 1;
                 continue;
             }
-            let Ok(position) = row.partition.fetch_position(row.leader_epoch) else {
-                row.state = State::Stopped; // its lease has changed: the change is on its way here
+            let Ok(tells) = tells(row, now) else {
+                // Its lease has changed, and the change is on its way here; or its directory has failed.
+                row.state = State::Stopped;
+                stopped.push((*topic_id, *index));
                 continue;
             };
             fetching += 1;
             row.is_changed = false;
-            let last_fetched_epoch = position.last_epoch;
-            #[cfg(feature = "simulator")]
-            let last_fetched_epoch = if planted::has(planted::Bug::FetchWithoutEpoch) {
-                -1
-            } else {
-                last_fetched_epoch
-            };
-            let tells = Told {
-                fetch_offset: position.log_end,
-                last_fetched_epoch,
-                log_start: position.log_start,
-                leader_epoch: row.leader_epoch,
-                high_watermark: if row.partition.has_readers(now) {
-                    position.high_watermark
-                } else {
-                    UNTOLD_WATERMARK
-                },
-            };
-            if row.told == Some(tells) {
-                continue;
+            if row.told != Some(tells) {
+                row.told = Some(tells);
+                changed.push(tells.row((*topic_id, *index), options.replica_fetch_max_bytes));
             }
-            row.told = Some(tells);
-            changed.push(FollowerFetchRow {
-                topic_id: *topic_id,
-                index: *index,
-                current_leader_epoch: row.leader_epoch,
-                fetch_offset: tells.fetch_offset,
-                last_fetched_epoch: tells.last_fetched_epoch,
-                log_start_offset: tells.log_start,
-                max_bytes: options.replica_fetch_max_bytes,
-                high_watermark: tells.high_watermark,
-            });
+        }
+        for key in stopped {
+            self.forget(key, false); // or the leader answers each request at once, with what is not taken
         }
         changed.sort_unstable_by_key(|row| (row.topic_id, row.index));
         (changed, fetching)
@@ -327,14 +323,18 @@ impl ReplicaFetcher {
     /// The bytes are not the protocol: the connection must be closed, and [`Self::lost`] be called.
     pub fn complete(&mut self, broker: &Broker, body: &[u8], now: Instant) -> Result<(), WireError> {
         match std::mem::replace(&mut self.under_way, UnderWay::Nothing) {
-            UnderWay::Nothing => Ok(()),
+            UnderWay::Nothing => {}
             UnderWay::Bound(key) => {
                 let result = decode_follower_response(body)?;
                 self.take_bound(broker, key, result.error, result.offset, now);
-                Ok(())
             }
-            UnderWay::Fetch => self.take_fetched(broker, body, now),
+            UnderWay::Fetch => self.take_fetched(broker, body, now)?,
         }
+        if std::mem::take(&mut self.is_checkpoint_due) {
+            // A directory that fails is told of there. Once for all logs of a response.
+            let _ = broker.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart]);
+        }
+        Ok(())
     }
 
     fn take_fetched(&mut self, broker: &Broker, body: &[u8], now: Instant) -> Result<(), WireError> {
@@ -366,9 +366,12 @@ impl ReplicaFetcher {
             return;
         }
         row.is_changed = true;
-        let outcome = match fetched.error {
-            ErrorCode::NONE => take_records(broker, row, body, fetched),
-            error => Err(error),
+        let outcome = match (fetched.error, fetched.diverging_epoch) {
+            (ErrorCode::NONE, Some(diverging)) => {
+                cut(broker, row, diverging).map(|cut| self.is_checkpoint_due |= cut.is_below_flushed)
+            }
+            (ErrorCode::NONE, None) => take_records(broker, row, body, fetched),
+            (error, _) => Err(error),
         };
         let Err(error) = outcome else {
             row.failures = 0;
@@ -421,7 +424,8 @@ impl ReplicaFetcher {
                     bound,
                     "the leader's log ends there",
                 );
-                partition.truncate_to_end_of_leader(leader_epoch, bound)
+                let cut = partition.truncate_to_end_of_leader(leader_epoch, bound);
+                cut.map(|cut| self.is_checkpoint_due |= cut.is_below_flushed)
             } else if bound > position.log_end {
                 tell_cut(
                     broker,
@@ -444,6 +448,29 @@ impl ReplicaFetcher {
     }
 }
 
+/// What there is to tell of a row now; an error when it is not followed any more.
+fn tells(row: &Row, now: Instant) -> Result<Told> {
+    let position = row.partition.fetch_position(row.leader_epoch)?;
+    let last_fetched_epoch = position.last_epoch;
+    #[cfg(feature = "simulator")]
+    let last_fetched_epoch = if planted::has(planted::Bug::FetchWithoutEpoch) {
+        -1
+    } else {
+        last_fetched_epoch
+    };
+    Ok(Told {
+        fetch_offset: position.log_end,
+        last_fetched_epoch,
+        log_start: position.log_start,
+        leader_epoch: row.leader_epoch,
+        high_watermark: if row.partition.has_readers(now) {
+            position.high_watermark
+        } else {
+            UNTOLD_WATERMARK
+        },
+    })
+}
+
 /// How long to wait after one more failure: doubles up to `most` (`replica.fetch.backoff.ms`). A leader is often told that it
 /// leads a moment after its followers, and produces wait for these.
 pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
@@ -452,41 +479,49 @@ pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
     doubled.min(most)
 }
 
-/// Cuts the log where it parts from the leader's, or appends. An error code says how the row goes on.
+/// Cuts the log where it parts from the leader's. An error code says how the row goes on.
+fn cut(broker: &Broker, row: &Row, diverging: (i32, i64)) -> Result<Cut, ErrorCode> {
+    let partition = &row.partition;
+    let before = partition.offsets();
+    let cut = partition
+        .truncate_to_leader(row.leader_epoch, diverging)
+        .map_err(|error| fail(broker, partition, &error))?;
+    tell_cut(
+        broker,
+        partition,
+        before.log_end,
+        cut.at,
+        "it parts from the leader's log there",
+    );
+    if cut.at < before.high_watermark {
+        broker.log(&format!(
+            "{}-{} was cut at {}, below its high watermark {}: its leader was elected without having it all",
+            partition.topic(),
+            partition.index(),
+            cut.at,
+            before.high_watermark
+        ));
+    }
+    Ok(cut)
+}
+
+/// Appends. An error code says how the row goes on.
 fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetched) -> Result<(), ErrorCode> {
     let partition = &row.partition;
-    if let Some(diverging) = fetched.diverging_epoch {
-        let before = partition.offsets();
-        let cut = partition
-            .truncate_to_leader(row.leader_epoch, diverging)
-            .map_err(|error| fail(broker, partition, &error))?;
-        tell_cut(
-            broker,
-            partition,
-            before.log_end,
-            cut,
-            "it parts from the leader's log there",
-        );
-        if cut < before.high_watermark {
-            broker.log(&format!(
-                "{}-{} was cut at {cut}, below its high watermark {}: its leader was elected without having it all",
-                partition.topic(),
-                partition.index(),
-                before.high_watermark
-            ));
-        }
-        return Ok(());
-    }
-    let appended = partition.append_fetched(&Fetched {
+    let taken = Fetched {
         leader_epoch: row.leader_epoch,
         records: body.get(fetched.records.clone()).unwrap_or_default(),
         high_watermark: fetched.high_watermark,
         log_start: fetched.log_start_offset,
-    });
-    match appended {
+    };
+    match partition.append_fetched(&taken, broker.context.clock.now_ms()) {
         // The next fetch tells the leader that the records are here, so they must be where the topic wants them.
-        Ok(true) => partition.flush().map_err(|error| fail(broker, partition, &error)),
-        Ok(false) => Ok(()),
+        Ok(WantsFlush::BeforeTold) => partition.flush().map_err(|error| fail(broker, partition, &error)),
+        Ok(WantsFlush::Soon) => {
+            broker.flusher.enqueue(partition);
+            Ok(())
+        }
+        Ok(WantsFlush::No) => Ok(()),
         Err(AppendError::Rejected(rejection)) => {
             broker.log(&format!(
                 "{}-{}: what the leader sent is refused: {}",

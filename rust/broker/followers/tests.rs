@@ -22,6 +22,7 @@ const fn fetch_of(node_id: i32, log_end: i64) -> FollowerFetch {
     FollowerFetch {
         node_id,
         broker_epoch: 7,
+        leader_epoch: -1,
         log_start: 0,
         log_end,
     }
@@ -338,5 +339,23 @@ proptest! {
                 prop_assert!(!is_proposed || watermark <= end.max(before));
             }
         }
+    }
+}
+
+/// KIP-903: a fetch that was on its way when its broker died, or its leader changed, tells of a log that may have lost its end since.
+#[test]
+fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
+    let mut leader = Leader::new(&[NODE, A], 0);
+    leader.end = 20;
+    assert_eq!(leader.fetch(A, 10, 1), 10);
+    let late = fetch_of(A, 20);
+    for (leader_epoch, broker_epoch, is_noted) in [(-1, 6, false), (4, 7, false), (5, 7, true)] {
+        let fetch = FollowerFetch {
+            leader_epoch,
+            broker_epoch,
+            ..late
+        };
+        assert_eq!(leader.followers.note_fetch(fetch, 20, leader.start), is_noted);
+        assert_eq!(leader.watermark(1), if is_noted { 20 } else { 10 });
     }
 }

@@ -269,7 +269,7 @@ fn a_copy_of_a_follower_is_cut_as_the_follower_is() {
             ..lease(3, &[NODE, NODE + 1], &[NODE + 1])
         }),
     );
-    assert_eq!(one.partition.truncate_to_leader(3, (0, 7)).unwrap(), 7);
+    assert_eq!(one.partition.truncate_to_leader(3, (0, 7)).unwrap().at, 7);
     while fixture.broker.move_on(&one) {}
     assert_eq!(*one.partition.log_dir(), fixture.dirs[1]);
     assert_eq!(one.partition.log().log_end_offset(), 7);

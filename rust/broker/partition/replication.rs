@@ -30,6 +30,27 @@ pub struct FetchPosition {
     pub high_watermark: i64,
 }
 
+/// What a log that took a leader's batches wants of the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WantsFlush {
+    /// Nothing.
+    No,
+    /// In the background: a segment was sealed.
+    Soon,
+    /// Before the leader is told that the batches are here (`flush.messages`).
+    BeforeTold,
+}
+
+/// Where a log was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The log's end since.
+    pub at: i64,
+    /// What was cut off had been on disk, as the checkpoint may still say: it must be written before anything is appended, or a crash
+    /// would have what comes instead taken for flushed.
+    pub is_below_flushed: bool,
+}
+
 /// What a leader sent to a follower of one partition.
 #[derive(Debug, Clone, Copy)]
 pub struct Fetched<'a> {
@@ -152,17 +173,14 @@ impl Partition {
         })
     }
 
-    /// Appends what the leader sent, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start. True when the topic
-    /// wants it on disk before the leader is told that it is here (`flush.messages`).
+    /// Appends what the leader sent, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start.
     ///
     /// # Errors
     /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no batches that
     /// follow the log; a storage failure, for which the caller takes the log directory offline.
-    pub fn append_fetched(&self, fetched: &Fetched<'_>) -> Result<bool, AppendError> {
+    pub fn append_fetched(&self, fetched: &Fetched<'_>, now_ms: i64) -> Result<WantsFlush, AppendError> {
         let mut log = self.following(fetched.leader_epoch)?;
-        if !fetched.records.is_empty() {
-            log.append_as_follower(fetched.records)?;
-        }
+        let wants_flush = self.append_records(&mut log, fetched.records, now_ms)?;
         let high_watermark = fetched.high_watermark.min(log.log_end_offset());
         self.offsets.high_watermark.fetch_max(high_watermark, Ordering::AcqRel);
         if fetched.log_start > log.log_start_offset() {
@@ -170,18 +188,41 @@ impl Partition {
             log.advance_log_start_offset(start, start)?;
         }
         self.publish_offsets(&log);
-        let wants_flush = !fetched.records.is_empty() && log.is_flush_due();
         drop(log);
         self.waiters.wake_all(WaitKind::Fetch);
         Ok(wants_flush)
     }
 
-    /// Cuts the log where it parts from the leader's, see [`Log::truncate_to_epoch`]. Returns where it was cut.
-    pub fn truncate_to_leader(&self, leader_epoch: i32, end_of_epoch: (i32, i64)) -> Result<i64> {
+    fn append_records(&self, log: &mut Log, records: &[u8], now_ms: i64) -> Result<WantsFlush, AppendError> {
+        if records.is_empty() {
+            return Ok(WantsFlush::No);
+        }
+        let segments = log.segment_count();
+        log.append_as_follower(records)?;
+        self.note_unflushed(now_ms);
+        Ok(if log.is_flush_due() {
+            WantsFlush::BeforeTold
+        } else if log.segment_count() > segments {
+            WantsFlush::Soon
+        } else {
+            WantsFlush::No
+        })
+    }
+
+    /// Cuts the log where it parts from the leader's, see [`Log::truncate_to_epoch`].
+    pub fn truncate_to_leader(&self, leader_epoch: i32, end_of_epoch: (i32, i64)) -> Result<Cut> {
+        self.cut(leader_epoch, |log| log.truncate_to_epoch(end_of_epoch).map(drop))
+    }
+
+    fn cut(&self, leader_epoch: i32, cut: impl FnOnce(&mut Log) -> Result<()>) -> Result<Cut> {
         let mut log = self.following(leader_epoch)?;
-        let cut = log.truncate_to_epoch(end_of_epoch)?;
+        let flushed = log.recovery_point();
+        cut(&mut log)?;
         self.publish_offsets(&log);
-        Ok(cut)
+        Ok(Cut {
+            at: log.log_end_offset(),
+            is_below_flushed: log.log_end_offset() < flushed,
+        })
     }
 
     /// Empties the log and starts it at the leader's first offset: this log ends before it.
@@ -194,10 +235,7 @@ impl Partition {
     }
 
     /// Cuts the log at the leader's end, which is before this log's: the leader was elected without it (unclean).
-    pub fn truncate_to_end_of_leader(&self, leader_epoch: i32, offset: i64) -> Result<()> {
-        let mut log = self.following(leader_epoch)?;
-        log.truncate_to(offset)?;
-        self.publish_offsets(&log);
-        Ok(())
+    pub fn truncate_to_end_of_leader(&self, leader_epoch: i32, offset: i64) -> Result<Cut> {
+        self.cut(leader_epoch, |log| log.truncate_to(offset).map(drop))
     }
 }

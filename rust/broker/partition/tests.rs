@@ -92,6 +92,7 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     let fetch = FollowerFetch {
         node_id: 2,
         broker_epoch: -1,
+        leader_epoch: -1,
         log_start: 0,
         log_end: 1,
     };
@@ -184,9 +185,36 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
         high_watermark: 2,
         log_start: 0,
     };
-    partition.append_fetched(&fetched).unwrap();
+    partition.append_fetched(&fetched, START_MS).unwrap();
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
+}
+
+// spec: R1.9, I1: what was appended before another broker led may have been cut off, whatever stands at its offsets now.
+#[test]
+fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_leader() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    let awaited = append(&partition, -1).unwrap().1;
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    assert!(!partition.is_satisfied(awaited).unwrap(), "it leads on");
+    give(&partition, Some(lease(2, &[2, NODE], &[2])));
+    partition.truncate_to_leader(2, (0, 0)).unwrap();
+    let mut records = batch(START_MS + 1);
+    crate::record::set_offset_and_epoch(&mut records, 0, 2);
+    let fetched = Fetched {
+        leader_epoch: 2,
+        records: &records,
+        high_watermark: 1,
+        log_start: 0,
+    };
+    partition.append_fetched(&fetched, START_MS).unwrap();
+    give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
+    assert_eq!(partition.offsets().high_watermark, 1);
+    assert_eq!(code(partition.is_satisfied(awaited)), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    let awaited = append(&partition, -1).unwrap().1;
+    assert!(!partition.is_satisfied(awaited).unwrap());
 }
 
 // spec: R3.4: a client that is told "not written" of what is written may send it again as something new.

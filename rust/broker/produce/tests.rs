@@ -1,4 +1,4 @@
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, row};
 use super::*;
 use crate::io::Fault;
 use crate::wire::Writer;
@@ -189,4 +189,74 @@ fn a_disk_that_fails_is_told_to_the_broker_and_a_bad_batch_is_not() {
     serve(&fixture, CALLER, body(1, 0, &[("u", &[0])]), &mut out);
     assert_eq!(fixture.broker.failed_log_dirs(), fixture.dirs);
     assert!(fixture.partition("t", 0).is_offline());
+}
+
+/// What is answered to one record for partition 0 of a topic, by name (version 8) or by id (13).
+fn answered(fixture: &Fixture, topic: Result<&str, [u8; 16]>, index: i32) -> ProduceResult {
+    let (mut out, mut response) = (Vec::new(), Vec::new());
+    let mut w = Writer::new(&mut out, topic.is_err());
+    w.nullable_string(None);
+    w.i16(1);
+    w.i32(1000);
+    w.length(Some(1));
+    match topic {
+        Ok(name) => w.string(name),
+        Err(id) => w.raw(&id),
+    }
+    w.length(Some(1));
+    w.i32(index);
+    let records = batch(START_MS);
+    w.length(Some(records.len()));
+    w.raw(&records);
+    for _ in 0..3 {
+        w.no_tags();
+    }
+    let version = if topic.is_ok() { 8 } else { 13 };
+    let mut scratch = ProduceScratch::default();
+    let now = (START_MS, Instant::now());
+    handle(
+        &fixture.broker,
+        version,
+        CALLER,
+        &mut out,
+        &mut scratch,
+        now,
+        &mut response,
+    )
+    .unwrap();
+    scratch.results.remove(0)
+}
+
+// KIP-951: a partition that has moved away is not an unknown one; its producer is told where to go.
+#[test]
+fn producer_of_a_partition_that_other_brokers_have_is_told_its_leader() {
+    let fixture = Fixture::new(1);
+    fixture.create("here", 1, &[]);
+    fixture
+        .broker
+        .image
+        .publish_topics(vec![row("elsewhere", [8; 16], 1), row("here", [7; 16], 2)]);
+    let told = |topic, index| {
+        let result = answered(&fixture, topic, index);
+        (result.error, result.current_leader)
+    };
+    let elsewhere = (ErrorCode::NOT_LEADER_OR_FOLLOWER, Some((NODE, 0)));
+    for (topic, index) in [
+        (Ok("elsewhere"), 0),
+        (Err([8; 16]), 0),
+        (Ok("here"), 1),
+        (Err([7; 16]), 1),
+    ] {
+        assert_eq!(told(topic, index), elsewhere, "{topic:?}-{index}");
+    }
+    let unknown = (ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, None);
+    for (topic, index) in [
+        (Ok("elsewhere"), 1),
+        (Err([8; 16]), 1),
+        (Ok("here"), 2),
+        (Ok("nowhere"), 0),
+    ] {
+        assert_eq!(told(topic, index), unknown, "{topic:?}-{index}");
+    }
+    assert_eq!(told(Err([9; 16]), 0), (ErrorCode::UNKNOWN_TOPIC_ID, None));
 }

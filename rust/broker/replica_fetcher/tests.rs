@@ -11,6 +11,7 @@ use crate::io::Fault;
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::LogConfig;
 
+mod durable;
 mod readers;
 
 const TOPIC: &str = "t";

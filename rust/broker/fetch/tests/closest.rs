@@ -220,7 +220,7 @@ fn learn(fixture: &Fixture, records: &[u8], high_watermark: i64) {
         high_watermark,
         log_start: 0,
     };
-    fixture.partition("t", 0).append_fetched(&fetched).unwrap();
+    fixture.partition("t", 0).append_fetched(&fetched, START_MS).unwrap();
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn take(partition: &Partition, bytes: &[u8], high_watermark: i64) {
         high_watermark,
         log_start: 0,
     };
-    partition.append_fetched(&fetched).unwrap();
+    partition.append_fetched(&fetched, START_MS).unwrap();
 }
 
 fn at(base: i64, mut bytes: Vec<u8>) -> Vec<u8> {
