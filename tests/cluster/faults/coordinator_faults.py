@@ -1,14 +1,15 @@
 """A group that commits all the time while its coordinator moves, or is killed and loads again (spec R3.3; H17, H18).
 
 The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. What was acknowledged last is what
-OffsetFetch returns, whoever answers.
+OffsetFetch returns, whoever answers: it is asked after each commit for all partitions, since a later commit hides that an earlier one
+was lost. The records are large, so that a coordinator loads them in several reads.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
@@ -21,10 +22,14 @@ from parity.raw_client import RawClient
 from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from peer.kafkastore_broker import KafkastoreBroker
 
 OFFSETS_TOPIC = "__consumer_offsets"
 NOT_COORDINATOR = 16
+METADATA = "." * 1500
+"""Of each commit: two thousand of them are more than a coordinator loads in one read."""
 MOVES = 3
 KILLS = 2
 COMMITS_BETWEEN = 1000
@@ -33,7 +38,8 @@ FETCH_LIMIT_S = 10.0
 
 
 class Committer(threading.Thread):
-    """Commits a rising offset to each partition in turn, one request at a time; knows what it was promised."""
+    """Commits a rising offset to each partition in turn, one request at a time, and asks for all after each; knows what it was
+    promised."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(name="committer", daemon=True)
@@ -45,6 +51,7 @@ class Committer(threading.Thread):
         self.acked: dict[int, int] = {}
         self.tried: dict[int, int] = {}
         self.count = 0
+        self.wrong: list[str] = []
         self._enough = threading.Event()
 
     def run(self) -> None:
@@ -52,13 +59,24 @@ class Committer(threading.Thread):
             partition = self.count % PARTITIONS
             offset = self.tried.get(partition, 0) + 1
             self.tried[partition] = offset
-            try:
-                self.consumer.commit(offsets=[TopicPartition(self.topic, partition, offset)], asynchronous=False)
-            except KafkaException:  # it may have been taken or not: the next one is higher
+            wanted = TopicPartition(self.topic, partition, offset, METADATA)
+            with suppress(KafkaException):  # it may have been taken or not: the next one is higher
+                self.consumer.commit(offsets=[wanted], asynchronous=False)
+                self.acked[partition] = offset
+                self.count += 1
+            if not self.acked:
                 continue
-            self.acked[partition] = offset
-            self.count += 1
+            with suppress(KafkaException):
+                found = self.consumer.committed([TopicPartition(self.topic, at) for at in self.acked], FETCH_LIMIT_S)
+                self.judge(self.acked, {one.partition: one.offset for one in found if one.error is None})
         self.consumer.close()
+
+    def judge(self, least: Mapping[int, int], found: Mapping[int, int]) -> None:
+        """What is fetched is what was acknowledged before, or something that was tried since."""
+        for partition, now in found.items():
+            offset = least.get(partition, now)
+            if not offset <= now <= self.tried[partition]:
+                self.wrong.append(f"{offset} was committed for {partition}, OffsetFetch says {now}")
 
     def finish(self) -> None:
         self._enough.set()
@@ -82,8 +100,10 @@ def coordinator_moves(trial: Trial) -> None:
             _reassign(trial, number, [new, other])
             wait_until(lambda new=new: _coordinator(trial, committer.group) == new, 60, "the coordinator moves")  # type: ignore[misc]
             committer.wait_for(COMMITS_BETWEEN // 4)
-            code = _committed_at(trial.cluster.broker(old), committer.group)
-            trial.expect(code == NOT_COORDINATOR, f"the old coordinator answers {code}")
+            codes = _codes_of(trial.cluster.broker(old), committer)
+            trial.expect(
+                codes == [NOT_COORDINATOR] * 2, f"the old coordinator answers a fetch and a commit with {codes}"
+            )
             _reassign(trial, number, [new, other, old])
             wait_until(lambda: len(_replicas(trial, number)) == 3, 60, "all brokers have the partition again")
             _judge(trial, committer)
@@ -121,7 +141,7 @@ def _start(trial: Trial) -> Committer:
 
 
 def _judge(trial: Trial, committer: Committer) -> None:
-    """What is fetched is what was acknowledged before, or something that was tried since."""
+    """What it was told, and what a client that begins now is told."""
     least = dict(committer.acked)
     asked = ConsumerGroupTopicPartitions(committer.group)
     deadline = time.monotonic() + FETCH_LIMIT_S
@@ -132,10 +152,9 @@ def _judge(trial: Trial, committer: Committer) -> None:
         except KafkaException:
             continue
         found = {one.partition: one.offset for one in answer.topic_partitions or []}
-    for partition, offset in least.items():
-        now = found.get(partition, -1)
-        is_right = offset <= now <= committer.tried[partition]
-        trial.expect(is_right, f"{offset} was committed for {partition}, OffsetFetch says {now}")
+    committer.judge(least, {partition: found.get(partition, -1) for partition in least})
+    wrong = committer.wrong
+    trial.expect(not wrong, f"{len(wrong)} times another offset than was committed, first: {next(iter(wrong), '')}")
 
 
 def _ask(broker: KafkastoreBroker, api: str, version: int, **given: Any) -> Any:
@@ -152,9 +171,14 @@ def _coordinator(trial: Trial, group: str) -> int:
     return -1
 
 
-def _committed_at(broker: KafkastoreBroker, group: str) -> int:
-    """The error of an OffsetFetch that is sent to this broker, whoever coordinates."""
-    return int(_ask(broker, "offset_fetch", 5, group_id=group, topics=None).error_code)
+def _codes_of(broker: KafkastoreBroker, committer: Committer) -> list[int]:
+    """The errors of an OffsetFetch and an OffsetCommit that are sent to this broker, whoever coordinates."""
+    fetched = _ask(broker, "offset_fetch", 5, group_id=committer.group, topics=None)
+    row = {"partition_index": 0, "committed_offset": 0, "committed_leader_epoch": -1, "committed_metadata": ""}
+    topics = [{"name": committer.topic, "partitions": [row]}]
+    asked = {"group_id": committer.group, "generation_id_or_member_epoch": -1, "member_id": "", "topics": topics}
+    committed = _ask(broker, "offset_commit", 7, group_instance_id=None, **asked)
+    return [int(fetched.error_code), int(committed.topics[0].partitions[0].error_code)]
 
 
 def _partition_of(trial: Trial, group: str) -> int:

@@ -17,6 +17,7 @@ from peer.broker_process import BrokerFailedError, wait_until
 from peer.kafkastore_broker import executable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 GONE_LIMIT_S = 10.0
@@ -25,18 +26,15 @@ GONE_LIMIT_S = 10.0
 SEGMENTS = 4
 READ_LIMIT_S = 20.0
 BATCH_HEADER_BYTES = 61
+SEALED_AT, ACTIVE_AT = 2, 0
+"""Which batch of a segment gets the changed bit."""
 
 
 def disk_is_full(trial: Trial) -> None:
     """Of the leader and of a follower in turn. Its only log directory goes offline, so it ends; with room it is back (H24)."""
     victim = _victim(trial)
     disk = trial.cluster.disks[host(victim)]
-    at = time.monotonic()
-    disk.fill()
-    try:
-        _ends_and_the_others_go_on(trial, victim, at)
-    finally:
-        disk.make_room()
+    _ends_and_the_others_go_on(trial, victim, disk.fill, disk.make_room)
 
 
 def sync_fails(trial: Trial) -> None:
@@ -44,22 +42,24 @@ def sync_fails(trial: Trial) -> None:
     a sync, none is repeated, and the broker ends (H25)."""
     victim = _victim(trial)
     disk = trial.cluster.disks[host(victim)]
-    at = time.monotonic()
-    disk.fail_syncs()
-    try:
-        _ends_and_the_others_go_on(trial, victim, at)
-    finally:
-        trial.cluster.broker(victim).kill()
-        disk.sync_again()
+    _ends_and_the_others_go_on(trial, victim, disk.fail_syncs, disk.sync_again)
 
 
-def _ends_and_the_others_go_on(trial: Trial, victim: int, since: float) -> None:
+def _ends_and_the_others_go_on(trial: Trial, victim: int, spoil: Callable[[], None], mend: Callable[[], None]) -> None:
+    """What becomes of a broker whose disk is spoilt; nothing of it runs when the disk is mended."""
     broker = trial.cluster.broker(victim)
-    trial.resumes(ALL, since, SESSION_S + RESUME_LIMIT_S)
-    wait_until(lambda: not broker.is_running(), GONE_LIMIT_S, f"broker {victim} ends, its log directory being offline")
-    said = f"{broker.log_dir} failed:"
-    trial.expect(said in broker.output(), f"broker {victim} ended and does not say {said!r}")
-    trial.wait_for_acks(500)
+    since = time.monotonic()
+    spoil()
+    try:
+        trial.resumes(ALL, since, SESSION_S + RESUME_LIMIT_S)
+        ends = f"broker {victim} ends, its log directory being offline"
+        wait_until(lambda: not broker.is_running(), GONE_LIMIT_S, ends)
+        said = f"{broker.log_dir} failed:"
+        trial.expect(said in broker.output(), f"broker {victim} ended and does not say {said!r}")
+        trial.wait_for_acks(500)
+    finally:
+        broker.kill()
+        mend()
 
 
 def _victim(trial: Trial) -> int:
@@ -81,8 +81,13 @@ def follower_rots(trial: Trial) -> None:
     )
     for path in (sealed, active):
         trial.expect(path.name in checked.stdout, f"`kafkastore check` does not name {path.name}: {checked.stdout}")
+    point = _recovery_point(broker.log_dir, sealed.parent.name)
+    changed = {path: batches_of(path)[at] for path, at in ((sealed, SEALED_AT), (active, ACTIVE_AT))}
     broker.launch()
     wait_until(lambda: _has_started_or_ended(trial, victim), 30, f"broker {victim} starts or refuses to")
+    for path, (base, batch) in changed.items():
+        is_left = broker.is_running() and path.exists() and (base, batch) in batches_of(path)
+        trial.expect(base < point or not is_left, f"recovery from {point} on left the changed batch of {base}")
     if not broker.is_running():
         trial.expect(active.name in broker.output(), "the start was refused without the name of the file")
     _replace_replica(trial, victim, sealed.parent)
@@ -121,7 +126,7 @@ def _rot(trial: Trial, node: int) -> tuple[Path, Path]:
 
     wait_until(lambda: len(segments()) >= SEGMENTS and batches_of(segments()[-1])[1:], 60, f"{SEGMENTS} segments")
     sealed, active = segments()[0], segments()[-1]
-    for path, at in ((sealed, 2), (active, 0)):
+    for path, at in ((sealed, SEALED_AT), (active, ACTIVE_AT)):
         before = sum(len(batch) for _, batch in batches_of(path)[:at])
         with path.open("r+b") as file:
             file.seek(before + BATCH_HEADER_BYTES + 40)
@@ -130,6 +135,13 @@ def _rot(trial: Trial, node: int) -> tuple[Path, Path]:
             file.write(bytes([byte ^ 0x10]))
     trial.wait_for_acks(200)
     return sealed, active
+
+
+def _recovery_point(log_dir: Path, partition: str) -> int:
+    """Up to where recovery may take for granted what is on the disk."""
+    found = log_dir / "recovery-point-offset-checkpoint"
+    rows = [line.split() for line in found.read_text().splitlines()[2:]] if found.exists() else []
+    return next((int(offset) for topic, number, offset in rows if f"{topic}-{number}" == partition), 0)
 
 
 def _read_against_acks(trial: Trial, bootstrap: str) -> None:

@@ -90,6 +90,36 @@ def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Pat
     run(body)
 
 
+def test_a_commit_waits_for_every_replica_in_sync(tmp_path: Path) -> None:  # R3.3
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG) as broker:
+            services = broker.services
+            await offsets_topic(services)
+            await loaded(services.group_coordinator)
+            with patch.object(services.engine, "append", wraps=services.engine.append) as append:
+                await services.group_coordinator.commit_offsets(commit_request(5))
+            ((_, _, _, required_acks, _), _) = append.call_args
+            assert required_acks == -1
+
+    run(body)
+
+
+def test_a_log_of_several_reads_is_loaded_to_its_end(tmp_path: Path) -> None:  # H18
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG) as broker:
+            coordinator = broker.services.group_coordinator
+            await offsets_topic(broker.services)
+            await loaded(coordinator)
+            for offset in (5, 6, 7):
+                await coordinator.commit_offsets(commit_request(offset))
+            with patch("kafkastore.coordinator.group.replicated_log.LOAD_BYTES", 1):
+                coordinator.on_election(coordinator.store.partition_for("g"), 1)
+                await loaded(coordinator)
+            assert coordinator.fetch_offsets("g", None).topics[0][1][0].offset == 7
+
+    run(body)
+
+
 def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
     async def body() -> Any:
         async with running_broker(tmp_path, **{**CONFIG, "group__initial__rebalance__delay__ms": "60000"}) as broker:
