@@ -389,6 +389,11 @@ class SimulatedStore:
         found: list[tuple[str, bytes, int]] = await self._ask(path, apply)
         return found
 
+    async def last_change(self, *paths: str) -> int | None:
+        """As ZooKeeper."""
+        del paths
+        return None
+
     async def delete_tree(self, path: str) -> list[Operation]:
         below = [one for one, _, _ in await self.get_tree(path)]
         operations: list[Operation] = [Delete(one) for one in reversed(below)]

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.controller.state_writer import EPOCH_PATH
-from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.nodes import decode_controller, decode_controller_epoch, encode_controller
 from kafkastore.metadata.nonsense import NonsenseError, report
 from kafkastore.metadata.store import (
@@ -27,6 +26,7 @@ from kafkastore.metadata.store import (
 if TYPE_CHECKING:
     from kafkastore.controller.watched_store import WatchedStore
     from kafkastore.metadata.store import MetadataStore, Node, Operation
+    from kafkastore.metadata.stored_topics import StoredTopics
 
 CONTROLLER_PATH = "/controller"
 
@@ -70,19 +70,19 @@ async def look(watched: WatchedStore) -> Seat:
     return Seat(NOBODY)
 
 
-async def run(store: MetadataStore, node_id: int, now_ms: int) -> None:
+async def run(store: MetadataStore, stored: StoredTopics, node_id: int, now_ms: int) -> None:
     """Takes the seat if nobody has it; :func:`look` says whether it was taken."""
     before: Node | None = None
     with suppress(NoNodeError):
         before = await store.get(EPOCH_PATH)
-    epoch = str(await next_epoch(store, before)).encode()
+    epoch = str(await next_epoch(stored, before)).encode()
     change: Operation = Create(EPOCH_PATH, epoch) if before is None else SetData(EPOCH_PATH, epoch, before.version)
     with suppress(NodeExistsError, BadVersionError):  # somebody was faster
         seat = Create(CONTROLLER_PATH, encode_controller(node_id, now_ms), is_ephemeral=True)
         await store.multi([seat, change])
 
 
-async def next_epoch(store: MetadataStore, before: Node | None) -> int:
+async def next_epoch(stored: StoredTopics, before: Node | None) -> int:
     """Higher than that of any controller. What ``/controller_epoch`` says if it can be read; when it cannot, or was made anew, what the
     states of partitions and the number of its changes tell."""
     highest = 0
@@ -95,11 +95,7 @@ async def next_epoch(store: MetadataStore, before: Node | None) -> int:
         else:
             if before.version > 0:
                 return highest + 1
-    for path, data, version in await store.get_tree("/brokers/topics"):
-        if path.endswith("/state"):
-            with suppress(NonsenseError):
-                highest = max(highest, decode_leadership(data, version).controller_epoch)
-    return highest + 1
+    return max(highest, await stored.highest_epoch()) + 1
 
 
 async def sign(store: MetadataStore, node_id: int, now_ms: int) -> None:

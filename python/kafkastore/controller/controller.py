@@ -34,6 +34,7 @@ from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
 from kafkastore.interbroker.orders import LeaderAndIsr, StopReplica
 from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.store import CONNECTED, EXPIRED, SessionExpiredError, StoreError, StoreUnavailableError
+from kafkastore.metadata.stored_topics import StoredTopics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -72,7 +73,8 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
 
 class Controller:
     """See the module. ``start`` and ``stop`` run once each. ``open_client`` gives the way to a broker, its own included;
-    ``now_ms`` and ``make_id`` (of topics) are all that does not come from the loop or the store."""
+    ``now_ms`` and ``make_id`` (of topics) are all that does not come from the loop or the store. ``stored`` may know already what is in
+    the store."""
 
     def __init__(
         self,
@@ -83,6 +85,7 @@ class Controller:
         loop: asyncio.AbstractEventLoop,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         make_id: Callable[[], bytes] = new_id,
+        stored: StoredTopics | None = None,
     ) -> None:
         self.node_id = node_id
         self.controller_id = -1
@@ -90,6 +93,7 @@ class Controller:
         self.on_elected: Callable[[int], None] = lambda _: None
         """Told the node id of each new controller, -1 when there is none."""
         self._store = store
+        self._stored = stored or StoredTopics(store)
         self._open_client = open_client
         self._settings = settings
         self._loop = loop
@@ -292,7 +296,7 @@ class Controller:
         seat = await campaign.look(self._seat_watch)
         if seat.holder == -1:
             self._resign()
-            await campaign.run(self._store, self.node_id, self._now_ms())
+            await campaign.run(self._store, self._stored, self.node_id, self._now_ms())
             seat = await campaign.look(self._seat_watch)
         term = self._term
         if term is not None and not (seat.is_mine and seat.version == term.writer.check.version):
@@ -312,6 +316,7 @@ class Controller:
             seat.epoch,
             seat.version,
             watched,
+            self._stored,
             self._settings,
             self._open_client,
             lambda broker, order, answer: self._on_answer(term, broker, order, answer),

@@ -37,9 +37,9 @@ async def take_over(term: Term) -> None:
     await term.watched.get_children("/log_dir_event_notification", "log_dirs")
     context = ControllerContext()
     context.brokers = await load_brokers(term.watched, term.context.brokers)
-    await load_topics(term.watched, context)
+    topics = await load_topics(term.watched, context, term.stored)
     term.replace_context(context)
-    for topic in list(context.topics.values()):
+    for topic in topics:
         term.introduce(topic)
     for broker in list(context.brokers.values()):
         if not broker.is_clean:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import Operation
+    from kafkastore.metadata.stored_topics import StoredTopics
 
 
 class Term:
@@ -39,6 +40,7 @@ class Term:
         epoch: int,
         version: int,
         watched: WatchedStore,
+        stored: StoredTopics,
         settings: ControllerSettings,
         open_client: OpenClient,
         on_answer: OnAnswer,
@@ -49,6 +51,7 @@ class Term:
         self.epoch = epoch
         self.watched = watched
         self.store = watched.store
+        self.stored = stored
         self.settings = settings
         self.context = ControllerContext()
         self.writer = StateWriter(self.store, epoch, version)

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.controller.context import Partition, Topic
-from kafkastore.controller.loading import load_configs, load_topic
+from kafkastore.controller.loading import take
 from kafkastore.controller.placement import place_replicas
 from kafkastore.errors import (
     InvalidPartitionsError,
@@ -23,6 +23,7 @@ from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, SetData
+from kafkastore.metadata.stored_topics import load_configs, load_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -196,7 +197,11 @@ async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -
 async def on_configs(term: Term) -> None:
     """Somebody changed configurations and said so in ``/config/changes``."""
     await term.watched.get_children("/config/changes", "configs")
-    await load_configs(term.store, term.context.topics.values())
+    found = await load_configs(term.store)
+    for topic in term.context.topics.values():
+        configs = found.get(topic.name, {})
+        if configs is not None:
+            topic.configs = configs
     changed = await term.update(term.context.partitions(), _without_elr_rule(term))
     changed += await term.settle(term.context.partitions())
     term.tell(list(dict.fromkeys(changed)))
@@ -207,8 +212,7 @@ async def on_topics(term: Term) -> None:
     names = await term.watched.get_children("/brokers/topics", "topics")
     for name in names:
         if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.spoiled:
-            topic = await load_topic(term.watched, term.context, name)
-            if topic is not None:
+            for topic in await take(term.watched, term.context, await load_topic(term.store, name)):
                 await _adopt(term, topic)
     for name in term.context.topics.keys() - set(names):
         topic = term.context.topics[name]

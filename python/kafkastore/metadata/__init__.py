@@ -1,1 +1,1 @@
-"""``store`` (the contract), ``sqlite`` (one file), ``nodes`` (what nodes contain), ``image`` and ``loader`` (in memory)."""
+"""``store`` (the contract), ``sqlite`` (one file), ``nodes`` (what nodes contain), ``stored_topics`` and ``image`` (in memory)."""

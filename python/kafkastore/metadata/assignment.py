@@ -81,17 +81,19 @@ def decode_assigned(data: bytes) -> tuple[bytes, list[Assigned]]:
     topic_id = parse_topic_id(text(content, "topic_id"))
     replicas = mapping(content, "partitions")
     adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
-    equal: dict[Assigned, Assigned] = {}  # which share one object
+    equal: dict[Assigned, Assigned] = {}  # which share one object, and are looked at once
     partitions = []
     for number in map(str, range(len(replicas))):
-        one = Assigned(
-            ids(replicas.get(number), f"partition {number}"),
-            ids(adding.get(number, []), f"adding_replicas of {number}"),
-            ids(removing.get(number, []), f"removing_replicas of {number}"),
-        )
-        if not one.target or not one.origin or not set(one.adding) <= set(one.replicas):
-            raise NonsenseError(f"partition {number} has no replicas before or after its move, or others are added")
-        partitions.append(equal.setdefault(one, one))
+        one = Assigned(ids(replicas.get(number), f"partition {number}"))
+        if number in adding or number in removing:
+            added = ids(adding.get(number, []), f"adding_replicas of {number}")
+            one = Assigned(one.replicas, added, ids(removing.get(number, []), f"removing_replicas of {number}"))
+        known = equal.get(one)
+        if known is None:
+            known = equal[one] = one
+            if not one.target or not one.origin or not set(one.adding) <= set(one.replicas):
+                raise NonsenseError(f"partition {number} has no replicas before or after its move, or others are added")
+        partitions.append(known)
     if not partitions:
         raise NonsenseError("it has no partitions")
     return topic_id, partitions

@@ -7,16 +7,14 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nonsense import NonsenseError, decimal, json_object, mapping, shown, text
 from kafkastore.metadata.nonsense import number as number_of
 from kafkastore.metadata.store import Create
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from kafkastore.metadata.image import BrokerImage, PartitionState, TopicImage
-    from kafkastore.metadata.store import Operation
+    from kafkastore.metadata.image import BrokerImage
 
 
 _ID_BYTES = 16
@@ -46,48 +44,6 @@ def parse_topic_id(given: str) -> bytes:
     if len(topic_id) != _ID_BYTES or not any(topic_id):
         raise NonsenseError(f"{shown(given)!r} is no id")
     return topic_id
-
-
-# ---- /brokers/topics/T and below
-def encode_assignment(topic: TopicImage) -> bytes:
-    """``/brokers/topics/T``: id and replicas."""
-    partitions = {str(number): state.replicas for number, state in enumerate(topic.partitions)}
-    return _dump(
-        {
-            "version": 3,
-            "topic_id": topic_id_text(topic.topic_id),
-            "partitions": partitions,
-            "adding_replicas": {},
-            "removing_replicas": {},
-        }
-    )
-
-
-def encode_state(state: PartitionState, controller_epoch: int) -> bytes:
-    """``/brokers/topics/T/partitions/P/state``."""
-    return encode_leadership(Leadership(state.leader, state.leader_epoch, state.isr), controller_epoch)
-
-
-def topic_nodes(topic: TopicImage, controller_epoch: int) -> list[Operation]:
-    """Creates all nodes of a new topic."""
-    path = f"/brokers/topics/{topic.name}"
-    operations: list[Operation] = [Create(path, encode_assignment(topic)), Create(f"{path}/partitions")]
-    return operations + partition_nodes(topic, range(len(topic.partitions)), controller_epoch)
-
-
-def partition_nodes(topic: TopicImage, partitions: Iterable[int], controller_epoch: int) -> list[Operation]:
-    """Creates the nodes of new partitions."""
-    path = f"/brokers/topics/{topic.name}/partitions"
-    encoded: dict[PartitionState, bytes] = {}
-    operations: list[Operation] = []
-    for number in partitions:
-        state = topic.partitions[number]
-        data = encoded.get(state)
-        if data is None:
-            data = encoded[state] = encode_state(state, controller_epoch)
-        operations.append(Create(f"{path}/{number}"))
-        operations.append(Create(f"{path}/{number}/state", data))
-    return operations
 
 
 # ---- /config/…

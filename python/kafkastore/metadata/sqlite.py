@@ -173,15 +173,20 @@ class SqliteStore(WritesByMulti):
         return await self._read(read, has_watch=watch is not None)
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
-        validate_path(path)
-        prefix = path if path == "/" else path + "/"
-
         def read(connection: sqlite3.Connection, _: int) -> list[tuple[str, bytes, int]]:
-            rows = connection.execute(
-                "SELECT parent, name, data, version FROM nodes WHERE parent = ? OR (parent > ? AND parent < ?)",
-                (path, prefix, prefix[:-1] + "0"),  # "0" comes after "/"
-            )
+            rows = connection.execute(f"SELECT parent, name, data, version FROM nodes WHERE {_BELOW}", _below(path))
             return [(join_path(parent, name), data, version) for parent, name, data, version in rows]
+
+        return await self._read(read)
+
+    async def last_change(self, *paths: str) -> int | None:
+        """The number of a transaction: a node has that of its own last one, and of the last that made or deleted a child of it. A path that
+        is not there has the last of all."""
+        query = f"SELECT max(max(changed, children_changed)) FROM nodes WHERE parent = ? AND name = ? OR {_BELOW}"
+
+        def read(connection: sqlite3.Connection, _: int) -> int:
+            found = (connection.execute(query, (*split_path(path), *_below(path))).fetchone()[0] for path in paths)
+            return max(number or last_change(connection) for number in found)
 
         return await self._read(read)
 
@@ -404,6 +409,16 @@ class SqliteStore(WritesByMulti):
         if done:
             return future.result()
         raise StoreUnavailableError("/", f"{self.path}: the disk has not answered within the time limit")
+
+
+_BELOW = "parent = ? OR (parent > ? AND parent < ?)"
+
+
+def _below(path: str) -> tuple[str, str, str]:
+    """What ``_BELOW`` asks for."""
+    validate_path(path)
+    prefix = path if path == "/" else path + "/"
+    return path, prefix, prefix[:-1] + "0"  # which comes after "/"
 
 
 def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connection, int], T]) -> T:

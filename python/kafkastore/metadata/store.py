@@ -200,6 +200,9 @@ class MetadataStore(Protocol):
     async def get_tree(self, path: str) -> Iterable[tuple[str, bytes, int]]:
         """(path, data, version) of every node below ``path``; empty when there is none."""
 
+    async def last_change(self, *paths: str) -> int | None:
+        """A number that is another one after every change at or below ``paths``. None from a store that would have to read them all."""
+
     async def delete_tree(self, path: str) -> list[Operation]:
         """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist."""
 

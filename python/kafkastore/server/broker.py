@@ -19,8 +19,8 @@ from kafkastore._core import Engine, EngineError, StartError, version
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import MetadataImage
-from kafkastore.metadata.loader import load_topics
 from kafkastore.metadata.opening import open_store
+from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.replica.manager import ReplicaManager
 from kafkastore.server import known_log_dirs, registration
 from kafkastore.server.context import BrokerServices
@@ -99,10 +99,9 @@ class Broker:
         services.dynamic_configs = DynamicConfigs(services)
         await services.dynamic_configs.load()
         services.image = MetadataImage()
-        loaded = await load_topics(services.store)
-        services.spoiled_topics = loaded.spoiled
-        for topic in loaded.topics:
-            services.image.put_topic(topic)
+        services.stored_topics = StoredTopics(services.store, is_kept=True)
+        for topic in (await services.stored_topics.load()).topics.values():
+            services.image.put_topic(topic.image())
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)
         missing = await known_log_dirs.missing(services.store, config)
@@ -163,6 +162,7 @@ class Broker:
         if is_among_others:
             self._listen()
         await member.join(self.ports or None, lost)
+        services.stored_topics.forget()
         self._is_settled = True
         await services.config_changes.start(may_have_missed=is_among_others)
         if not is_among_others:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
+    from kafkastore.metadata.stored_topics import StoredTopics
     from kafkastore.replica.assigned import AssignedReplicas
     from kafkastore.replica.isr_changes import IsrChanges
     from kafkastore.replica.manager import ReplicaManager
@@ -60,7 +61,7 @@ class BrokerServices:
     engine: Engine
     store: MetadataStore
     image: MetadataImage
-    spoiled_topics: frozenset[str]
+    stored_topics: StoredTopics
     replica_manager: ReplicaManager
     log_manager: LogManager
     assigned: AssignedReplicas
@@ -75,7 +76,6 @@ class BrokerServices:
 
     def __init__(self) -> None:
         self.now_ms = now_ms
-        self.spoiled_topics = frozenset()  # those whose node could not be read at the start
         self._group_coordinator: GroupCoordinator | None = None
         self._producer_ids: ProducerIds | None = None
 

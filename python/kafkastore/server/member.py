@@ -28,9 +28,10 @@ from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
-from kafkastore.metadata.nodes import decode_cluster_id, decode_config, encode_broker
-from kafkastore.metadata.nonsense import NonsenseError, report
+from kafkastore.metadata.nodes import decode_cluster_id, encode_broker
+from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError, SessionExpiredError
+from kafkastore.metadata.stored_topics import load_config, load_configs
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
 from kafkastore.replica.taken_orders import take
@@ -111,7 +112,9 @@ class Member:
         )
         open_client = client_opener(broker.node_id, listener, self._take)
         settings = settings_of(config)._replace(listener=listener)
-        broker.controller = Controller(broker.node_id, broker.store, open_client, settings, broker.loop)
+        broker.controller = Controller(
+            broker.node_id, broker.store, open_client, settings, broker.loop, stored=broker.stored_topics
+        )
         self._presence = Presence(broker.node_id, listener, self._on_absent)
         broker.assigned.on_brokers = self._presence.update
 
@@ -324,22 +327,12 @@ class Member:
 
     async def _load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """The topics' own configuration, as it stands in the store."""
-        store, found = self.broker.store, {}
+        store = self.broker.store
         if len(names) > _FEW_TOPICS:
-            tree = {path.rpartition("/")[2]: data for path, data, _ in await store.get_tree("/config/topics")}
+            found = await load_configs(store)
         else:
-            tree = {}
-            for name in names:
-                with suppress(NoNodeError):
-                    tree[name] = (await store.get(f"/config/topics/{name}")).data
-        for name in names:
-            try:
-                found[name] = decode_config(tree[name])
-            except KeyError:
-                continue
-            except NonsenseError as error:
-                report(f"/config/topics/{name}", "the topic has the defaults", error)
-        return found
+            found = {name: await load_config(store, name) for name in names}
+        return {name: configs for name in names if (configs := found.get(name)) is not None}
 
     async def _read_state(self, name: str, number: int) -> PartitionState | None:
         """As it stands in the store."""

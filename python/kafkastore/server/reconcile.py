@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import topic_defaults
 from kafkastore.controller.loading import DELETION_MARKS
-from kafkastore.metadata.assignment import decode_assigned
-from kafkastore.metadata.image import UNKNOWN_EPOCH, PartitionState, TopicImage
-from kafkastore.metadata.leadership import decode_leadership
-from kafkastore.metadata.loader import load_topics
-from kafkastore.metadata.nodes import encode_config, encode_state, new_id, topic_id_text, topic_nodes
-from kafkastore.metadata.nonsense import NonsenseError
-from kafkastore.metadata.store import Create, Delete, NoNodeError, SetData
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.nodes import new_id, topic_id_text
+from kafkastore.metadata.store import Delete, SetData
+from kafkastore.metadata.stored_topics import TOPICS, UNREADABLE, StoredTopic
 from kafkastore.server.topic_plans import internal_configs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from kafkastore.metadata.store import MetadataStore, Operation
+    from kafkastore.metadata.store import Operation
+    from kafkastore.metadata.stored_topics import Loaded
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.reconcile")
@@ -63,40 +63,38 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     for name, partition, topic_id, log_dir, _, end in broker.engine.logs():
         if name not in _KAFKAS_OWN:
             found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir, end))
-    topics = broker.image.topics
-    if broker.config.is_member:  # recovery takes minutes: the others went on
-        loaded = await load_topics(broker.store)
-        topics, broker.spoiled_topics = {topic.name: topic for topic in loaded.topics}, loaded.spoiled
-    _leave_alone(broker, found)
-    adopted: dict[str, TopicImage] = {}
+    loaded = await broker.stored_topics.load()  # recovery takes minutes: the others went on
+    _leave_alone(broker, loaded, found)
+    adopted: dict[str, StoredTopic] = {}
     if not broker.config.is_member:
-        await _finish_deletions(broker, found)
-        adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in topics}
+        await _finish_deletions(broker, loaded, found)
+        adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
         if adopted:
-            await _store_adopted(broker, adopted)
+            await _store_adopted(broker, adopted.values())
+    topics = loaded.topics | adopted
     ends = await _claim(broker, topics, found)
     if not broker.config.is_member:
-        await _mend_states(broker)
+        await _mend_states(broker, topics)
     unclean = _not_closed(broker, ends, adopted)
-    for name, number in await _missing(broker, topics):
+    for name, number in _missing(broker, topics):
         unclean.setdefault(name, []).append(number)
     if not unclean:
         return Reconciled({}, {})
     return Reconciled(unclean, {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()})
 
 
-def _leave_alone(broker: BrokerServices, found: dict[str, list[_FoundLog]]) -> None:
+def _leave_alone(broker: BrokerServices, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
     """Case F: ours or not, nobody can say; they are there when the node is mended."""
-    for name in broker.spoiled_topics & found.keys():
+    for name in loaded.spoiled & found.keys():
         for log in found.pop(name):
             broker.log_manager.record(name, log.partition, log.log_dir)
 
 
-async def _finish_deletions(broker: BrokerServices, found: dict[str, list[_FoundLog]]) -> None:
+async def _finish_deletions(broker: BrokerServices, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
     """Case E; the mark of a deletion that the controller is to go on with has its topic beside it."""
     done: list[Operation] = []
     for name in await broker.store.get_children(DELETION_MARKS):
-        if name in broker.spoiled_topics or broker.image.topic(name) is not None:
+        if name in loaded.spoiled or name in loaded.topics:
             continue
         path = f"{DELETION_MARKS}/{name}"
         deleted_id = (await broker.store.get(path)).data
@@ -122,7 +120,7 @@ async def _forget_in_checkpoints(broker: BrokerServices) -> None:
 
 
 async def _claim(
-    broker: BrokerServices, topics: Mapping[str, TopicImage], found: Mapping[str, list[_FoundLog]]
+    broker: BrokerServices, topics: Mapping[str, StoredTopic], found: Mapping[str, list[_FoundLog]]
 ) -> dict[str, dict[int, int]]:
     """Cases A, C, D and G; by topic and partition where the logs of A end."""
     ends: dict[str, dict[int, int]] = {}
@@ -130,12 +128,11 @@ async def _claim(
     for name, logs in found.items():
         topic = topics.get(name)
         for log in logs:
-            if topic is not None and log.topic_id in (None, topic.topic_id) and log.partition < len(topic.partitions):
-                if broker.node_id in topic.partitions[log.partition].replicas:
-                    broker.log_manager.record(name, log.partition, log.log_dir)
+            if topic is not None and log.topic_id in (None, topic.topic_id) and log.partition < len(topic.assigned):
+                is_mine = broker.node_id in topic.assigned[log.partition].replicas
+                if is_mine:
                     ends.setdefault(name, {})[log.partition] = log.end
-                    continue
-                if await _owes(broker, name, log.partition):
+                if is_mine or broker.node_id in topic.assigned[log.partition].owed:
                     broker.log_manager.record(name, log.partition, log.log_dir)
                     continue
             there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
@@ -147,42 +144,33 @@ async def _claim(
     return ends
 
 
-async def _owes(broker: BrokerServices, name: str, number: int) -> bool:
-    """Whether a reassignment has taken the replica away while this broker could not be told."""
-    try:
-        node = await broker.store.get(f"/brokers/topics/{name}")
-        return broker.node_id in decode_assigned(node.data)[1][number].owed
-    except (NoNodeError, NonsenseError, IndexError):  # changed since it was loaded
-        return False
-
-
 # ---- D
-def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> TopicImage:
+def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> StoredTopic:
     """A topic made from its directories: id from ``partition.metadata``, leader epochs above those in the logs."""
     logs.sort()
     topic_id = next((log.topic_id for log in logs if log.topic_id is not None), None) or new_id()
     me = (broker.node_id,)
     epochs = {log.partition: _last_leader_epoch(log.log_dir, name, log.partition) + 1 for log in logs}
     count = logs[-1].partition + 1
-    partitions = [PartitionState(broker.node_id, epochs.get(number, 0), 0, me, me) for number in range(count)]
-    topic = TopicImage(name, topic_id, partitions, internal_configs(broker.config, name))
-    broker.image.put_topic(topic)
-    return topic
+    states: dict[int, Leadership | None] = {
+        number: Leadership(broker.node_id, epochs.get(number, 0), me) for number in range(count)
+    }
+    return StoredTopic(name, topic_id, [Assigned(me)] * count, states, internal_configs(broker.config, name))
 
 
-async def _store_adopted(broker: BrokerServices, adopted: Mapping[str, TopicImage]) -> None:
+async def _store_adopted(broker: BrokerServices, adopted: Iterable[StoredTopic]) -> None:
     """Writes adopted topics to the store, with the configuration that Kafka's metadata log has for them."""
     from kafkastore.metadata.kafka_metadata_log import read_topic_configs
 
     kafkas = await broker.run_blocking(read_topic_configs, broker.log_manager.online)
     operations: list[Operation] = []
-    for topic in adopted.values():
-        topic.configs = {**topic.configs, **kafkas.get(topic.name, {})}
-        operations += topic_nodes(topic, 0)  # no controller has decided it
-        operations.append(Create(f"/config/topics/{topic.name}", encode_config(topic.configs)))
+    for topic in adopted:
+        topic.configs.update(kafkas.get(topic.name, {}))
+        broker.image.put_topic(topic.image())
+        operations += topic.nodes(0)  # no controller has decided it
         if topic.configs:
             broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
-        logger.info("Adopted topic %s with %d partitions from the log directories", topic.name, len(topic.partitions))
+        logger.info("Adopted topic %s with %d partitions from the log directories", topic.name, len(topic.assigned))
     await broker.store.multi(operations)
 
 
@@ -196,25 +184,26 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
         return -1
 
 
-async def _mend_states(broker: BrokerServices) -> None:
+async def _mend_states(broker: BrokerServices, topics: Mapping[str, StoredTopic]) -> None:
     """A broker that is alone has all that was committed, so a state that nobody can read is written anew, in an epoch above those
     of the log."""
     operations: list[Operation] = []
-    for topic in broker.image.topics.values():
-        for number, state in enumerate(topic.partitions):
-            if state.leader_epoch == UNKNOWN_EPOCH:
+    for topic in topics.values():
+        for number, state in topic.states.items():
+            if state is UNREADABLE:
                 log_dir = broker.log_manager.directory_of(topic.name, number)
                 last = -1 if log_dir is None else _last_leader_epoch(log_dir, topic.name, number)
-                mended = topic.partitions[number] = state._replace(leader_epoch=last + 1)
-                path = f"/brokers/topics/{topic.name}/partitions/{number}/state"
-                operations.append(SetData(path, encode_state(mended, 0)))  # no controller has decided it
+                mended = Leadership(NO_LEADER, last + 1, topic.assigned[number].replicas)
+                path = f"{TOPICS}/{topic.name}/partitions/{number}/state"
+                logger.warning("%s is written anew, in leader epoch %d", path, mended.leader_epoch)
+                operations.append(SetData(path, encode_leadership(mended, 0)))  # no controller has decided it
     if operations:
         await broker.store.multi(operations)
 
 
 # ---- what may be gone
 def _not_closed(
-    broker: BrokerServices, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, TopicImage]
+    broker: BrokerServices, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, StoredTopic]
 ) -> dict[str, list[int]]:
     """The logs in directories that were not closed cleanly: what they had not synced may have gone with the page cache, and who
     has read it learns so by the next leader epoch (KIP-320). Adopted topics are in a new one already."""
@@ -228,23 +217,13 @@ def _not_closed(
     return found
 
 
-async def _missing(broker: BrokerServices, topics: Mapping[str, TopicImage]) -> list[tuple[str, int]]:
+def _missing(broker: BrokerServices, topics: Mapping[str, StoredTopic]) -> Iterator[tuple[str, int]]:
     """Partitions of this broker (case B) that others count on and that are not here: a disk is offline or was replaced, or a
     crash came between their decision and their logs."""
-    missing = []
     for topic in topics.values():
-        for number, state in enumerate(topic.partitions):
-            if broker.node_id not in state.replicas or broker.log_manager.directory_of(topic.name, number) is not None:
+        for number, one in enumerate(topic.assigned):
+            if broker.node_id not in one.replicas or broker.log_manager.directory_of(topic.name, number) is not None:
                 continue
-            if broker.node_id in state.isr or await _is_eligible(broker.store, broker.node_id, topic.name, number):
-                missing.append((topic.name, number))
-    return missing
-
-
-async def _is_eligible(store: MetadataStore, node_id: int, name: str, number: int) -> bool:
-    """Whether this broker may lead when nobody in sync is alive."""
-    try:
-        node = await store.get(f"/brokers/topics/{name}/partitions/{number}/state")
-        return node_id in decode_leadership(node.data, node.version).elr
-    except (NoNodeError, NonsenseError):
-        return False
+            state = topic.states.get(number)
+            if state is None or state is UNREADABLE or broker.node_id in (*state.isr, *state.elr):
+                yield topic.name, number

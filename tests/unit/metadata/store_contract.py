@@ -309,6 +309,33 @@ class StoreContract:
 
         self.check(tmp_path, test)
 
+    def test_last_change_is_another_one_after_every_change_below(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            other = self.open_store(tmp_path)
+            await other.connect()
+            await store.ensure_path("/a/b")
+            if await store.last_change("/a") is None:
+                return  # it cannot tell
+            changes: list[Callable[[], Awaitable[Any]]] = [
+                lambda: other.set("/a/b", b"1"),
+                lambda: store.create("/a/b/c"),
+                lambda: other.delete("/a/b/c"),
+                lambda: store.set("/a", b"1"),
+                lambda: store.create("/d"),  # later than what is left
+                lambda: other.multi([Delete("/a/b"), Delete("/a")]),
+                lambda: store.create("/a"),
+            ]
+            for change in changes:
+                before = await store.last_change("/a", "/d")
+                await change()
+                assert await store.last_change("/a", "/d") != before
+            before = await store.last_change("/a")
+            await other.multi([Create("/a-b"), Create("/e"), SetData("/d", b"1")])
+            assert await store.last_change("/a") == before
+            await other.close()
+
+        self.check(tmp_path, test)
+
     # ---- many nodes
     def test_write_many_writes_in_batches_in_order_with_the_check_in_front_of_each(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from world import running_broker
 
-from kafkastore.metadata.image import PartitionState, TopicImage
-from kafkastore.metadata.leadership import Leadership, encode_leadership
-from kafkastore.metadata.nodes import encode_config, topic_nodes
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.sqlite import SqliteStore
-from kafkastore.metadata.store import Create, SetData
+from kafkastore.metadata.stored_topics import StoredTopic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -55,14 +54,13 @@ async def running_member(
 
 async def put_topic(
     store: SqliteStore, name: str, replicas: tuple[int, ...] = (1,), leadership: Leadership | None = None
-) -> TopicImage:
+) -> StoredTopic:
     """A topic with one partition, as a controller wrote it before."""
     for path in ("/brokers/topics", "/config/topics"):
         await store.ensure_path(path)
-    topic = TopicImage(name, name.encode().ljust(16, b"-"), [PartitionState(replicas[0], 0, 0, replicas, replicas)], {})
-    await store.multi([*topic_nodes(topic, 1), Create(f"/config/topics/{name}", encode_config({}))])
-    if leadership is not None:
-        await store.multi([SetData(f"/brokers/topics/{name}/partitions/0/state", encode_leadership(leadership, 1))])
+    state = leadership or Leadership(replicas[0], 0, replicas)
+    topic = StoredTopic(name, name.encode().ljust(16, b"-"), [Assigned(replicas)], {0: state}, {})
+    await store.multi(topic.nodes(1))
     return topic
 
 

@@ -1,0 +1,201 @@
+"""The topics of the store, with their states and configurations: read and judged in this one place, for a broker that starts and for
+the controller (spec R2.3, Kafka's node layout). It decides nothing.
+
+Whoever reaches the store may have written nonsense into a node: it is named at level ERROR and left out, and the others stand. Of a
+partition whose state is nonsense nothing is decided, since nobody can say who has what was committed.
+
+A start looks at all of it several times: for the logs, after their recovery, and as the controller, under an epoch of its own. A store
+that can tell that nothing has changed in between is not read again.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkastore.metadata.assignment import decode_assigned, encode_assigned
+from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, TopicImage
+from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
+from kafkastore.metadata.nodes import decode_config, encode_config
+from kafkastore.metadata.nonsense import NonsenseError, check_topic_name, report
+from kafkastore.metadata.store import Create, NoNodeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.store import MetadataStore, Operation
+
+    Nodes = Iterable[tuple[str, bytes, int]]  # as get_tree gives them
+
+TOPICS: Final = "/brokers/topics"
+CONFIGS: Final = "/config/topics"
+
+UNREADABLE: Final = Leadership(NO_LEADER, UNKNOWN_EPOCH, ())
+"""In place of a state that is nonsense."""
+
+
+class StoredTopic(NamedTuple):
+    """One topic; ``assigned[i]`` is partition i's."""
+
+    name: str
+    topic_id: bytes
+    assigned: list[Assigned]
+    states: dict[int, Leadership | None]
+    """Of the partitions that have a folder; None while there is no state in it."""
+    configs: dict[str, str]
+    version: int = 0  # of the node with the assignment
+    has_folder: bool = True  # the parent of the partitions
+
+    def image(self) -> TopicImage:
+        """As brokers have it."""
+        equal: dict[tuple[int, int], PartitionState] = {}  # by what is one object in many partitions
+        partitions = []
+        for number, one in enumerate(self.assigned):
+            state = self.states.get(number)
+            key = id(state), id(one)
+            known = equal.get(key)
+            if known is None:
+                now = state or Leadership(NO_LEADER, 0, one.replicas)
+                epochs = now.leader_epoch, now.partition_epoch
+                known = equal[key] = PartitionState(now.leader, *epochs, one.replicas, now.isr)
+            partitions.append(known)
+        return TopicImage(self.name, self.topic_id, partitions, self.configs)
+
+    def nodes(self, controller_epoch: int) -> list[Operation]:
+        """Creates all nodes of a topic that has states."""
+        path = f"{TOPICS}/{self.name}"
+        operations: list[Operation] = [
+            Create(f"{CONFIGS}/{self.name}", encode_config(self.configs)),
+            Create(path, encode_assigned(self.topic_id, self.assigned)),
+            Create(f"{path}/partitions"),
+        ]
+        for number, state in self.states.items():
+            if state is not None:
+                folder = f"{path}/partitions/{number}"
+                operations += [Create(folder), Create(f"{folder}/state", encode_leadership(state, controller_epoch))]
+        return operations
+
+
+class Loaded(NamedTuple):
+    """Topics by name; of those in ``spoiled`` nobody can read the node."""
+
+    topics: dict[str, StoredTopic]
+    spoiled: frozenset[str]
+    highest_epoch: int = 0
+    """Of the controllers that wrote the states, of spoiled topics too."""
+
+
+class StoredTopics:
+    """See the module. With ``is_kept`` what was read is given again, until :meth:`forget`."""
+
+    def __init__(self, store: MetadataStore, *, is_kept: bool = False) -> None:
+        self._store = store
+        self._is_kept = is_kept
+        self._kept: dict[int | None, Loaded] = {}  # by the store's change that it is of
+
+    async def load(self) -> Loaded:
+        """All topics, those being deleted too."""
+        change = await self._last_change()
+        loaded = self._kept.get(change)
+        if loaded is None:
+            topics = await self._store.get_tree(TOPICS)
+            loaded = _judge(topics, await self._store.get_tree(CONFIGS))
+            if change is not None:
+                self._kept = {change: loaded}
+        return loaded
+
+    async def highest_epoch(self) -> int:
+        """See :class:`Loaded`."""
+        loaded = self._kept.get(await self._last_change())
+        if loaded is None:
+            loaded = _judge(await self._store.get_tree(TOPICS), ())
+        return loaded.highest_epoch
+
+    async def _last_change(self) -> int | None:
+        """Asked before the nodes are read, so that they are at least as new; the same number later on says that they are what there is."""
+        return await self._store.last_change(TOPICS, CONFIGS) if self._is_kept else None
+
+    def forget(self) -> None:
+        """The start is over: what there is changes, and takes memory."""
+        self._is_kept, self._kept = False, {}
+
+
+async def load_topic(store: MetadataStore, name: str) -> Loaded:
+    """One topic, or none when there is none."""
+    path, config = f"{TOPICS}/{name}", f"{CONFIGS}/{name}"
+    configs: list[tuple[str, bytes, int]] = []
+    try:
+        node = await store.get(path)
+    except NoNodeError:
+        return Loaded({}, frozenset())
+    with suppress(NoNodeError):
+        configs.append((config, (await store.get(config)).data, 0))
+    return _judge([(path, node.data, node.version), *await store.get_tree(path)], configs)
+
+
+async def load_configs(store: MetadataStore) -> dict[str, dict[str, str] | None]:
+    """Of all topics that have a node for it; None where that is nonsense."""
+    return _judge_configs(await store.get_tree(CONFIGS))
+
+
+async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
+    """Of one topic; None as well where there is no node."""
+    path = f"{CONFIGS}/{name}"
+    try:
+        node = await store.get(path)
+    except NoNodeError:
+        return None
+    return _judge_configs([(path, node.data, node.version)])[name]
+
+
+def _judge_configs(nodes: Nodes) -> dict[str, dict[str, str] | None]:
+    found: dict[str, dict[str, str] | None] = {}
+    for path, data, _ in nodes:
+        name = path.rpartition("/")[2]
+        try:
+            found[name] = decode_config(data)
+        except NonsenseError as error:  # one topic must not end the control of all
+            found[name] = None
+            report(path, "what is in force stays, at first the defaults", error)
+    return found
+
+
+def _judge(nodes: Nodes, config_nodes: Nodes) -> Loaded:
+    configs = _judge_configs(config_nodes)
+    found: dict[str, tuple[bytes, int]] = {}
+    below: dict[str, dict[str, Leadership | None]] = {}
+    decoded: dict[tuple[bytes, int], Leadership] = {}  # equal states share one object
+    for path, data, version in nodes:
+        _, _, _, name, *rest = path.split("/")  # of /brokers/topics/T/partitions/P/state
+        if not rest:
+            found[name] = data, version
+            continue
+        states = below.setdefault(name, {})
+        if len(rest) == 2:
+            states.setdefault(rest[1], None)
+        elif rest[2:] == ["state"]:
+            states[rest[1]] = decoded.get((data, version)) or _state(path, data, version, decoded)
+    topics, spoiled = {}, set()
+    for name, (data, version) in sorted(found.items()):
+        try:
+            check_topic_name(name)
+            topic_id, assigned = decode_assigned(data)
+        except NonsenseError as error:
+            report(f"{TOPICS}/{name}", "it is left alone until somebody mends it", error)
+            spoiled.add(name)
+        else:
+            there = below.get(name, {})
+            known = {number: there[text] for number in range(len(assigned)) if (text := str(number)) in there}
+            own = configs.get(name) or {}
+            topics[name] = StoredTopic(name, topic_id, assigned, known, own, version, has_folder=name in below)
+    return Loaded(topics, frozenset(spoiled), max((state.controller_epoch for state in decoded.values()), default=0))
+
+
+def _state(path: str, data: bytes, version: int, decoded: dict[tuple[bytes, int], Leadership]) -> Leadership:
+    try:
+        state = decoded[data, version] = decode_leadership(data, version)
+    except NonsenseError as error:
+        report(path, "it is left alone until somebody mends it", error)
+        return UNREADABLE
+    return state
