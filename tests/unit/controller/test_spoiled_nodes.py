@@ -70,16 +70,23 @@ async def decides_for_others(world: World) -> None:
     await world.eventually(is_made)
 
 
+async def spoil(world: World, path: str, data: bytes) -> bytes:
+    """A node of ``t``, on brokers 2 and 3; another controller has found it so and decides about what else there is. What stood there."""
+    await make(world, "t", 2, 3)
+    before = (await world.store.get(path)).data
+    await world.store.set(path, data)
+    await replace_controller(world)
+    await decides_for_others(world)
+    return before
+
+
 @pytest.mark.parametrize("data", [*NONSENSE, *WRONG_STATES])
 def test_partition_whose_state_is_nonsense_is_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
         await make(world, "u", 2, 3)
-        await world.store.set(STATE, data)
-        await replace_controller(world)
-        await decides_for_others(world)
+        await spoil(world, STATE, data)
         await world.brokers[2].close()
         await world.led("u", 3)
         controller = await world.active()
@@ -145,11 +152,7 @@ def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        before = (await world.store.get(TOPIC)).data
-        await world.store.set(TOPIC, data)
-        await replace_controller(world)
-        await decides_for_others(world)
+        before = await spoil(world, TOPIC, data)
         controller = await world.active()
         with pytest.raises(TopicAlreadyExistsError):
             await controller.create_topic(NewTopic("t"))
@@ -164,11 +167,9 @@ def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
 
 def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.set(TOPIC, b"{")
-        await replace_controller(world)
+        await spoil(world, TOPIC, b"{")
         await world.store.create("/admin/delete_topics/t")
-        await decides_for_others(world)
+        await make(world, "later", 3, 2)
         for path in ("/admin/delete_topics/t", "/config/topics/t", STATE):
             assert await world.store.exists(path) is not None, path
 
@@ -177,10 +178,7 @@ def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
 
 def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.set(TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
-        await replace_controller(world)
-        await decides_for_others(world)
+        await spoil(world, TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
         told = world.brokers[2].metadata["t", 0]
         assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
         assert errors(caplog) == []
@@ -188,15 +186,24 @@ def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplo
     play(tmp_path, test)
 
 
-@pytest.mark.parametrize("path", ["/brokers/topics/a b", "/brokers/topics/t/partitions/x", "/brokers/ids/x"])
-def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/brokers/topics/a b", encode_assigned(T_ID, [Assigned((3, 2))])),
+        ("/brokers/topics/t/partitions/x", b"{}"),
+        ("/brokers/ids/x", b"{}"),
+    ],
+    ids=["topic", "partition", "broker"],
+)
+def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str, data: bytes) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
-        await world.store.create(path, b"{}")
+        await world.store.create(path, data)
         await replace_controller(world)
         await decides_for_others(world)
         await world.brokers[2].close()
         await world.led("t", 3)
+        assert {topic for topic, _ in world.brokers[3].metadata} == {"t", "other"}
 
     play(tmp_path, test)
 

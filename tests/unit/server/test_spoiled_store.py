@@ -75,6 +75,7 @@ def spoil(folder: Path, path: str, data: bytes) -> None:
     async def body() -> None:
         store = open_store(broker_config(folder))
         await store.connect()
+        await store.ensure_path(path)
         await store.set(path, data)
         await store.close()
 
@@ -132,15 +133,7 @@ def test_configuration_that_is_nonsense_does_not_hold(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str
 ) -> None:
     once_started(tmp_path)
-
-    async def write() -> None:
-        store = open_store(broker_config(tmp_path))
-        await store.connect()
-        await store.ensure_path(path)
-        await store.set(path, b'{"config":7}')
-        await store.close()
-
-    run(write)
+    spoil(tmp_path, path, b'{"config":7}')
 
     async def body() -> None:
         async with running_broker(tmp_path, with_log) as broker:
