@@ -54,13 +54,19 @@ async def running_member(
 
 
 async def put_topic(
-    store: SqliteStore, name: str, replicas: tuple[int, ...] = (1,), leadership: Leadership | None = None
+    store: SqliteStore,
+    name: str,
+    replicas: tuple[int, ...] = (1,),
+    leadership: Leadership | None = None,
+    *,
+    config: bytes | None = None,
 ) -> TopicImage:
     """A topic with one partition, as a controller wrote it before."""
     for path in ("/brokers/topics", "/config/topics"):
         await store.ensure_path(path)
     topic = TopicImage(name, name.encode().ljust(16, b"-"), [PartitionState(replicas[0], 0, 0, replicas, replicas)], {})
-    await store.multi([*topic_nodes(topic, 1), Create(f"/config/topics/{name}", encode_config({}))])
+    configured = Create(f"/config/topics/{name}", encode_config({}) if config is None else config)
+    await store.multi([*topic_nodes(topic, 1), configured])
     if leadership is not None:
         await store.multi([SetData(f"/brokers/topics/{name}/partitions/0/state", encode_leadership(leadership, 1))])
     return topic
