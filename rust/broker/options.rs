@@ -250,3 +250,6 @@ impl Options {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

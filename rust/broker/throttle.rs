@@ -42,10 +42,23 @@ impl Throttle {
         let mut samples = self.samples.lock();
         match samples.back_mut() {
             Some(last) if now.saturating_duration_since(last.since) < self.sample => last.bytes += bytes as u64,
-            _ => samples.push_back(Sample {
-                since: now,
-                bytes: bytes as u64,
-            }),
+            _ => {
+                self.forget(&mut samples, now); // nobody asks while every replica is in sync
+                samples.push_back(Sample {
+                    since: now,
+                    bytes: bytes as u64,
+                });
+            }
+        }
+    }
+
+    fn forget(&self, samples: &mut VecDeque<Sample>, now: Instant) {
+        let window = self.sample * self.most_samples;
+        while samples
+            .front()
+            .is_some_and(|first| now.saturating_duration_since(first.since) >= window)
+        {
+            samples.pop_front();
         }
     }
 
@@ -55,13 +68,7 @@ impl Throttle {
             return false;
         }
         let mut samples = self.samples.lock();
-        let window = self.sample * self.most_samples;
-        while samples
-            .front()
-            .is_some_and(|first| now.saturating_duration_since(first.since) >= window)
-        {
-            samples.pop_front();
-        }
+        self.forget(&mut samples, now);
         let Some(first) = samples.front() else { return false };
         let least = self.sample * (self.most_samples - 1);
         let passed = now.saturating_duration_since(first.since).max(least).max(self.sample);

@@ -1,7 +1,8 @@
 """The requests that both brokers are sent, in this order, on a fresh broker each.
 
 A case is (name, API, versions, request as plain dicts). ``TopicId("t")`` stands for the id that the asked broker
-gave topic ``t``; ``BROKER`` for its node id. Cases without a name are set-up: sent, not compared.
+gave topic ``t``; ``BROKER`` for its node id; ``LogDir(1)`` for its second log directory. Cases without a name are set-up:
+sent, not compared.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ class TopicId:
     topic: str
 
 
+@dataclass(frozen=True)
+class LogDir:
+    """By its place among the broker's, in the order of their paths."""
+
+    place: int
+    suffix: str = ""
+
+
 class _Broker:
     pass
 
@@ -36,6 +45,8 @@ class Case:
     api: str
     versions: tuple[int, ...]
     given: Given
+    is_settled: bool = False
+    """Asked again while a replica in the answer moves."""
 
     @property
     def is_setup(self) -> bool:

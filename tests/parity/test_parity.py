@@ -1,7 +1,7 @@
 """The same requests to a started broker, its answers beside those that Apache Kafka 4.3 gave.
 
-Runs against ours, or with ``--against=kafka`` against Apache Kafka itself, which proves the recorded answers. The table
-needs a fresh broker, so it gets one of its own.
+Runs against ours, or with ``--against=kafka`` against Apache Kafka itself, which proves the recorded answers. Each table needs a
+fresh broker, so it gets one of its own.
 """
 
 from __future__ import annotations
@@ -11,37 +11,29 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from parity.answers import SETTLE_SECONDS, all_answers
-from parity.expected import comparable, expected_answers
-from parity.raw_client import RawClient
+from parity.expected import comparable
+from parity.tables import TABLES, answers_of
 from peer.apache_kafka import ApacheKafka
 from peer.kafkastore_broker import KafkastoreBroker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
     from parity.answers import Answers
 
-EXPECTED = expected_answers()
+EXPECTED = {table: of_table.expected() for table, of_table in TABLES.items()}
 
 
 @pytest.fixture(scope="module")
-def answers(against: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
-    """What a fresh broker answers to the whole table. Apache Kafka answers a change before its broker knows of it."""
-    is_kafka = against == "kafka"
-    broker = (ApacheKafka if is_kafka else KafkastoreBroker)(tmp_path_factory.mktemp("parity"))
-    broker.start()
-    try:
-        connect = functools.partial(RawClient, "127.0.0.1", broker.port)
-        yield all_answers(connect, SETTLE_SECONDS if is_kafka else 0.0)
-    finally:
-        broker.kill()
+def answers_to(against: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Answers]:
+    """What a broker answers to a table, which is sent once."""
+    kind = ApacheKafka if against == "kafka" else KafkastoreBroker
+    return functools.cache(lambda table: answers_of(kind, TABLES[table], tmp_path_factory.mktemp(table)))
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("name", EXPECTED)
-def test_answers_as_apache_kafka(name: str, against: str, answers: Answers) -> None:
-    ours, kafkas = (
-        (answers[name], EXPECTED[name]) if against == "kafka" else comparable(name, answers[name], EXPECTED[name])
-    )
+@pytest.mark.parametrize(("table", "name"), [(table, name) for table, found in EXPECTED.items() for name in found])
+def test_answers_as_apache_kafka(table: str, name: str, against: str, answers_to: Callable[[str], Answers]) -> None:
+    answer, recorded = answers_to(table)[name], EXPECTED[table][name]
+    ours, kafkas = (answer, recorded) if against == "kafka" else comparable(name, answer, recorded)
     assert ours == kafkas

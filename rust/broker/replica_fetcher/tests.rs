@@ -534,18 +534,24 @@ fn throttled_pair(config: &[(&str, &str)]) -> Pair {
     pair
 }
 
+/// The same, where a fetch brings one batch.
+fn one_by_one(config: &[(&str, &str)]) -> Pair {
+    let pair = throttled_pair(config);
+    for node in [1, 2] {
+        let broker = &pair.at(node).broker;
+        broker.set_options(Options {
+            replica_fetch_max_bytes: batch(1_000).len() as i32,
+            ..Options::clone(&broker.options())
+        });
+    }
+    pair
+}
+
 #[test]
 fn replica_out_of_sync_is_held_to_the_rate_by_its_leader_and_by_itself() {
     let rate = batch(1_000).len() as i64;
     for (leader, follower) in [(rate, i64::MAX), (i64::MAX, rate)] {
-        let mut pair = throttled_pair(&THROTTLED);
-        for node in [1, 2] {
-            let broker = &pair.at(node).broker;
-            broker.set_options(Options {
-                replica_fetch_max_bytes: rate as i32,
-                ..Options::clone(&broker.options())
-            });
-        }
+        let mut pair = one_by_one(&THROTTLED);
         limit(&pair, leader, follower);
         let copied = batches_in_ten_seconds(&mut pair);
         assert!(
@@ -596,6 +602,31 @@ fn while_others_exceed_the_rate_only_who_is_named_and_behind_is_held_back() {
 }
 
 #[test]
+fn follower_that_is_behind_holds_back_only_what_is_named() {
+    for (config, goes_on) in [(&[] as &[(&str, &str)], true), (&THROTTLED, false)] {
+        let mut pair = one_by_one(config);
+        for _ in 0..4 {
+            pair.append(1);
+        }
+        while pair.ends()[1] < 1 {
+            pair.fetch(2);
+        }
+        limit(&pair, i64::MAX, 1);
+        exceed(&pair);
+        let before = pair.ends()[1];
+        assert!(before < 4);
+        pair.fetch(2);
+        assert_eq!(pair.ends()[1] > before, goes_on, "{config:?}");
+        let is_in_session = pair.fetchers[1].forgotten.is_empty();
+        assert_eq!(
+            is_in_session, goes_on,
+            "{config:?}: or others' fetches bring it in vain"
+        );
+        assert_eq!(pair.fetch(2), goes_on, "{config:?}: what is held back is not asked for");
+    }
+}
+
+#[test]
 fn what_is_copied_of_a_replica_that_is_not_named_does_not_count() {
     let mut pair = throttled_pair(&[]);
     limit(&pair, 1, 1);
@@ -621,12 +652,15 @@ fn how_far_a_replica_is_that_is_held_back_is_noted() {
 
 #[test]
 fn replica_that_is_held_back_goes_on_when_the_rate_is_taken_away() {
-    let mut pair = throttled_pair(&THROTTLED);
-    limit(&pair, 0, 0);
-    let copied = batches_in_ten_seconds(&mut pair);
-    limit(&pair, i64::MAX, i64::MAX);
-    pair.now += Duration::from_secs(1);
-    while pair.at(2).partition(TOPIC, 0).offsets().log_end < 400 {
-        assert!(pair.fetch(2), "it has {copied} batches and does not ask");
+    for (leader, follower) in [(0, i64::MAX), (i64::MAX, 0)] {
+        let mut pair = one_by_one(&THROTTLED);
+        limit(&pair, leader, follower);
+        let copied = batches_in_ten_seconds(&mut pair);
+        assert!(copied <= 1, "{copied} batches at rate zero");
+        limit(&pair, i64::MAX, i64::MAX);
+        pair.now += Duration::from_secs(1);
+        while pair.ends()[1] < 400 {
+            assert!(pair.fetch(2), "{:?} and it does not ask", pair.ends());
+        }
     }
 }

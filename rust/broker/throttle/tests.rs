@@ -1,6 +1,10 @@
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Throttle, UNLIMITED};
+use crate::broker::options::QuotaWindow;
+use crate::broker::{Broker, Options};
+use crate::storage::LogContext;
 
 const SECOND: Duration = Duration::from_secs(1);
 const RATE: i64 = 100;
@@ -68,4 +72,40 @@ fn no_rate_exceeds_nothing_and_rate_zero_stops_after_the_first() {
     throttle.record(usize::MAX / 2, now);
     assert!(!throttle.is_exceeded(UNLIMITED, now));
     assert!(throttle.is_exceeded(0, now));
+}
+
+#[test]
+fn no_more_is_kept_than_a_window_has_samples() {
+    let (throttle, start) = (Throttle::new(11, SECOND), Instant::now());
+    for tick in 0..10_000 {
+        throttle.record(1, start + Duration::from_millis(100) * tick); // by who never asks
+    }
+    let kept = throttle.samples.lock().len();
+    assert!(kept <= 11, "{kept} samples");
+}
+
+// spec: KIP-73, KIP-113
+#[test]
+fn moves_between_directories_have_a_window_of_their_own() {
+    let window = |samples| QuotaWindow {
+        samples,
+        sample: SECOND,
+    };
+    let options = Options {
+        replication_quota: window(3),
+        alter_log_dirs_quota: window(6),
+        ..Options::default()
+    };
+    let broker = Broker::start(1, "unit".to_owned(), options, Arc::new(LogContext::system())).unwrap();
+    let (throttles, now) = (&broker.throttles, Instant::now());
+    for (throttle, samples) in [
+        (&throttles.leader, 3),
+        (&throttles.follower, 3),
+        (&throttles.log_dirs, 6),
+    ] {
+        throttle.record(1 << 30, now);
+        assert!(throttle.is_exceeded(RATE, now + SECOND * (samples - 1)));
+        assert!(!throttle.is_exceeded(RATE, now + SECOND * samples));
+    }
+    broker.stop_threads();
 }

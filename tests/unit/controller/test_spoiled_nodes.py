@@ -36,6 +36,7 @@ WRONG_STATES = [
     b'{"leader":99999999999,"leader_epoch":0,"isr":[2],"controller_epoch":1}',
 ]
 T_ID = b"t" * 16
+LEFT_ALONE = "it is left alone until somebody mends it"
 
 
 def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -70,16 +71,23 @@ async def decides_for_others(world: World) -> None:
     await world.eventually(is_made)
 
 
+async def spoil(world: World, path: str, data: bytes) -> bytes:
+    """A node of ``t``, on brokers 2 and 3; another controller has found it so and decides about what else there is. What stood there."""
+    await make(world, "t", 2, 3)
+    before = (await world.store.get(path)).data
+    await world.store.set(path, data)
+    await replace_controller(world)
+    await decides_for_others(world)
+    return before
+
+
 @pytest.mark.parametrize("data", [*NONSENSE, *WRONG_STATES])
 def test_partition_whose_state_is_nonsense_is_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
         await make(world, "u", 2, 3)
-        await world.store.set(STATE, data)
-        await replace_controller(world)
-        await decides_for_others(world)
+        await spoil(world, STATE, data)
         await world.brokers[2].close()
         await world.led("u", 3)
         controller = await world.active()
@@ -87,7 +95,7 @@ def test_partition_whose_state_is_nonsense_is_left_alone(
             ("t", 0): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
         }
         assert (await world.store.get(STATE)).data == data
-        assert {line.partition(" is nonsense")[0] for line in errors(caplog)} == {STATE}
+        assert {line.partition(":")[0] for line in errors(caplog)} == {f"{STATE} is nonsense, {LEFT_ALONE}"}
 
     play(tmp_path, test)
 
@@ -112,10 +120,12 @@ def test_state_that_is_spoiled_in_a_term_is_written_again(tmp_path: Path, caplog
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
         await world.store.set(STATE, b"nonsense")
+        writes = world.count_writes(1)
         await world.brokers[2].close()
         await world.eventually(lambda: is_readable(world))
         state = await world.led("t", 3)
         assert (state.leader_epoch, state.isr) == (1, (3,))
+        assert len(writes) == 3  # one that found it, and those of the state that was known and of the next
         assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is nonsense, it is written again"]
 
     play(tmp_path, test)
@@ -145,15 +155,11 @@ def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        before = (await world.store.get(TOPIC)).data
-        await world.store.set(TOPIC, data)
-        await replace_controller(world)
-        await decides_for_others(world)
+        before = await spoil(world, TOPIC, data)
         controller = await world.active()
         with pytest.raises(TopicAlreadyExistsError):
             await controller.create_topic(NewTopic("t"))
-        assert {line.partition(" is nonsense")[0] for line in errors(caplog)} == {TOPIC}
+        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{TOPIC} is nonsense, {LEFT_ALONE}"]
         await world.store.set(TOPIC, before)
         await world.eventually(lambda: "t" in controller._term.context.topics)  # type: ignore[union-attr]
         await world.brokers[2].close()
@@ -164,11 +170,9 @@ def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
 
 def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.set(TOPIC, b"{")
-        await replace_controller(world)
+        await spoil(world, TOPIC, b"{")
         await world.store.create("/admin/delete_topics/t")
-        await decides_for_others(world)
+        await make(world, "later", 3, 2)
         for path in ("/admin/delete_topics/t", "/config/topics/t", STATE):
             assert await world.store.exists(path) is not None, path
 
@@ -177,10 +181,7 @@ def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
 
 def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
-        await make(world, "t", 2, 3)
-        await world.store.set(TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
-        await replace_controller(world)
-        await decides_for_others(world)
+        await spoil(world, TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
         told = world.brokers[2].metadata["t", 0]
         assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
         assert errors(caplog) == []
@@ -188,15 +189,24 @@ def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplo
     play(tmp_path, test)
 
 
-@pytest.mark.parametrize("path", ["/brokers/topics/a b", "/brokers/topics/t/partitions/x", "/brokers/ids/x"])
-def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/brokers/topics/a b", encode_assigned(T_ID, [Assigned((3, 2))])),
+        ("/brokers/topics/t/partitions/x", b"{}"),
+        ("/brokers/ids/x", b"{}"),
+    ],
+    ids=["topic", "partition", "broker"],
+)
+def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str, data: bytes) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
-        await world.store.create(path, b"{}")
+        await world.store.create(path, data)
         await replace_controller(world)
         await decides_for_others(world)
         await world.brokers[2].close()
         await world.led("t", 3)
+        assert {topic for topic, _ in world.brokers[3].metadata} == {"t", "other"}
 
     play(tmp_path, test)
 
@@ -259,6 +269,7 @@ def test_epoch_that_is_nonsense_is_followed_by_one_above_all(
 ) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
+        await replace_controller(world)  # whose epoch is in no state yet
         before = max(one.highest_epoch for one in world.brokers.values())
         await world.store.set(EPOCH_PATH, data)
         await decides_for_others(world)

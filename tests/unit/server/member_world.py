@@ -13,6 +13,7 @@ from world import running_broker
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.store import Create
 from kafkastore.metadata.stored_topics import StoredTopic
 
 if TYPE_CHECKING:
@@ -53,14 +54,20 @@ async def running_member(
 
 
 async def put_topic(
-    store: SqliteStore, name: str, replicas: tuple[int, ...] = (1,), leadership: Leadership | None = None
+    store: SqliteStore,
+    name: str,
+    replicas: tuple[int, ...] = (1,),
+    leadership: Leadership | None = None,
+    *,
+    config: bytes | None = None,
 ) -> StoredTopic:
-    """A topic with one partition, as a controller wrote it before."""
+    """A topic with one partition, as a controller wrote it before; ``config`` is what stands in the node of its configuration."""
     for path in ("/brokers/topics", "/config/topics"):
         await store.ensure_path(path)
     state = leadership or Leadership(replicas[0], 0, replicas)
     topic = StoredTopic(name, name.encode().ljust(16, b"-"), [Assigned(replicas)], {0: state}, {})
-    await store.multi(topic.nodes(1))
+    configured, *others = topic.nodes(1)
+    await store.multi([configured if config is None else Create(f"/config/topics/{name}", config), *others])
     return topic
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from world import broker_config, run, running_broker, started_broker
@@ -18,7 +18,7 @@ from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.opening import open_store
 from kafkastore.server.producer_ids import PATH, ProducerIds
 
-from .member_world import other_store, put_topic, running_member
+from .member_world import other_store, put_topic, running_member, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +75,7 @@ def spoil(folder: Path, path: str, data: bytes) -> None:
     async def body() -> None:
         store = open_store(broker_config(folder))
         await store.connect()
+        await store.ensure_path(path)
         await store.set(path, data)
         await store.close()
 
@@ -102,10 +103,24 @@ def test_topic_that_is_nonsense_is_neither_adopted_nor_set_aside(
             assert engine.stray == engine.deleted == []
             assert (broker.services.image.topic("t"), ("t", 0) in engine.leases) == (None, False)
             assert engine.leases["u", 0][0] == 1
+            assert broker.services.log_manager.directory_of("t", 0) is not None  # for when it is mended
             assert (await broker.services.store.get("/brokers/topics/t")).data == b"{"
 
     run(body)
     assert told(caplog) == ["/brokers/topics/t"]
+
+
+def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
+    once_started(tmp_path)
+    spoil(tmp_path, "/brokers/topics/t", b"{")
+    spoil(tmp_path, "/admin/delete_topics/t", b"")
+
+    async def body() -> None:
+        async with running_broker(tmp_path, with_log) as broker:
+            assert broker.services.engine.deleted == []
+            assert await broker.services.store.exists("/admin/delete_topics/t") is not None
+
+    run(body)
 
 
 def test_state_that_is_nonsense_is_followed_by_an_epoch_above_those_of_the_log(
@@ -132,15 +147,7 @@ def test_configuration_that_is_nonsense_does_not_hold(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str
 ) -> None:
     once_started(tmp_path)
-
-    async def write() -> None:
-        store = open_store(broker_config(tmp_path))
-        await store.connect()
-        await store.ensure_path(path)
-        await store.set(path, b'{"config":7}')
-        await store.close()
-
-    run(write)
+    spoil(tmp_path, path, b'{"config":7}')
 
     async def body() -> None:
         async with running_broker(tmp_path, with_log) as broker:
@@ -204,9 +211,56 @@ def test_member_joins_and_keeps_the_log(tmp_path: Path, caplog: pytest.LogCaptur
             engine = broker.services.engine
             assert ("t", 0) in engine.partitions
             assert engine.stray == []
-            async with asyncio.timeout(10):
-                while engine.leases.get(("u", 0), (0,))[0] != 1:  # noqa: ASYNC110 - the engine's double tells nobody
-                    await asyncio.sleep(0.005)
+            await until(lambda: engine.leases.get(("u", 0), (0,))[0] == 1)
 
     run(body)
     assert told(caplog) == [path]
+
+
+def test_topic_that_is_spoiled_while_a_member_recovers_keeps_the_log(tmp_path: Path) -> None:
+    async def spoil_meanwhile() -> None:
+        async with other_store(tmp_path) as store:
+            await store.set("/brokers/topics/t", b"[]")
+
+    def prepare(engine: Engine) -> None:
+        with_log(engine)
+        opened = engine.open_log_dirs
+
+        def opening(*arguments: Any) -> Any:
+            asyncio.run(spoil_meanwhile())
+            return opened(*arguments)
+
+        engine.open_log_dirs = opening  # type: ignore[method-assign]
+
+    async def body() -> None:
+        async with other_store(tmp_path) as store:
+            await put_topic(store, "t")
+        async with running_member(tmp_path, prepare) as broker:
+            assert ("t", 0) in broker.services.engine.partitions
+            assert broker.services.engine.stray == []
+
+    run(body)
+
+
+def test_topic_that_comes_with_a_configuration_that_is_nonsense_has_the_defaults(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        async with running_member(tmp_path) as broker, other_store(tmp_path) as store:
+            await put_topic(store, "t", config=b"[]")
+            await until(lambda: broker.services.engine.leases.get(("t", 0), (0,))[0] == 1)
+            assert broker.services.image.topics["t"].configs == {}
+
+    run(body)
+    assert told(caplog) == ["/config/topics/t"]
+
+
+def test_state_that_is_spoiled_is_none_to_a_leader_that_reads_it_again(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_member(tmp_path) as broker, other_store(tmp_path) as store:
+            await put_topic(store, "t")
+            await until(lambda: broker.services.engine.leases.get(("t", 0), (0,))[0] == 1)
+            await store.set("/brokers/topics/t/partitions/0/state", b"[]")
+            assert await broker.services.member._read_state("t", 0) is None
+
+    run(body)
