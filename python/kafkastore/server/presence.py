@@ -78,7 +78,8 @@ class Presence:
         return None
 
     async def _watch(self, node_id: int, host: str, port: int) -> None:
-        refused = 0
+        loop = asyncio.get_running_loop()
+        refused = closed = 0
         while True:
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -93,7 +94,11 @@ class Presence:
                 await asyncio.sleep(RETRY_S)
             else:
                 refused = 0
+                opened = loop.time()
                 await _until_it_ends(reader, writer)
+                closed = closed + 1 if loop.time() - opened < RETRY_S else 0
+                if closed > 1:  # it is there and takes no more connections (max.connections)
+                    await asyncio.sleep(RETRY_S)
 
     async def _tell(self, node_id: int) -> None:
         try:
