@@ -153,7 +153,7 @@ async def create_partitions(
             f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
         )
     if assignment is None:
-        factor = len(topic.partitions[0].replicas)
+        factor = len(topic.partitions[0].assigned.target)
         placed = place_replicas(_racks(term), count - current, factor, current)
     else:
         placed = _check(term, assignment)

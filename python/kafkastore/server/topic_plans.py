@@ -195,12 +195,11 @@ class TopicPlanner:
         return checked
 
     def place_additional(
-        self, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+        self, topic: TopicImage, count: int, factor: int, assignments: Sequence[Sequence[int]] | None
     ) -> list[tuple[int, ...]]:
-        """The replicas of the partitions with which ``topic`` has ``count``; ``assignments`` if they are given."""
+        """The replicas, ``factor`` of each, of the partitions with which ``topic`` has ``count``; ``assignments`` if they are given."""
         current = len(topic.partitions)
         additional = count - current
-        factor = len(topic.partitions[0].replicas)
         if assignments is not None:
             if len(assignments) != additional:
                 raise InvalidReplicaAssignmentError(

@@ -183,7 +183,9 @@ class Topics:
                 raise InvalidPartitionsError(
                     f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
                 )
-            replicas = self._planner.place_additional(topic, count, assignments)
+            moving = (await self.reassignments()).get((name, 0))  # it has more while it moves
+            factor = len(topic.partitions[0].replicas if moving is None else moving.target)
+            replicas = self._planner.place_additional(topic, count, factor, assignments)
             if validate_only:
                 return
             await self.broker.controller.create_partitions(name, count, replicas)
