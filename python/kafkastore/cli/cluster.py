@@ -21,7 +21,7 @@ usage: kafkastore cluster create --folder DIR --brokers N [options]
        kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
        kafkastore cluster cancel --bootstrap-server HOST:PORT
 
-create           writes DIR/broker-ID/server.properties for each of N brokers; starts nothing
+create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same cluster; starts nothing
 status           brokers, controller, partitions that want something, what moves and how far it is
 add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that do it
 remove-brokers   moves what these brokers have to the others, and ends when they hold nothing: then they may be stopped

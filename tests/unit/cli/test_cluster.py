@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,6 +66,8 @@ def test_brokers_on_several_hosts_share_a_zookeeper_and_have_their_own_ports(tmp
         (["create", "--folder", "{}", "--brokers", "2", "--first-port", "65535"], "--first-port 65535 leaves no port"),
         (["create", "--folder", "{}", "--brokers", "1", "--log-dirs", "a,,b"], "has an empty item"),
         (["create", "--folder", "{}", "--brokers", "1", "--hosts", "a b"], "has an empty item or one with a blank"),
+        (["create", "--folder", "{},x", "--brokers", "1"], ",x has a comma, which separates directories in log.dirs"),
+        (["create", "--folder", "{}", "--brokers", "1", "--zookeeper", "zk:x"], "Invalid value zk:x for configuration"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_leaves_nothing(
@@ -78,6 +81,31 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
     assert told.err.count("\n") == 1
     assert sentence in told.err
     assert not folder.exists()
+
+
+def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker of three with min.insync.replicas=1 would acknowledge what only it has."""
+    arguments = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "3"]
+    assert cli.main(arguments) == 0
+    more = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "1", "--first-id", "4"]
+    assert cli.main(more) == 1
+    assert "broker-1 has listeners=PLAINTEXT://127.0.0.1:9092" in capsys.readouterr().err
+    more += ["--first-port", "9095"]
+    assert cli.main([*more, "--zookeeper", "zk:2181"]) == 1
+    assert "which is another cluster; give --zookeeper as for the first" in capsys.readouterr().err
+    assert cli.main(more) == 0
+    config = BrokerConfig.load(str(tmp_path / "broker-4" / "server.properties"))
+    keys = ("default.replication.factor", "offsets.topic.replication.factor", "min.insync.replicas")
+    assert [config.get_int(key) for key in keys] == [3, 3, 2]
+
+
+def test_what_is_printed_starts_a_broker_in_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a b"
+    assert cli.main(["cluster", "create", "--folder", str(folder), "--brokers", "1"]) == 0
+    file = str(folder / "broker-1" / "server.properties")
+    assert shlex.split(capsys.readouterr().out) == ["kafkastore", "broker", file]
 
 
 def test_folder_that_has_one_of_the_brokers_is_left_as_it_is(
