@@ -163,11 +163,7 @@ class ClusterClient:
         resource = schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
         request = schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
         if topic is None:
-            found = next(one for one in (await self._metadata()).brokers if one.node_id == broker)
-            try:
-                answer = await self._send(found.host, found.port, request)
-            except BrokerUnreachableError as error:
-                raise AdminError(f"broker {broker} does not take its configuration ({error.client_message})") from None
+            answer = await self._ask_broker(broker, request)
         else:
             answer = await self._ask_any(request)
         for one in answer.responses:
@@ -218,6 +214,18 @@ class ClusterClient:
             return answer
         raise AdminError(
             f"--bootstrap-server: no broker answers ({'; '.join(failures)}); name one that runs, as HOST:PORT"
+        )
+
+    async def _ask_broker(self, node: int | None, request: Any) -> Any:
+        reason = "it is not alive any more"
+        for one in (await self._metadata()).brokers:
+            if one.node_id == node:
+                try:
+                    return await self._send(one.host, one.port, request)
+                except BrokerUnreachableError as error:
+                    reason = error.client_message
+        raise AdminError(
+            f"broker {node} does not take its configuration ({reason}); start it, or run the command again"
         )
 
     async def _ask_controller(self, request: Any) -> Any:
