@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,11 @@ from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import SetData, StoreUnavailableError
 from kafkastore.server import member, registration
-from kafkastore.server.broker import Broker
+from kafkastore.server.broker import Broker, StopRequested
 from kafkastore.server.config_changes import ConfigChanges
 
 from .member_world import (
+    LIMIT_S,
     REGISTRATION,
     end_session,
     expire_session,
@@ -156,6 +158,28 @@ def test_unclean_stop_is_registered_until_a_controller_has_answered(
 
     run(body)
     assert [one.get("clean_shutdown", True) for one in seen] == [False, False]
+
+
+def test_stop_that_comes_while_nobody_answers_is_obeyed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A supervisor kills what has not stopped after half a minute: the next start would be an unclean one."""
+    made: list[Broker] = []
+    init = Broker.__init__
+    monkeypatch.setattr(Broker, "__init__", lambda self, config: (init(self, config), made.append(self))[0])
+
+    async def no_controller(self: Controller) -> None:
+        made[0].request_stop()
+
+    async def body() -> None:
+        monkeypatch.setattr(Controller, "start", no_controller)
+        with pytest.raises(StopRequested):
+            async with asyncio.timeout(LIMIT_S):
+                await started_broker(tmp_path, has_log(), kafkastore__metadata__path=store_path(tmp_path))
+        async with other_store(tmp_path) as store:
+            assert await store.exists(REGISTRATION) is None
+
+    run(body)
 
 
 # ---- the logs that are here
