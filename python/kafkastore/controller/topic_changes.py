@@ -27,9 +27,7 @@ from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, N
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from kafkastore.controller.state_writer import Rule
     from kafkastore.controller.term import Term
-    from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import Operation
 
 logger = logging.getLogger("kafkastore.controller")
@@ -180,9 +178,10 @@ async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -
     Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
     before the leaders can learn of it and commit on fewer replicas."""
     topic = _existing(term, name)
+    await term.refresh_settings()
     before, topic.configs = topic.configs, dict(configs)
     try:
-        changed = await term.update(topic.partitions, _without_elr_rule(term))
+        changed = await term.update(topic.partitions, term.without_elr_rule())
     except BaseException:
         topic.configs = before
         raise
@@ -196,8 +195,9 @@ async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -
 async def on_configs(term: Term) -> None:
     """Somebody changed configurations and said so in ``/config/changes``."""
     await term.watched.get_children("/config/changes", "configs")
+    await term.refresh_settings()
     await load_configs(term.store, term.context.topics.values())
-    changed = await term.update(term.context.partitions(), _without_elr_rule(term))
+    changed = await term.update(term.context.partitions(), term.without_elr_rule())
     changed += await term.settle(term.context.partitions())
     term.tell(list(dict.fromkeys(changed)))
 
@@ -251,14 +251,3 @@ def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, .
                     f"The manual partition assignment includes broker {replica}, but no such broker is registered."
                 )
     return placed
-
-
-def _without_elr_rule(term: Term) -> Rule:
-    def rule(partition: Partition) -> Leadership | None:
-        state = partition.leadership
-        if state is None or not state.elr:
-            return None
-        minimum = min(term.min_isr(partition), len(partition.replicas))
-        return state._replace(elr=()) if len(state.isr) >= minimum else None
-
-    return rule
