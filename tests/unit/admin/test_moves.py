@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.admin import mover
+from kafkastore.admin import cluster_client, mover
 from kafkastore.admin.cluster_client import AdminError, Broker, ClusterClient, Partition, View
 from kafkastore.admin.throttles import RATES
-from kafkastore.cli import cluster_moves
+from kafkastore.cli import cluster_moves, cluster_status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,3 +113,29 @@ def test_broker_that_is_gone_when_it_is_configured_is_one_sentence(monkeypatch: 
     monkeypatch.setattr(ClusterClient, "_metadata", nobody)
     with pytest.raises(AdminError, match=r"broker 3 does not take its configuration \(it is not alive any more\)"):
         asyncio.run(ClusterClient("localhost:1").alter_configs({RATES[0]: "1"}, broker=3))
+
+
+def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch: pytest.MonkeyPatch) -> None:  # R1.4
+    partition = SimpleNamespace(partition_index=0, leader_id=1, replica_nodes=(1, 2), isr_nodes=(1,))
+    metadata = SimpleNamespace(
+        brokers=(SimpleNamespace(node_id=1, host="h", port=9092, rack=None),),
+        topics=(SimpleNamespace(name="t", partitions=(partition,)),),
+        controller_id=-1,
+    )
+
+    async def known(_: ClusterClient) -> Any:
+        return metadata
+
+    async def held(_: ClusterClient, __: Broker) -> dict[Any, int]:
+        return {T0: 7}
+
+    async def minimum(_: ClusterClient, __: Any) -> dict[str, int]:
+        return {"t": 2}
+
+    monkeypatch.setattr(cluster_client, "LOOK_LIMIT_S", 0)
+    monkeypatch.setattr(cluster_client, "CONTROLLER_LIMIT_S", 0)
+    for name, found in (("_metadata", known), ("_held", held), ("min_insync_replicas", minimum)):
+        monkeypatch.setattr(ClusterClient, name, found)
+    shown = asyncio.run(cluster_status._status("localhost:1"))
+    assert "under-replicated: 1\n  t-0\nunder min.insync.replicas: 1\n" in shown
+    assert "moving: not known. The controller does not do what it is asked (the cluster has no controller)" in shown
