@@ -33,7 +33,7 @@ async def take_over(term: Term) -> None:
         await term.store.ensure_path(path)
     await term.watched.get_children("/brokers/topics", "topics")
     await term.watched.get_children("/admin/delete_topics", "deletions")
-    await term.watched.get_children("/config/changes", "configs")
+    term.has_config_changes |= bool(await term.watched.get_children("/config/changes", "configs"))
     await term.watched.get_children("/log_dir_event_notification", "log_dirs")
     await term.refresh_settings()
     context = ControllerContext()

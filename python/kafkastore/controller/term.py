@@ -51,6 +51,7 @@ class Term:
         self.watched = watched
         self.store = watched.store
         self.settings = self._started_with = settings
+        self.has_config_changes = settings.has_changes
         self.context = ControllerContext()
         self.writer = StateWriter(self.store, epoch, version)
         builder = RequestBuilder(self.context, node_id, epoch, settings.listener)
@@ -72,8 +73,9 @@ class Term:
         self.channels.clear()
 
     async def refresh_settings(self) -> None:
-        """To be called before it is decided who leads."""
-        self.settings = await settings_now(self.store, self.node_id, self._started_with)
+        """To be called before it is decided who leads. Asks the store only where somebody has changed anything."""
+        if self.has_config_changes:
+            self.settings = await settings_now(self.store, self.node_id, self._started_with)
 
     # ---- deciding
     def min_isr(self, partition: Partition) -> int:
