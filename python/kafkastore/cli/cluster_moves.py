@@ -222,14 +222,16 @@ def _listed(nodes: object) -> str:
 
 
 class _Bar:
-    """One line on stderr."""
+    """One line on stderr; without one, only what is waited for."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._is_shown = is_shown
         self._start = time.monotonic()
+        self._waits_for: tuple[int, ...] = ()
 
     def show(self, progress: Progress) -> None:
         if not self._is_shown:
+            self._say_what_is_waited_for(progress.waits_for)
             return
         part = progress.moved_bytes / progress.total_bytes if progress.total_bytes else 1.0
         rate = progress.moved_bytes / max(time.monotonic() - self._start, 0.001)
@@ -240,6 +242,14 @@ class _Bar:
             f" {progress.left} partition(s) left{waits}\x1b[K"
         )
         sys.stderr.flush()
+
+    def _say_what_is_waited_for(self, nodes: tuple[int, ...]) -> None:
+        if nodes and nodes != self._waits_for:
+            sys.stderr.write(
+                f"waiting for broker(s) {_listed(nodes)}, which are not alive; start them, or end it with cancel\n"
+            )
+            sys.stderr.flush()
+        self._waits_for = nodes
 
     def end(self) -> None:
         if self._is_shown:

@@ -82,6 +82,14 @@ def test_broker_that_dies_before_its_rate_is_taken_away_is_named(capsys: pytest.
     )
 
 
+def test_move_that_waits_for_a_broker_says_so_where_there_is_no_bar(capsys: pytest.CaptureFixture[str]) -> None:  # R1.4
+    waiting = view(MOVES, 1)
+    goes_on(Cluster(waiting, waiting, waiting, view(DONE, 1, 2)), 0)
+    assert (
+        capsys.readouterr().err == "waiting for broker(s) 2, which are not alive; start them, or end it with cancel\n"
+    )
+
+
 def test_move_that_cannot_be_cancelled_stays_held_to_its_rate() -> None:  # KIP-73
     cluster = Cluster(view(MOVES, 1, 2))
     cluster.refused = {T0: "too few are in sync"}
