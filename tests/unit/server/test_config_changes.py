@@ -126,6 +126,7 @@ def test_what_was_changed_before_the_watch_was_set_is_taken_over(
         b'{"entity_path": 5}',
         b'{"entity_path": "users/x"}',
         b'{"entity_path": "topics/gone"}',
+        b"[" * 100_000,
     ],
 )
 def test_notice_that_names_nothing_is_skipped_and_the_next_is_read(tmp_path: Path, notice: bytes) -> None:
