@@ -276,6 +276,30 @@ def test_registration_whose_answer_is_lost_is_taken_up_again(
     run(body)
 
 
+def test_bug_in_the_middle_of_a_registration_does_not_end_the_broker_s_part_in_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker:
+            start, faults = broker.services.config_changes.start, [ZeroDivisionError("a bug")]
+
+            async def broken() -> None:
+                if faults:
+                    raise faults.pop()
+                await start()
+                started.set()
+
+            started = asyncio.Event()
+            monkeypatch.setattr(broker.services.config_changes, "start", broken)
+            await expire_session(tmp_path, broker)
+            await asyncio.wait_for(started.wait(), LIMIT_S)
+
+    run(body)
+    assert "a bug" in caplog.text
+
+
 def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_path: Path) -> None:  # H5
     async def body() -> None:
         async with running_member(tmp_path) as broker, other_store(tmp_path) as other:
