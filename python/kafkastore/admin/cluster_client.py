@@ -26,6 +26,9 @@ TIMEOUT_MS = 10_000
 CONTROLLER_LIMIT_S = 30.0
 """How long an election of the controller is waited for."""
 
+LOOK_LIMIT_S = 5.0
+"""The same for a mere look: what any broker knows is shown without it."""
+
 RETRY_S = 0.3
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
 SET, DELETE = 0, 1
@@ -70,6 +73,8 @@ class View(NamedTuple):
     controller: int
     partitions: dict[Key, Partition]
     held: dict[int, dict[Key, int]]
+    silence: str | None = None
+    """Why it is not known what moves."""
 
     def sizes(self) -> dict[Key, int]:
         """Of each partition, at its leader, else the largest that is known."""
@@ -96,7 +101,8 @@ class ClusterClient:
             await client.close()
 
     # ---- looking
-    async def view(self) -> View:
+    async def view(self, *, is_controller_needed: bool = True) -> View:
+        """Raises AdminError; without a controller the view says so when none is needed."""
         metadata = await self._metadata()
         brokers = {one.node_id: Broker(one.host, one.port, one.rack) for one in metadata.brokers}
         partitions = {
@@ -104,14 +110,20 @@ class ClusterClient:
             for topic in metadata.topics
             for one in topic.partitions
         }
-        moving = await self._moving()
+        moving, silence = {}, None
+        try:
+            moving = await self._moving(CONTROLLER_LIMIT_S if is_controller_needed else LOOK_LIMIT_S)
+        except AdminError as error:
+            if is_controller_needed:
+                raise
+            silence = error.client_message
         for key, one in moving.items():
             if key in partitions:
                 changed = {"replicas": one.replicas, "adding": one.adding_replicas, "removing": one.removing_replicas}
                 partitions[key] = partitions[key]._replace(**changed)
         held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
-        return View(brokers, metadata.controller_id, partitions, known)
+        return View(brokers, metadata.controller_id, partitions, known, silence)
 
     async def min_insync_replicas(self, topics: Sequence[str]) -> dict[str, int]:
         schema: Any = import_module("kio.schema.describe_configs.v4.request")
@@ -163,11 +175,7 @@ class ClusterClient:
         resource = schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
         request = schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False)
         if topic is None:
-            found = next(one for one in (await self._metadata()).brokers if one.node_id == broker)
-            try:
-                answer = await self._send(found.host, found.port, request)
-            except BrokerUnreachableError as error:
-                raise AdminError(f"broker {broker} does not take its configuration ({error.client_message})") from None
+            answer = await self._ask_broker(broker, request)
         else:
             answer = await self._ask_any(request)
         for one in answer.responses:
@@ -175,9 +183,9 @@ class ClusterClient:
                 what = f"broker {broker}" if topic is None else f"topic {topic}"
                 raise AdminError(f"{what} does not take its configuration ({one.error_message or int(one.error_code)})")
 
-    async def _moving(self) -> dict[Key, Any]:
+    async def _moving(self, limit_s: float) -> dict[Key, Any]:
         schema: Any = import_module("kio.schema.list_partition_reassignments.v0.request")
-        answer = await self._ask_controller(schema.ListPartitionReassignmentsRequest(topics=None))
+        answer = await self._ask_controller(schema.ListPartitionReassignmentsRequest(topics=None), limit_s)
         return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
 
     # ---- asking
@@ -220,15 +228,27 @@ class ClusterClient:
             f"--bootstrap-server: no broker answers ({'; '.join(failures)}); name one that runs, as HOST:PORT"
         )
 
-    async def _ask_controller(self, request: Any) -> Any:
-        deadline = asyncio.get_running_loop().time() + CONTROLLER_LIMIT_S
+    async def _ask_broker(self, node: int | None, request: Any) -> Any:
+        reason = "it is not alive any more"
+        for one in (await self._metadata()).brokers:
+            if one.node_id == node:
+                try:
+                    return await self._send(one.host, one.port, request)
+                except BrokerUnreachableError as error:
+                    reason = error.client_message
+        raise AdminError(
+            f"broker {node} does not take its configuration ({reason}); start it, or run the command again"
+        )
+
+    async def _ask_controller(self, request: Any, limit_s: float = CONTROLLER_LIMIT_S) -> Any:
+        deadline = asyncio.get_running_loop().time() + limit_s
         while True:
             metadata = await self._metadata()
             found = [one for one in metadata.brokers if one.node_id == metadata.controller_id]
             reason = "the cluster has no controller"
             for one in found:
                 try:
-                    answer = await self._send(one.host, one.port, request)
+                    answer = await self._send(one.host, one.port, request, min(TIMEOUT_MS, int(limit_s * 1000)))
                 except BrokerUnreachableError as error:
                     reason = error.client_message
                     continue
@@ -239,11 +259,11 @@ class ClusterClient:
                 raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)
 
-    async def _send(self, host: str, port: int, request: Any) -> Any:
+    async def _send(self, host: str, port: int, request: Any, timeout_ms: int = TIMEOUT_MS) -> Any:
         client = self._clients.get((host, port))
         if client is None:
             client = self._clients[host, port] = BrokerClient(host, port, CLIENT_ID)
-        return await client.send(request, TIMEOUT_MS)
+        return await client.send(request, timeout_ms)
 
 
 def names_of(keys: Iterable[Key]) -> str:

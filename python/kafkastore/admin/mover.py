@@ -6,12 +6,13 @@ What moves is kept by the cluster, not here: a command that is killed is run aga
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.admin.cluster_client import AdminError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from kafkastore.admin.cluster_client import ClusterClient, View
 
@@ -45,6 +46,8 @@ class Mover:
         self._pending = {key: tuple(target) for key, target in targets.items() if moving.get(key) != tuple(target)}
         self.targets = {**moving, **{key: tuple(target) for key, target in targets.items()}}
         self._sizes = before.sizes()
+        self.met = set(before.brokers)
+        """The brokers that were alive at some time."""
         self.added: dict[Key, set[int]] = {}
         """The brokers that get a replica."""
         for key, target in self.targets.items():
@@ -55,12 +58,16 @@ class Mover:
     def total_bytes(self) -> int:
         return sum(self._sizes.get(key, 0) * len(added) for key, added in self.added.items())
 
-    async def run(self, report: Callable[[Progress], None]) -> None:
-        """Returns when all is done. Raises AdminError when a move was refused; those begun go on."""
+    async def run(
+        self, report: Callable[[Progress], None], on_met: Callable[[int], Awaitable[None]] | None = None
+    ) -> None:
+        """Returns when all is done. Raises AdminError when a move was refused; those begun go on. ``on_met`` is told of each broker
+        that was not alive before; when it cannot be reached after all (AdminError) the next look tells of it."""
         idle_polls = 0
         while True:
             await self._begin()
             view = await self.client.view()
+            await self._meet(view, on_met)
             progress = self.progress(view)
             report(progress)
             if not progress.left and not self._pending:
@@ -72,6 +79,13 @@ class Mover:
                     f"{progress.left} partition(s) do not move any more: somebody cancelled or replaced that"
                 )
             await asyncio.sleep(POLL_S)
+
+    async def _meet(self, view: View, on_met: Callable[[int], Awaitable[None]] | None) -> None:
+        for node in view.brokers.keys() - self.met:
+            with suppress(AdminError):
+                if on_met is not None:
+                    await on_met(node)
+                self.met.add(node)
 
     def progress(self, view: View) -> Progress:
         moved, left, waits = 0, 0, set()

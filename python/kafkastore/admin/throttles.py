@@ -1,7 +1,8 @@
 """Holds moves to a rate: the configuration that KIP-73 names, set when a move is asked for and taken away when it is done.
 
 As Apache Kafka's kafka-reassign-partitions does: the rate on every broker that is alive, on both sides, and in each topic the replicas
-that are copied from and to. What others have set there is replaced.
+that are copied from and to. What others have set there is replaced. A broker keeps its rate when it restarts; one that was away, and
+only a broker itself takes its configuration, gets it when it is back.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replicat
 
 async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:
     """``added`` are the brokers that get a replica of each partition. Raises AdminError."""
-    for node in view.brokers:
-        await client.alter_configs(dict.fromkeys(RATES, str(rate)), broker=node)
+    await set_rates(client, view.brokers, rate)
     for topic in sorted({topic for topic, _ in added}):
         of_topic = {number: set(nodes) for (name, number), nodes in sorted(added.items()) if name == topic}
         copied_from = [
@@ -37,9 +37,18 @@ async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, I
         await client.alter_configs({LEADERS: ",".join(copied_from), FOLLOWERS: ",".join(copied_to)}, topic=topic)
 
 
-async def clear_throttles(client: ClusterClient, view: View, topics: Iterable[str]) -> list[int]:
-    """Of these topics, as far as they are there, and of every broker. The brokers that do not answer."""
-    silent = []
+async def set_rates(client: ClusterClient, nodes: Iterable[int], rate: int) -> None:
+    """Of brokers that are alive. Raises AdminError."""
+    for node in nodes:
+        await client.alter_configs(dict.fromkeys(RATES, str(rate)), broker=node)
+
+
+async def clear_throttles(
+    client: ClusterClient, view: View, topics: Iterable[str], throttled: Iterable[int] = ()
+) -> list[int]:
+    """Of these topics, as far as they are there, and of every broker. The brokers that do not answer, and of ``throttled``, those that
+    have a rate, who is gone."""
+    silent = [node for node in throttled if node not in view.brokers]
     for node in view.brokers:
         try:
             await client.alter_configs(dict.fromkeys(RATES), broker=node)

@@ -5,6 +5,7 @@ What it prints goes to stdout, progress and refusals to stderr. Everything it is
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -21,7 +22,7 @@ usage: kafkastore cluster create --folder DIR --brokers N [options]
        kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
        kafkastore cluster cancel --bootstrap-server HOST:PORT
 
-create           writes DIR/broker-ID/server.properties for each of N brokers; starts nothing
+create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same cluster; starts nothing
 status           brokers, controller, partitions that want something, what moves and how far it is
 add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that do it
 remove-brokers   moves what these brokers have to the others, and ends when they hold nothing: then they may be stopped
@@ -44,7 +45,7 @@ options of add-brokers, remove-brokers and reassign:
 Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may be named;
 Apache Kafka's kafka-reassign-partitions sees and does the same moves.
 
-exit status: 0 done, 1 refused or failed, with one sentence on stderr
+exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C, 141 nobody reads what it prints
 """
 
 COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "reassign", "cancel")
@@ -52,13 +53,22 @@ COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "reassign", "ca
 
 def main(arguments: list[str]) -> int:
     """Runs a command; returns the exit status, see USAGE."""
-    if not arguments or {"-h", "--help"} & set(arguments):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 1
+    if not arguments:
+        sys.stderr.write(USAGE)
+        return 1
     from kafkastore.errors import KafkastoreError
 
     try:
-        return _run(arguments[0], arguments[1:])
+        try:
+            return _run(arguments[0], arguments[1:])
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader, `head` for instance, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        sys.stderr.write(f"kafkastore cluster: what it says cannot be written ({error.strerror or error})\n")
+        return 1
     except KafkastoreError as error:
         sys.stderr.write(f"kafkastore cluster: {error.client_message}\n")
         return 1
@@ -70,6 +80,9 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(command: str, given: list[str]) -> int:
+    if {"-h", "--help"} & {command, *given}:
+        sys.stdout.write(USAGE)
+        return 0
     from kafkastore.admin.cluster_client import AdminError
 
     if command not in COMMANDS:

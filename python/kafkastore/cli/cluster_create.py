@@ -1,7 +1,9 @@
-"""``kafkastore cluster create``: the properties files of the brokers of a new cluster, all of them or none."""
+"""``kafkastore cluster create``: the properties files of the brokers of a new cluster, or of more brokers for one whose files are in
+the same folder; all of them or none. It starts nothing and asks no broker."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import tempfile
@@ -11,10 +13,13 @@ from typing import TYPE_CHECKING
 from kafkastore.admin.cluster_client import AdminError
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
+from kafkastore.config.properties import parse_properties
+from kafkastore.metadata.zookeeper_settings import read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+FILE = "server.properties"
 MAX_BROKERS = 1000
 LAST_PORT = 65_535
 MAX_ID = 2**31 - 1
@@ -22,18 +27,21 @@ MAX_ID = 2**31 - 1
 
 def run(options: Namespace) -> int:
     folder = Path(options.folder).absolute()
-    files = _files(options, folder)
+    there = _there(folder)
+    files = _files(options, folder, len(there))
     made = [name for name in files if (folder / name).exists()]
     if made:
         raise AdminError(f"--folder {folder} has {made[0]} already; give another folder, or another --first-id")
+    for properties in files.values():
+        _check(properties, there)
     _write(folder, files)
     for name in files:
-        sys.stdout.write(f"kafkastore broker {folder / name / 'server.properties'}\n")
+        sys.stdout.write(f"kafkastore broker {shlex.quote(str(folder / name / FILE))}\n")
     return 0
 
 
-def _files(options: Namespace, folder: Path) -> dict[str, str]:
-    """The text of each broker's file, by the name of the broker's folder."""
+def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, str]]:
+    """What is in each broker's file, by the name of the broker's folder; ``there`` brokers more are in the cluster."""
     count = number_of("--brokers", options.brokers, 1, MAX_BROKERS)
     first_id = number_of("--first-id", options.first_id, 0, MAX_ID - count)
     first_port = number_of("--first-port", options.first_port, 1, LAST_PORT)
@@ -43,6 +51,9 @@ def _files(options: Namespace, folder: Path) -> dict[str, str]:
         raise AdminError(
             f"--hosts {options.hosts} are several and an SQLite file is shared on one host only; give --zookeeper HOST:PORT/PATH"
         )
+    if "," in str(folder):
+        raise AdminError(f"--folder {folder} has a comma, which separates directories in log.dirs; give another")
+    factor = min(3, there + count)
     files = {}
     taken: dict[str, int] = {}
     for number, host in enumerate(hosts):
@@ -52,9 +63,8 @@ def _files(options: Namespace, folder: Path) -> dict[str, str]:
             raise AdminError(f"--first-port {first_port} leaves no port for all of {count} brokers; give a lower one")
         home = folder / f"broker-{first_id + number}"
         log_dirs = [str(home / one) for one in _one_for_each("--log-dirs", options.log_dirs, None)]
-        factor = min(3, count)
         address = f"[{host}]" if ":" in host else host
-        properties = {
+        files[home.name] = {
             "node.id": str(first_id + number),
             "listeners": f"PLAINTEXT://{address}:{port}",
             "log.dirs": ",".join(log_dirs),
@@ -64,9 +74,39 @@ def _files(options: Namespace, folder: Path) -> dict[str, str]:
             "offsets.topic.replication.factor": str(factor),
             "min.insync.replicas": str(max(1, factor - 1)),
         }
-        BrokerConfig(properties)  # raises what the broker would refuse
-        files[home.name] = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
     return files
+
+
+def _there(folder: Path) -> dict[str, dict[str, str]]:
+    """What the brokers that have files in the folder are configured with, by the name of each one's folder."""
+    found = {}
+    for path in sorted(folder.glob(f"broker-*/{FILE}")):
+        try:
+            found[path.parent.name] = parse_properties(path.read_text())
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8"
+            raise AdminError(f"--folder: {path} cannot be read ({reason}); give another folder") from None
+    return found
+
+
+def _check(properties: dict[str, str], there: dict[str, dict[str, str]]) -> None:
+    """Raises what the broker would refuse at its start, and AdminError for what does not go with the brokers that are there."""
+    config = BrokerConfig(properties)
+    if "zookeeper.connect" in properties:
+        read_settings(config.get)
+    for name, others in there.items():
+        for key in ("zookeeper.connect", "kafkastore.metadata.path"):
+            if others.get(key) != properties.get(key):
+                raise AdminError(
+                    f"--folder: {name} has {key}={others.get(key, '')}, and the new brokers would have"
+                    f" {key}={properties.get(key, '')}, which is another cluster; give --zookeeper as for the first, or another"
+                    " --folder"
+                )
+        if others.get("listeners") == properties["listeners"]:
+            raise AdminError(
+                f"--folder: {name} has listeners={others['listeners']}, which a new broker would have too; give another"
+                " --first-port"
+            )
 
 
 def _store(options: Namespace, folder: Path) -> dict[str, str]:
@@ -91,15 +131,16 @@ def _one_for_each(key: str, text: str, count: int | None, *, may_be_one: bool = 
     return items
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
+def _write(folder: Path, files: dict[str, dict[str, str]]) -> None:
     """All in a folder beside, then each in its place."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".create-", dir=folder))
         try:
-            for name, text in files.items():
+            for name, properties in files.items():
+                text = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
                 (partial / name).mkdir()
-                (partial / name / "server.properties").write_text(text)
+                (partial / name / FILE).write_text(text)
             for name in files:
                 (partial / name).rename(folder / name)
         finally:

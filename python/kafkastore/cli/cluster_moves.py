@@ -12,12 +12,12 @@ from kafkastore.admin.balance import Plan, plan_added, plan_removed
 from kafkastore.admin.cluster_client import AdminError, ClusterClient, names_of
 from kafkastore.admin.mover import POLL_S, Mover
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
-from kafkastore.admin.throttles import clear_throttles, set_throttles
+from kafkastore.admin.throttles import clear_throttles, set_rates, set_throttles
 from kafkastore.cli.cluster import number_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from kafkastore.admin.cluster_client import View
     from kafkastore.admin.mover import Progress
@@ -73,9 +73,9 @@ async def _remove(client: ClusterClient, options: Namespace) -> None:
 
 
 async def _wait_until_deleted(client: ClusterClient, nodes: list[int]) -> None:
-    """A broker deletes what it held after the move is complete."""
+    """A broker deletes what it held after the move is complete. One that is not alive does so when it is back."""
     view = await client.view()
-    while any(view.held.get(node) for node in nodes):
+    while any(node in view.brokers and view.held.get(node, True) for node in nodes):
         await asyncio.sleep(POLL_S)
         view = await client.view()
 
@@ -110,20 +110,20 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
     bar = _Bar(is_shown=not options.no_progress and sys.stderr.isatty())
     start = time.monotonic()
     try:
-        await mover.run(bar.show)
+        await mover.run(bar.show, (lambda node: set_rates(client, [node], rate)) if rate else None)
     finally:
         bar.end()
     if rate or under_way > 0:
-        await _clear(client, mover)
+        await _clear(client, mover, mover.met if rate else ())
     sys.stdout.write(
         f"done: {len(mover.targets)} partition(s), {mover.total_bytes:,} bytes in {time.monotonic() - start:.1f} s\n"
     )
     return False
 
 
-async def _clear(client: ClusterClient, mover: Mover) -> None:
-    """The throttles of this move, or of the one that it goes on with."""
-    silent = await clear_throttles(client, await client.view(), {topic for topic, _ in mover.targets})
+async def _clear(client: ClusterClient, mover: Mover, throttled: Collection[int] = ()) -> None:
+    """The throttles of this move, or of the one that it goes on with; ``throttled`` are the brokers that got a rate."""
+    silent = await clear_throttles(client, await client.view(), {topic for topic, _ in mover.targets}, throttled)
     if silent:
         sys.stderr.write(
             f"broker(s) {_listed(silent)} do not answer and keep their throttled rates, which hold back no topic now\n"
@@ -138,10 +138,13 @@ async def _cancel(client: ClusterClient) -> None:
     view = await client.view()
     moving = [key for key, one in view.partitions.items() if one.is_moving]
     refused = await client.reassign(dict.fromkeys(moving)) if moving else {}
-    await clear_throttles(client, view, {topic for topic, _ in moving})
     if refused:
+        now = (await client.view()).partitions  # some may have ended by themselves
+        refused = {key: why for key, why in refused.items() if key in now and now[key].is_moving}
+    if refused:  # what goes on stays held back
         (topic, number), reason = next(iter(refused.items()))
         raise AdminError(f"{len(refused)} move(s) cannot be cancelled, {topic}-{number} because: {reason}")
+    await clear_throttles(client, view, {topic for topic, _ in moving})
     sys.stdout.write(f"cancelled: {len(moving)} partition(s)\n")
 
 
@@ -219,14 +222,16 @@ def _listed(nodes: object) -> str:
 
 
 class _Bar:
-    """One line on stderr."""
+    """One line on stderr; without one, only what is waited for."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._is_shown = is_shown
         self._start = time.monotonic()
+        self._waits_for: tuple[int, ...] = ()
 
     def show(self, progress: Progress) -> None:
         if not self._is_shown:
+            self._say_what_is_waited_for(progress.waits_for)
             return
         part = progress.moved_bytes / progress.total_bytes if progress.total_bytes else 1.0
         rate = progress.moved_bytes / max(time.monotonic() - self._start, 0.001)
@@ -237,6 +242,14 @@ class _Bar:
             f" {progress.left} partition(s) left{waits}\x1b[K"
         )
         sys.stderr.flush()
+
+    def _say_what_is_waited_for(self, nodes: tuple[int, ...]) -> None:
+        if nodes and nodes != self._waits_for:
+            sys.stderr.write(
+                f"waiting for broker(s) {_listed(nodes)}, which are not alive; start them, or end it with cancel\n"
+            )
+            sys.stderr.flush()
+        self._waits_for = nodes
 
     def end(self) -> None:
         if self._is_shown:

@@ -29,7 +29,7 @@ def run(options: Namespace) -> int:
 async def _status(bootstrap: str) -> str:
     client = ClusterClient(bootstrap)
     try:
-        view = await client.view()
+        view = await client.view(is_controller_needed=False)
         minimum = await client.min_insync_replicas(sorted({topic for topic, _ in view.partitions}))
         return "\n".join([*_brokers(view), *_health(view, minimum), *_moves(client, view)]) + "\n"
     finally:
@@ -69,6 +69,9 @@ def _listed(kind: str, keys: list[Key]) -> Iterable[str]:
 
 
 def _moves(client: ClusterClient, view: View) -> Iterable[str]:
+    if view.silence is not None:
+        yield f"moving: not known. {view.silence}"
+        return
     moving = sorted((key, one) for key, one in view.partitions.items() if one.is_moving)
     progress = Mover(client, view, {}).progress(view)
     left = progress.total_bytes - progress.moved_bytes

@@ -39,7 +39,8 @@ async def on_brokers(term: Term) -> None:
     dead = [one for one in known.values() if one.node_id not in found or found[one.node_id].epoch != one.epoch]
     joined = [one for one in found.values() if one.node_id not in known or known[one.node_id].epoch != one.epoch]
     renewed = [one for one in found.values() if one not in joined and one != known[one.node_id]]
-    changed: list[Partition] = []
+    await term.refresh_settings()
+    changed = await term.update(context.partitions(), term.without_elr_rule())
     if dead:
         changed += await _die(term, dead)
     if joined:
@@ -168,6 +169,8 @@ async def on_leader_and_isr_answer(term: Term, broker: Registration, order: Lead
         elif is_offline != (partition in offline):
             (offline.add if is_offline else offline.discard)(partition)
             touched.append(partition)
+    if touched:
+        await term.refresh_settings()
     for partition in touched:
         term.note_replicas(partition)
     changed = await term.settle(touched)

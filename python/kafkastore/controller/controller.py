@@ -367,6 +367,7 @@ class Controller:
 
     def _on_watch(self, term: Term, name: str) -> None:
         if not term.is_over:
+            term.has_config_changes |= name == "configs"  # for what is decided before this event's turn too
             self._enqueue_watched(name)
 
     def _on_timer(self) -> None:

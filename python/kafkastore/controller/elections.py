@@ -127,9 +127,11 @@ async def shut_down(term: Term, broker_id: int, broker_epoch: int) -> list[tuple
 # ---- auto.leader.rebalance.enable
 async def rebalance(term: Term) -> None:
     """Gives brokers back what they should lead, where more than leader.imbalance.per.broker.percentage of it is led by
-    others."""
+    others. What moves has its leader changed by the end of the move, and once is enough for its clients."""
     by_preferred: dict[int, list[Partition]] = {}
     for partition in term.context.partitions():
+        if partition.assigned.is_moving:
+            continue
         by_preferred.setdefault(partition.replicas[0], []).append(partition)
     changed: list[Partition] = []
     for broker_id, preferred in by_preferred.items():

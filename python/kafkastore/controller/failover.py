@@ -33,14 +33,16 @@ async def take_over(term: Term) -> None:
         await term.store.ensure_path(path)
     await term.watched.get_children("/brokers/topics", "topics")
     await term.watched.get_children("/admin/delete_topics", "deletions")
-    await term.watched.get_children("/config/changes", "configs")
+    term.has_config_changes |= bool(await term.watched.get_children("/config/changes", "configs"))
     await term.watched.get_children("/log_dir_event_notification", "log_dirs")
+    await term.refresh_settings()
     context = ControllerContext()
     context.brokers = await load_brokers(term.watched, term.context.brokers)
     topics = await load_topics(term.watched, context, term.stored)
     term.replace_context(context)
     for topic in topics:
         term.introduce(topic)
+    await term.update(context.partitions(), term.without_elr_rule())
     for broker in list(context.brokers.values()):
         if not broker.is_clean:
             await broker_changes.settle_unclean(term, broker)

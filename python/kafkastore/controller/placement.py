@@ -1,7 +1,8 @@
 """Which brokers hold the replicas of new partitions (spec R1.2), and which may hold those of a moved one. Pure arithmetic.
 
 Brokers and partitions are sorted; with n brokers, partition i prefers broker i mod n, and the j-th replica of the k-th
-partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. With racks the
+partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. Partitions are counted
+through the whole cluster: the first ones of many topics prefer different brokers. With racks the
 brokers are ordered so that racks alternate, and a replica goes to a rack that holds none yet while there is one.
 """
 
@@ -45,6 +46,12 @@ def place_replicas(
             replicas.append(chosen)
         placed.append(tuple(replicas))
     return placed
+
+
+def next_place(brokers: Mapping[int, str | None], first: int, partitions: int) -> int:
+    """The number by which the placement of a topic with so many partitions goes on; partition 0 prefers broker ``first``."""
+    order = _alternate_racks(brokers)
+    return partitions + (order.index(first) if first in order else 0)
 
 
 def check_target(target: Sequence[int], brokers: Container[int], factor: int | None) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore.config import BrokerConfig
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from kafkastore.config import BrokerConfig
 
 REBALANCE_DELAY_S = 5.0
 """After becoming the controller, until preferred leaders are looked at for the first time; Kafka's."""
@@ -26,6 +26,8 @@ class ControllerSettings(NamedTuple):
     """The name of the listener for broker to broker requests; without one, each broker's first."""
     request_timeout_ms: int = 30_000
     """Kafka's controller.socket.timeout.ms."""
+    has_changes: bool = False
+    """Whether configuration of brokers was changed while they ran, which the store tells (``broker_configs.py``)."""
     is_alone: bool = False
     """In a cluster of one, where it is no news who the controller is."""
 
@@ -39,12 +41,15 @@ class ControllerSettings(NamedTuple):
 
 
 def settings_of(config: BrokerConfig) -> ControllerSettings:
+    """As the broker's file has it; what was changed since the controller reads itself."""
+    written = BrokerConfig(config.static)
     return ControllerSettings(
-        min_insync_replicas=config.get_int("min.insync.replicas"),
-        is_unclean_election_allowed=bool(config.get("unclean.leader.election.enable")),
+        min_insync_replicas=written.get_int("min.insync.replicas"),
+        is_unclean_election_allowed=bool(written.get("unclean.leader.election.enable")),
         is_auto_rebalance_enabled=bool(config.get("auto.leader.rebalance.enable")),
         imbalance_check_interval_s=float(config.get_int("leader.imbalance.check.interval.seconds")),
         listener=config.text("inter.broker.listener.name"),
         request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
+        has_changes=bool(config.dynamic_default or config.dynamic_broker),
         is_alone=not config.is_member,
     )

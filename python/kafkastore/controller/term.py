@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.controller import leader_election as rules
+from kafkastore.controller.broker_configs import settings_now
 from kafkastore.controller.channels import Channels
 from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.requests import RequestBuilder
@@ -52,7 +53,8 @@ class Term:
         self.watched = watched
         self.store = watched.store
         self.stored = stored
-        self.settings = settings
+        self.settings = self._started_with = settings
+        self.has_config_changes = settings.has_changes
         self.context = ControllerContext()
         self.writer = StateWriter(self.store, epoch, version)
         builder = RequestBuilder(self.context, node_id, epoch, settings.listener)
@@ -73,9 +75,26 @@ class Term:
         self.is_over = True
         self.channels.clear()
 
+    async def refresh_settings(self) -> None:
+        """To be called before it is decided who leads. Asks the store only where somebody has changed anything."""
+        if self.has_config_changes:
+            self.settings = await settings_now(self.store, self.node_id, self._started_with)
+
     # ---- deciding
     def min_isr(self, partition: Partition) -> int:
         return self.settings.min_isr(partition.topic.configs)
+
+    def without_elr_rule(self) -> Rule:
+        """What keeps the eligible sets true when a minimum was lowered: beside an in-sync set that is large enough nobody is."""
+
+        def rule(partition: Partition) -> Leadership | None:
+            state = partition.leadership
+            if state is None or not state.elr:
+                return None
+            minimum = min(self.min_isr(partition), len(partition.replicas))
+            return state._replace(elr=()) if len(state.isr) >= minimum else None
+
+        return rule
 
     def settle_rule(self, restarted: Registration | None = None) -> Rule:
         """What keeps a partition in order: nobody in sync who is gone, a leader while one can be had; a first state for a

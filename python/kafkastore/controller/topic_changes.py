@@ -28,9 +28,7 @@ from kafkastore.metadata.stored_topics import load_configs, load_topic
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from kafkastore.controller.state_writer import Rule
     from kafkastore.controller.term import Term
-    from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import Operation
 
 logger = logging.getLogger("kafkastore.controller")
@@ -154,7 +152,7 @@ async def create_partitions(
             f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
         )
     if assignment is None:
-        factor = len(topic.partitions[0].replicas)
+        factor = len(topic.partitions[0].assigned.target)
         placed = place_replicas(_racks(term), count - current, factor, current)
     else:
         placed = _check(term, assignment)
@@ -181,9 +179,10 @@ async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -
     Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
     before the leaders can learn of it and commit on fewer replicas."""
     topic = _existing(term, name)
+    await term.refresh_settings()
     before, topic.configs = topic.configs, dict(configs)
     try:
-        changed = await term.update(topic.partitions, _without_elr_rule(term))
+        changed = await term.update(topic.partitions, term.without_elr_rule())
     except BaseException:
         topic.configs = before
         raise
@@ -197,12 +196,13 @@ async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -
 async def on_configs(term: Term) -> None:
     """Somebody changed configurations and said so in ``/config/changes``."""
     await term.watched.get_children("/config/changes", "configs")
+    await term.refresh_settings()
     found = await load_configs(term.store)
     for topic in term.context.topics.values():
         configs = found.get(topic.name, {})
         if configs is not None:
             topic.configs = configs
-    changed = await term.update(term.context.partitions(), _without_elr_rule(term))
+    changed = await term.update(term.context.partitions(), term.without_elr_rule())
     changed += await term.settle(term.context.partitions())
     term.tell(list(dict.fromkeys(changed)))
 
@@ -255,14 +255,3 @@ def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, .
                     f"The manual partition assignment includes broker {replica}, but no such broker is registered."
                 )
     return placed
-
-
-def _without_elr_rule(term: Term) -> Rule:
-    def rule(partition: Partition) -> Leadership | None:
-        state = partition.leadership
-        if state is None or not state.elr:
-            return None
-        minimum = min(term.min_isr(partition), len(partition.replicas))
-        return state._replace(elr=()) if len(state.isr) >= minimum else None
-
-    return rule

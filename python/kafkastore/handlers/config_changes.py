@@ -46,7 +46,8 @@ _locks: WeakKeyDictionary[BrokerServices, asyncio.Lock] = WeakKeyDictionary()
 
 
 def _lock(broker: BrokerServices) -> asyncio.Lock:
-    """One change of configurations at a time: the new overrides are made from the current ones."""
+    """One change of configurations at a time: the new overrides are made from the current ones, as the store has them. Those of a topic
+    the controller makes, whoever was asked: two brokers would each write back what the other has just changed."""
     return _locks.setdefault(broker, asyncio.Lock())
 
 
@@ -113,8 +114,8 @@ def _check_changes(changes: Sequence[Change]) -> None:
 async def _alter_topic(
     context: RequestContext, name: str, changes: Sequence[Change], validate_only: bool, is_incremental: bool
 ) -> None:
-    found = context.broker.image.topic(name)
-    current = found.configs if found is not None and is_incremental else {}
+    found, topics = context.broker.image.topic(name), context.broker.topics
+    current = await topics.stored_configs(name) if found is not None and is_incremental else {}
     not_a_list = "Can't {operation} to key {name} because its type is not LIST."
     overrides = _changed(current, changes, topic_keys(), not_a_list)
     if not name:
@@ -123,8 +124,12 @@ async def _alter_topic(
     validate_topic_configs(overrides)
     if found is None:
         raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
-    if not validate_only:
-        await context.broker.topics.set_config_overrides(name, overrides)
+    if validate_only:
+        return
+    if is_incremental and not context.broker.controller.is_active:
+        await topics.ask_to_change_configs(name, changes)
+    else:
+        await topics.set_config_overrides(name, overrides)
 
 
 async def _alter_broker(
@@ -135,6 +140,7 @@ async def _alter_broker(
         raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id}, but received {name}")
     config = context.broker.config
     owner = name or DEFAULT_BROKER
+    await context.broker.dynamic_configs.load()  # what another broker changed a moment ago is not known here yet
     current = context.broker.dynamic_configs.overrides(owner)
     overrides = _changed(
         current if is_incremental else {},

@@ -13,7 +13,7 @@ import logging
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkastore._core import Engine, EngineError, StartError, version
 from kafkastore.errors import StartupError
@@ -31,6 +31,8 @@ from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.registry import api_version_ranges
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from kafkastore._core import LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
     from kafkastore.server.member import Member
@@ -79,13 +81,13 @@ class Broker:
         services.node_id = self.config.node_id
         services.store = open_store(self.config)
         try:
-            await services.store.connect()
+            await self._unless_stopped(services.store.connect())
             await self._open_logs()
             self._check_stop()
             lost = await self._meet_cluster()
             self._check_stop()
             self._start_serving()
-            await self._join(lost)
+            await self._unless_stopped(self._join(lost))
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
@@ -128,6 +130,20 @@ class Broker:
     def _check_stop(self) -> None:
         if self._stopping.is_set():
             raise StopRequested
+
+    async def _unless_stopped(self, step: Coroutine[Any, Any, None]) -> None:
+        """Waits for a step that others may hold up, a store or a controller. Raises StopRequested, with the step cancelled."""
+        doing = asyncio.ensure_future(step)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((doing, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if not doing.done():
+                raise StopRequested
+            await doing
+        finally:
+            doing.cancel()
+            stopping.cancel()
+            await asyncio.gather(doing, stopping, return_exceptions=True)
 
     async def _meet_cluster(self) -> Reconciled:
         """What this broker lost, as it is to register."""

@@ -10,7 +10,6 @@ is also after a session that expired took the watch with it.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notice, decode_config, encode_config
+from kafkastore.metadata.nonsense import NonsenseError, json_object, text
 from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 
 if TYPE_CHECKING:
@@ -81,6 +81,10 @@ class ConfigChanges:
                 logger.warning("Changes of the configuration cannot be read yet: %s", error)
                 self._is_due = True
                 await asyncio.sleep(RETRY_S)
+            except Exception:  # a bug must not keep back what is changed later
+                logger.exception("Changes of the configuration could not be taken over")
+                self._is_due = True
+                await asyncio.sleep(RETRY_S)
         self._task = None
 
     async def _take_over(self) -> None:
@@ -105,8 +109,8 @@ class ConfigChanges:
 
     async def _read(self, notice: bytes) -> None:
         try:
-            kind, _, name = json.loads(notice)["entity_path"].partition("/")
-        except (ValueError, KeyError, AttributeError, TypeError):
+            kind, _, name = text(json_object(notice), "entity_path").partition("/")
+        except NonsenseError:
             logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
             return
         with _wrong_ones_skipped(kind, name):

@@ -65,7 +65,7 @@ async def _known(store: MetadataStore, config: BrokerConfig) -> set[str]:
     if await store.exists(_path(config)) is None:
         return set()
     data = (await store.get(_path(config))).data
-    with suppress(ValueError):
+    with suppress(ValueError, RecursionError):
         found = json.loads(data)
         if isinstance(found, list) and all(isinstance(one, str) for one in found):
             return set(found)

@@ -230,6 +230,10 @@ class Member:
                     logger.warning("Not registered yet: %s", error)
                     self._must_register = True
                     await asyncio.sleep(REJOIN_RETRY_S)
+                except Exception:  # a bug must not leave the broker out of its cluster for good
+                    logger.exception("Registering failed")
+                    self._must_register = True
+                    await asyncio.sleep(REJOIN_RETRY_S)
         finally:
             self._rejoining = None
 

@@ -3,8 +3,9 @@
 A process that dies closes its connections at once, long before its session with the metadata store expires (H1). A connection
 that ends is opened again; where nobody listens any more (the connection is refused, twice) the broker is absent, and whoever
 is to draw the consequences is told, again and again until the broker is no longer known. Silence, a timeout or no route is
-no sign of death: then the session decides, as in Kafka. So a broker is never held for dead that could still be reached by
-others, and one held for dead wrongly is fenced as any that lost its session.
+no sign of death: then the session decides, as in Kafka. One held for dead wrongly (a firewall between the two that refuses) is
+fenced as any that lost its session, and registers again; it is left to its session when that has gone on for TELL_LIMIT_S, until
+a connection to it is made, so that one link cannot keep a cluster busy for ever.
 
 It draws no consequences itself, and does not look at the store.
 """
@@ -30,6 +31,9 @@ REFUSALS = 2
 REFUSAL_INTERVAL_S = 0.1
 """A listener that is only being replaced is back by then."""
 
+TELL_LIMIT_S = 5.0
+"""Much longer than a controller takes to be replaced and to fence who is gone."""
+
 RETRY_S = 1.0
 """Between attempts at a broker that cannot be reached for another reason."""
 
@@ -52,6 +56,7 @@ class Presence:
         self._on_absent = on_absent
         self._open_connection = open_connection
         self._watched: dict[int, tuple[Address, asyncio.Task[None]]] = {}
+        self._first_told: dict[int, float] = {}  # since the last connection, also of those that are not watched
 
     def update(self, brokers: Iterable[BrokerImage]) -> None:
         """Watches these brokers, this one excepted, and no others."""
@@ -78,7 +83,8 @@ class Presence:
         return None
 
     async def _watch(self, node_id: int, host: str, port: int) -> None:
-        refused = 0
+        loop = asyncio.get_running_loop()
+        refused = closed = 0
         while True:
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT_S):
@@ -93,9 +99,17 @@ class Presence:
                 await asyncio.sleep(RETRY_S)
             else:
                 refused = 0
+                self._first_told.pop(node_id, None)
+                opened = loop.time()
                 await _until_it_ends(reader, writer)
+                closed = closed + 1 if loop.time() - opened < RETRY_S else 0
+                if closed > 1:  # it is there and takes no more connections (max.connections)
+                    await asyncio.sleep(RETRY_S)
 
     async def _tell(self, node_id: int) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._first_told.setdefault(node_id, now) > TELL_LIMIT_S:
+            return
         try:
             await self._on_absent(node_id)
         except Exception:  # a bug must not end the watching

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import validate_topic_configs
-from kafkastore.controller.placement import place_replicas
+from kafkastore.controller.placement import next_place, place_replicas
 from kafkastore.errors import (
     InvalidPartitionsError,
     InvalidReplicaAssignmentError,
@@ -112,10 +112,13 @@ class TopicPlanner:
         # as in Kafka: what is asked for together may collide with each other
         collisions = {_metrics_name(name): name for name in [*self.image.topics, *under_way]}
         outcomes: list[TopicImage | KafkastoreError] = []
-        count = 0
+        count, before = (
+            0,
+            self.image.partition_count(),
+        )  # partitions are counted through the cluster: topics of one are spread
         for one in asked:
             try:
-                topic = self._plan(one, collisions)
+                topic = self._plan(one, collisions, before + count)
             except KafkastoreError as error:
                 outcomes.append(error)
                 continue
@@ -125,8 +128,8 @@ class TopicPlanner:
             outcomes.append(topic)
         return outcomes
 
-    def _plan(self, asked: NewTopic, collisions: Mapping[str, str]) -> TopicImage:
-        """``collisions`` has the topics that there are by the name that metrics give them."""
+    def _plan(self, asked: NewTopic, collisions: Mapping[str, str], before: int) -> TopicImage:
+        """``collisions`` has the topics that there are by the name that metrics give them; they have ``before`` partitions."""
         name, partitions, replication_factor, assignments, configs = asked
         validate_topic_name(name)
         if name in self.image.topics:
@@ -146,12 +149,12 @@ class TopicPlanner:
                 )
             replicas = self._check_assignments(assignments)
         else:
-            replicas = self._place(partitions, replication_factor)
+            replicas = self._place(partitions, replication_factor, before)
         if len(replicas) > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
         return TopicImage(name, new_id(), self.states(replicas), checked)
 
-    def _place(self, partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+    def _place(self, partitions: int, replication_factor: int, before: int) -> list[tuple[int, ...]]:
         config = self.config
         if replication_factor < -1 or replication_factor == 0:
             raise InvalidReplicationFactorError(
@@ -163,7 +166,7 @@ class TopicPlanner:
         factor: int = config.get("default.replication.factor") if replication_factor == -1 else replication_factor
         if count > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
-        return place_replicas(self._racks(), count, factor)
+        return place_replicas(self._racks(), count, factor, before)
 
     def _check_assignments(self, assignments: Mapping[int, Sequence[int]]) -> list[tuple[int, ...]]:
         if sorted(assignments) != list(range(len(assignments))):
@@ -195,12 +198,11 @@ class TopicPlanner:
         return checked
 
     def place_additional(
-        self, topic: TopicImage, count: int, assignments: Sequence[Sequence[int]] | None
+        self, topic: TopicImage, count: int, factor: int, assignments: Sequence[Sequence[int]] | None
     ) -> list[tuple[int, ...]]:
-        """The replicas of the partitions with which ``topic`` has ``count``; ``assignments`` if they are given."""
+        """The replicas, ``factor`` of each, of the partitions with which ``topic`` has ``count``; ``assignments`` if they are given."""
         current = len(topic.partitions)
         additional = count - current
-        factor = len(topic.partitions[0].replicas)
         if assignments is not None:
             if len(assignments) != additional:
                 raise InvalidReplicaAssignmentError(
@@ -210,7 +212,8 @@ class TopicPlanner:
             return self._check_replicas(assignments, factor)
         if additional > MAX_PARTITIONS_PER_REQUEST:
             raise PolicyViolationError("Excessively large number of partitions per request.")
-        return place_replicas(self._racks(), additional, factor, current)
+        racks = self._racks()
+        return place_replicas(racks, additional, factor, next_place(racks, topic.partitions[0].replicas[0], current))
 
     def _racks(self) -> dict[int, str | None]:
         return {broker.node_id: broker.rack for broker in self.image.brokers.values()}

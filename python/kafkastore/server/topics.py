@@ -26,6 +26,9 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.metadata.image import TopicImage
+from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import NoNodeError
 from kafkastore.server.topic_plans import NewTopic, TopicPlanner, internal_topic
 
 if TYPE_CHECKING:
@@ -180,7 +183,9 @@ class Topics:
                 raise InvalidPartitionsError(
                     f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
                 )
-            replicas = self._planner.place_additional(topic, count, assignments)
+            moving = (await self.reassignments()).get((name, 0))  # it has more while it moves
+            factor = len(topic.partitions[0].replicas if moving is None else moving.target)
+            replicas = self._planner.place_additional(topic, count, factor, assignments)
             if validate_only:
                 return
             await self.broker.controller.create_partitions(name, count, replicas)
@@ -224,23 +229,47 @@ class Topics:
         lower ``min.insync.replicas`` before leaders do. Raises ConfigError for a wrong name or value."""
         checked = validate_topic_configs(overrides)
         if not self.broker.controller.is_active:
-            await self._ask_to_configure(name, checked)
+            await self._ask_to_replace_configs(name, checked)
             return
         async with self._locked([name]):
             self._existing(name)
             await self.broker.controller.set_topic_configs(name, checked)
             await self.broker.config_changes.apply("topics", name)
 
-    async def _ask_to_configure(self, name: str, configs: Mapping[str, str]) -> None:
+    async def stored_configs(self, name: str) -> dict[str, str]:
+        """The topic's own configuration as it stands in the store: the image may not have another broker's last change yet."""
+        try:
+            return decode_config((await self.broker.store.get(f"/config/topics/{name}")).data)
+        except NoNodeError:
+            return {}
+        except NonsenseError:  # the rule for what somebody spoiled: it stays as it was
+            return dict(self._existing(name).configs)
+
+    async def ask_to_change_configs(self, name: str, changes: Iterable[tuple[str, int, str | None]]) -> None:
+        """Has the controller change some keys, (key, operation, value) each; in effect here when it returns."""
+        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
+        configs = tuple(
+            schema.AlterableConfig(name=key, config_operation=operation, value=value)
+            for key, operation, value in changes
+        )
+        await self._ask_to_configure(schema.IncrementalAlterConfigsRequest, schema.AlterConfigsResource, name, configs)
+
+    async def _ask_to_replace_configs(self, name: str, overrides: Mapping[str, str]) -> None:
         schema: Any = import_module("kio.schema.alter_configs.v2.request")
-        values = tuple(schema.AlterableConfig(name=key, value=value) for key, value in configs.items())
-        resource = schema.AlterConfigsResource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=values)
-        request = schema.AlterConfigsRequest(resources=(resource,), validate_only=False)
-        answer = await self.broker.member.to_controller.ask(request, REQUEST_TIMEOUT_MS)
+        configs = tuple(schema.AlterableConfig(name=key, value=value) for key, value in overrides.items())
+        await self._ask_to_configure(schema.AlterConfigsRequest, schema.AlterConfigsResource, name, configs)
+
+    async def _ask_to_configure(self, request: Any, resource: Any, name: str, configs: tuple[Any, ...]) -> None:
+        if self.broker.image.controller_id == self.broker.node_id:  # it is none any more: it would wait for itself
+            raise NotControllerError
+        named = resource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
+        asked = request(resources=(named,), validate_only=False)
+        answer = await self.broker.member.to_controller.ask(asked, REQUEST_TIMEOUT_MS)
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 raise KafkastoreError(one.error_message or "", code=one.error_code)
-        await self._wait_until(lambda: self._existing(name).configs == dict(configs))
+        await self.broker.store.poll()  # what the controller wrote can be read from here on
+        await self.broker.config_changes.apply("topics", name)
 
     # ---- delete
     async def delete(self, name: str) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +15,7 @@ from kafkastore.cli.cluster import COMMANDS
 from kafkastore.config import BrokerConfig
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SERVER = ("--bootstrap-server", "127.0.0.1:1")
@@ -65,6 +70,8 @@ def test_brokers_on_several_hosts_share_a_zookeeper_and_have_their_own_ports(tmp
         (["create", "--folder", "{}", "--brokers", "2", "--first-port", "65535"], "--first-port 65535 leaves no port"),
         (["create", "--folder", "{}", "--brokers", "1", "--log-dirs", "a,,b"], "has an empty item"),
         (["create", "--folder", "{}", "--brokers", "1", "--hosts", "a b"], "has an empty item or one with a blank"),
+        (["create", "--folder", "{},x", "--brokers", "1"], ",x has a comma, which separates directories in log.dirs"),
+        (["create", "--folder", "{}", "--brokers", "1", "--zookeeper", "zk:x"], "Invalid value zk:x for configuration"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_leaves_nothing(
@@ -80,6 +87,31 @@ def test_wrong_input_is_one_sentence_and_leaves_nothing(
     assert not folder.exists()
 
 
+def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A broker of three with min.insync.replicas=1 would acknowledge what only it has."""
+    arguments = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "3"]
+    assert cli.main(arguments) == 0
+    more = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "1", "--first-id", "4"]
+    assert cli.main(more) == 1
+    assert "broker-1 has listeners=PLAINTEXT://127.0.0.1:9092" in capsys.readouterr().err
+    more += ["--first-port", "9095"]
+    assert cli.main([*more, "--zookeeper", "zk:2181"]) == 1
+    assert "which is another cluster; give --zookeeper as for the first" in capsys.readouterr().err
+    assert cli.main(more) == 0
+    config = BrokerConfig.load(str(tmp_path / "broker-4" / "server.properties"))
+    keys = ("default.replication.factor", "offsets.topic.replication.factor", "min.insync.replicas")
+    assert [config.get_int(key) for key in keys] == [3, 3, 2]
+
+
+def test_what_is_printed_starts_a_broker_in_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "a b"
+    assert cli.main(["cluster", "create", "--folder", str(folder), "--brokers", "1"]) == 0
+    file = str(folder / "broker-1" / "server.properties")
+    assert shlex.split(capsys.readouterr().out) == ["kafkastore", "broker", file]
+
+
 def test_folder_that_has_one_of_the_brokers_is_left_as_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,6 +122,35 @@ def test_folder_that_has_one_of_the_brokers_is_left_as_it_is(
     assert cli.main(arguments) == 1
     assert "has broker-2 already" in capsys.readouterr().err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def _closed_pipe() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("stdout", "status", "sentence"),
+    [
+        (_closed_pipe, 141, ""),
+        (
+            lambda: os.open("/dev/full", os.O_WRONLY),
+            1,
+            "kafkastore cluster: what it says cannot be written (No space left on device)\n",
+        ),
+    ],
+    ids=["nobody reads it", "full"],
+)
+def test_output_that_nobody_takes_ends_without_a_traceback(
+    stdout: Callable[[], int], status: int, sentence: str
+) -> None:
+    code = "from kafkastore.cli.main import main; exit(main(['cluster', '-h']))"
+    with open(stdout(), "wb") as taken:
+        ended = subprocess.run(
+            [sys.executable, "-c", code], stdout=taken, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (status, sentence)
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

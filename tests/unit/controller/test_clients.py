@@ -68,3 +68,11 @@ def test_settings_are_those_of_the_configuration() -> None:
     assert settings.min_isr({}) == 2
     assert settings.min_isr({"min.insync.replicas": "1"}) == 1
     assert not settings.allows_unclean_election({"unclean.leader.election.enable": "false"})
+
+
+def test_settings_are_those_of_the_file_and_say_whether_something_was_changed_since() -> None:  # KIP-226
+    config = BrokerConfig({"min.insync.replicas": "2"})
+    assert not settings_of(config).has_changes
+    config.set_dynamic(default={"min.insync.replicas": "1"})
+    settings = settings_of(config)
+    assert (settings.min_insync_replicas, settings.has_changes) == (2, True)

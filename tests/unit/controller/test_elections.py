@@ -10,6 +10,8 @@ import pytest
 from kafkastore.controller.settings import ControllerSettings
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpochError
+from kafkastore.metadata.nodes import config_notice, encode_config
+from kafkastore.metadata.store import SetData
 from unit.controller.controller_world import STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:
@@ -198,3 +200,74 @@ def test_log_directory_that_fails_costs_its_leaderships(tmp_path: Path) -> None:
         assert (await world.led("t", 3, 2)).isr == (3,)
 
     play(tmp_path, test, settings=ONE)
+
+
+@pytest.mark.parametrize("node", ["<default>", "2"])
+def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligible(  # KIP-966, KIP-226, I1
+    tmp_path: Path, node: str
+) -> None:
+    """From then on the leader commits what those do not have."""
+
+    async def test(world: World) -> None:
+        await make(world, (2, 3))
+        await world.brokers[3].kill()
+        await world.led("t", 2)
+        await world.eventually(lambda: world.brokers[2].told["t", 0].elr == (3,))
+        path = f"/config/brokers/{node}"
+        await world.store.ensure_path(path)
+        await world.store.multi(
+            [SetData(path, encode_config({"min.insync.replicas": "1"})), config_notice("brokers", node)]
+        )
+        await world.brokers[2].kill()
+        await world.led("t", -1)
+        await world.add(3)
+        await world.eventually(lambda: 3 in world.brokers[1].live)
+        assert (await world.state("t")).leader == -1  # what was committed is on 2
+        await world.add(2)
+        assert (await world.led("t", 2)).isr == (2,)
+
+    play(tmp_path, test)
+
+
+def test_unclean_elections_that_are_allowed_for_all_topics_are_held(tmp_path: Path) -> None:  # KIP-226
+    async def test(world: World) -> None:
+        await make(world, (2, 3))
+        path = "/config/brokers/<default>"
+        await world.store.ensure_path(path)
+        controller = await world.active()
+        await controller.set_topic_configs("t", {"min.insync.replicas": "1"})
+        await world.brokers[3].kill()
+        await world.eventually(lambda: world.brokers[2].told["t", 0].isr == (2,))
+        await world.brokers[2].kill()
+        await world.led("t", -1)
+        await world.add(3)
+        await world.eventually(lambda: 3 in world.brokers[1].live)
+        assert (await world.state("t")).leader == -1
+        content = encode_config({"unclean.leader.election.enable": "true"})
+        await world.store.multi([SetData(path, content), config_notice("brokers", "<default>")])
+        assert (await world.led("t", 3)).is_recovering
+
+    play(tmp_path, test)
+
+
+def test_lone_member_that_restarts_uncleanly_under_a_lowered_minimum_keeps_the_partition(  # KIP-966, KIP-226, H7
+    tmp_path: Path,
+) -> None:
+    """What it committed alone nobody else has."""
+
+    async def test(world: World) -> None:
+        await make(world, (2, 3))
+        await world.brokers[3].kill()
+        await world.led("t", 2)
+        await world.eventually(lambda: world.brokers[2].told["t", 0].elr == (3,))
+        await world.store.ensure_path("/config/brokers/<default>")
+        content = encode_config({"min.insync.replicas": "1"})
+        await world.store.multi([SetData("/config/brokers/<default>", content), config_notice("brokers", "<default>")])
+        await world.brokers[2].kill()
+        await world.add(3, controls=False)
+        await world.add(2, clean=False)
+        await world.eventually(lambda: world.brokers[1].live == [1, 2, 3])
+        state = await world.led("t", 2)
+        assert (state.isr, state.elr) == ((2,), ())
+
+    play(tmp_path, test)

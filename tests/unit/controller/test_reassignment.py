@@ -162,6 +162,32 @@ def test_more_partitions_than_one_write_takes_move_together(tmp_path: Path) -> N
     play_moves(tmp_path, test)
 
 
+def test_rebalance_leaves_what_moves_to_the_end_of_the_move(tmp_path: Path) -> None:  # R2.8
+    """Or its clients would look for their leader twice."""
+
+    async def test(world: World, mover: Mover) -> None:
+        await mover.make((2, 3))
+        assert await mover.ask((4, 5)) == ErrorCode.NONE
+        await mover.catch_up(2, 3, 4)
+        (await world.active())._enqueue_watched("rebalance")
+        await world.quiet()
+        assert (await world.state("t")).leader == 2
+        await mover.catch_up(2, 3, 4, 5)
+        assert (await world.led("t", 4)).leader_epoch == 1
+
+    play_moves(tmp_path, test)
+
+
+def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_it(tmp_path: Path) -> None:  # R2.5
+    async def test(world: World, mover: Mover) -> None:
+        await mover.make((2, 3))
+        assert await mover.ask((4, 5)) == ErrorCode.NONE
+        topic = await (await world.active()).create_partitions("t", 2)
+        assert len(topic.partitions[1].replicas) == 2
+
+    play_moves(tmp_path, test)
+
+
 # ---- the controller dies
 @pytest.mark.parametrize("writes", [1, 2, 3])
 def test_controller_that_dies_after_a_write_is_followed_by_one_that_goes_on(  # R2.4, R2.5, H16

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from kafkastore.metadata.nodes import encode_config
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
-INVALID_REQUEST, INVALID_CONFIG = 42, 40
+INVALID_REQUEST, INVALID_CONFIG, NOT_CONTROLLER = 42, 40, 41
 
 Op = tuple[str, int, str | None]
 
@@ -170,3 +174,52 @@ def test_one_wrong_resource_does_not_stop_the_others(broker: OneBroker) -> None:
     assert [int(result.error_code) for result in answer.responses] == [42, 3, 0, 42]
     assert broker.services.image.topics["t"].configs == {}
     assert broker.services.image.topics["u"].configs == {"retention.ms": "7"}
+
+
+def test_what_another_broker_changed_a_moment_ago_stays(broker: OneBroker) -> None:
+    """This broker has not been told of it yet."""
+    broker.create_topic("t")
+    store = broker.services.store
+    broker.run(store.set("/config/topics/t", encode_config({"min.insync.replicas": "2"})))
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
+    assert stored(broker, "/config/topics/t") == {"min.insync.replicas": "2", "retention.ms": "60000"}
+    broker.run(store.ensure_path("/config/brokers/<default>"))
+    broker.run(store.set("/config/brokers/<default>", encode_config({"log.retention.ms": "78"})))
+    assert alter(broker, BROKER, "", ("log.segment.bytes", SET, "2097152")) == 0
+    assert stored(broker, "/config/brokers/<default>") == {"log.retention.ms": "78", "log.segment.bytes": "2097152"}
+
+
+def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What there is now only it knows: two brokers would each write back what the other has just changed."""
+    broker.create_topic("t", configs={"segment.bytes": "2097152"})
+    services, asked = broker.services, []
+
+    async def ask(request: Any, _: int) -> Any:
+        asked.append(request)
+        await services.store.set("/config/topics/t", encode_config({"retention.ms": "60000"}))
+        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")
+        return schema.IncrementalAlterConfigsResponse(throttle_time=timedelta(0), responses=())
+
+    monkeypatch.setattr(services.member.to_controller, "ask", ask)
+    broker.run(services.controller.stop())
+    services.image.controller_id = 2
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
+    (resource,) = asked[0].resources
+    assert (resource.resource_type, resource.resource_name) == (TOPIC, "t")
+    assert [(one.name, one.config_operation, one.value) for one in resource.configs] == [("retention.ms", SET, "60000")]
+    assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"  # in effect here when it is answered
+
+
+def test_broker_that_has_just_stopped_being_the_controller_does_not_wait_for_itself(broker: OneBroker) -> None:
+    broker.create_topic("t")
+    services = broker.services
+    broker.run(services.controller.stop())
+    assert services.image.controller_id == 1  # nobody has told it of another yet
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == NOT_CONTROLLER
+
+
+def test_node_that_somebody_spoiled_is_mended_by_a_change(broker: OneBroker) -> None:
+    broker.create_topic("t", configs={"segment.bytes": "2097152"})
+    broker.run(broker.services.store.set("/config/topics/t", b"nonsense"))
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
+    assert stored(broker, "/config/topics/t") == {"segment.bytes": "2097152", "retention.ms": "60000"}

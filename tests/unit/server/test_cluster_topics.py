@@ -22,6 +22,7 @@ from kafkastore.errors import (
 )
 from kafkastore.interbroker.schema.controlled_shutdown.v3.request import ControlledShutdownRequest
 from kafkastore.interbroker.schema.controlled_shutdown.v3.response import ControlledShutdownResponse
+from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import Told
 from kafkastore.server import member, topics
@@ -108,6 +109,24 @@ def test_topic_grows_and_goes(tmp_path: Path) -> None:
         assert (services.image.topics, services.engine.published_topics, gone) == ({}, {}, ["t"])
         with pytest.raises(UnknownTopicOrPartitionError):
             await services.topics.delete("t")
+
+    check(tmp_path, test)
+
+
+def test_topic_that_grows_while_it_moves_gets_the_replicas_it_has_afterwards(  # R2.5
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def under_way(_: Controller) -> dict[tuple[str, int], Assigned]:
+        return {("t", 0): Assigned((1, 2), removing=(2,))}
+
+    monkeypatch.setattr(Controller, "reassignments", under_way)
+
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("t")
+        partitions = broker.services.image.topics["t"].partitions
+        partitions[0] = partitions[0]._replace(replicas=(1, 2))
+        await broker.services.topics.create_partitions("t", 2)
+        assert broker.services.image.topics["t"].partitions[1].replicas == (1,)
 
     check(tmp_path, test)
 

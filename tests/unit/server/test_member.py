@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,11 @@ from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import SetData, StoreUnavailableError
 from kafkastore.server import member, registration
-from kafkastore.server.broker import Broker
+from kafkastore.server.broker import Broker, StopRequested
 from kafkastore.server.config_changes import ConfigChanges
 
 from .member_world import (
+    LIMIT_S,
     REGISTRATION,
     end_session,
     expire_session,
@@ -158,6 +160,28 @@ def test_unclean_stop_is_registered_until_a_controller_has_answered(
     assert [one.get("clean_shutdown", True) for one in seen] == [False, False]
 
 
+def test_stop_that_comes_while_nobody_answers_is_obeyed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A supervisor kills what has not stopped after half a minute: the next start would be an unclean one."""
+    made: list[Broker] = []
+    init = Broker.__init__
+    monkeypatch.setattr(Broker, "__init__", lambda self, config: (init(self, config), made.append(self))[0])
+
+    async def no_controller(self: Controller) -> None:
+        made[0].request_stop()
+
+    async def body() -> None:
+        monkeypatch.setattr(Controller, "start", no_controller)
+        with pytest.raises(StopRequested):
+            async with asyncio.timeout(LIMIT_S):
+                await started_broker(tmp_path, has_log(), kafkastore__metadata__path=store_path(tmp_path))
+        async with other_store(tmp_path) as store:
+            assert await store.exists(REGISTRATION) is None
+
+    run(body)
+
+
 # ---- the logs that are here
 @pytest.mark.parametrize(
     ("prepare", "replicas"),
@@ -250,6 +274,30 @@ def test_registration_whose_answer_is_lost_is_taken_up_again(
             assert faults == []
 
     run(body)
+
+
+def test_bug_in_the_middle_of_a_registration_does_not_end_the_broker_s_part_in_the_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker:
+            start, faults = broker.services.config_changes.start, [ZeroDivisionError("a bug")]
+
+            async def broken() -> None:
+                if faults:
+                    raise faults.pop()
+                await start()
+                started.set()
+
+            started = asyncio.Event()
+            monkeypatch.setattr(broker.services.config_changes, "start", broken)
+            await expire_session(tmp_path, broker)
+            await asyncio.wait_for(started.wait(), LIMIT_S)
+
+    run(body)
+    assert "a bug" in caplog.text
 
 
 def test_broker_that_was_fenced_although_it_lives_registers_in_another_life(tmp_path: Path) -> None:  # H5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 from world import run
@@ -129,6 +130,64 @@ def test_single_refusal_between_two_listeners_is_not_told() -> None:
         watching = Presence(1, "BROKERS", told, flapping)
         watching.update([_Process().image(2)])
         await until(lambda: tried > 6)
+        assert told.absent == []
+        await watching.stop()
+
+    run(body)
+
+
+def test_broker_that_others_reach_is_not_told_of_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:  # H5
+    """A firewall that refuses looks like a dead process: the broker is back at once each time it is fenced."""
+    monkeypatch.setattr(presence, "TELL_LIMIT_S", 0.1)
+
+    async def body() -> None:
+        told, process, is_cut = _Told(), _Process(), True
+        await process.start()
+
+        async def open_connection(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            if is_cut:
+                raise ConnectionRefusedError(111, "Connection refused")
+            return await asyncio.open_connection(host, port)
+
+        watching = Presence(1, "BROKERS", told, open_connection)
+        watching.update([process.image(2)])
+        await until(lambda: len(told.absent) > 1)
+        for _ in range(20):  # fenced, and registered again
+            watching.update([])
+            watching.update([process.image(2)])
+            await asyncio.sleep(0.02)
+        count = len(told.absent)
+        await asyncio.sleep(0.1)
+        assert len(told.absent) == count
+        is_cut = False
+        await until(lambda: process.taken == 1)
+        await process.die()
+        is_cut = True
+        await until(lambda: len(told.absent) > count)
+        await watching.stop()
+
+    run(body)
+
+
+def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``max.connections`` reached a broker closes each new one at once."""
+    monkeypatch.setattr(presence, "RETRY_S", 60)
+
+    async def body() -> None:
+        told, tried = _Told(), 0
+
+        async def full(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal tried
+            tried += 1
+            ours, theirs = socket.socketpair()
+            theirs.close()
+            return await asyncio.open_connection(sock=ours)
+
+        watching = Presence(1, "BROKERS", told, full)
+        watching.update([_Process().image(2)])
+        await until(lambda: tried > 1)
+        await asyncio.sleep(0.1)
+        assert tried == 2  # one that ends may be followed by another at once
         assert told.absent == []
         await watching.stop()
 

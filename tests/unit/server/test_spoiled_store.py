@@ -157,10 +157,13 @@ def test_configuration_that_is_nonsense_does_not_hold(
     assert told(caplog) == [path]
 
 
+@pytest.mark.parametrize("nonsense", [b"{", b"[" * 100_000], ids=["no JSON", "nested too deeply"])
 @pytest.mark.parametrize("path", ["/cluster/id", "/kafkastore/log_dirs/1"])
-def test_start_that_cannot_know_what_is_its_own_is_refused_and_names_the_node(tmp_path: Path, path: str) -> None:
+def test_start_that_cannot_know_what_is_its_own_is_refused_and_names_the_node(
+    tmp_path: Path, path: str, nonsense: bytes
+) -> None:
     once_started(tmp_path)
-    spoil(tmp_path, path, b"{")
+    spoil(tmp_path, path, nonsense)
 
     async def body() -> None:
         with pytest.raises(StartupError, match=f"^{path} of the metadata store is nonsense"):

@@ -11,9 +11,10 @@ from fake_engine import EngineError
 from world import run, running_broker
 
 from kafkastore import errors
+from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.metadata.image import NO_LEADER, TopicImage
-from kafkastore.server.topic_plans import NewTopic
+from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
+from kafkastore.server.topic_plans import NewTopic, TopicPlanner
 
 from .member_world import until
 
@@ -472,3 +473,19 @@ def _counted(owner: Any, method: str) -> list[str]:
 
     setattr(owner, method, counting)
     return calls
+
+
+def test_topics_of_one_partition_are_spread_over_the_brokers() -> None:  # R1.2
+    image = MetadataImage()
+    image.brokers = {node: BrokerImage(node, None, ()) for node in (1, 2, 3)}
+    planner = TopicPlanner(BrokerConfig({}), image)
+    for name in ("a", "b", "c"):
+        (topic,) = planner.plan_all([NewTopic(name, 1, 1)], ())
+        assert isinstance(topic, TopicImage)
+        image.put_topic(topic)
+    together = planner.plan_all([NewTopic(name, 1, 2) for name in ("d", "e", "f")], ())
+    topics = [*image.topics.values(), *(one for one in together if isinstance(one, TopicImage))]
+    leaders = [topic.partitions[0].leader for topic in topics]
+    assert leaders == [1, 2, 3, 1, 2, 3]
+    grown = planner.place_additional(topics[1], 4, 1, None)  # from a partition on broker 2
+    assert sorted(replicas[0] for replicas in grown) == [1, 2, 3]
