@@ -1,4 +1,4 @@
-# One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
+# One command each. `make help` lists them; .ci/run makes what `make lint` and `make test` do.
 # Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
 # tests/requirements.txt (the Go compiler too; SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
 
@@ -24,7 +24,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint docs format cargo-bench test-environment faults clean
+.PHONY: help build run test rust-test python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,7 +58,9 @@ run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=s
 # apt packages; as root, or through sudo (the second argument, when it must not ask)
 apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
 
-test-environment: build ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache Kafka's (Maven) and the modules of franz-go, where missing
+test-environment: build peers
+
+peers: $(BIN)/.requirements ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache Kafka's (Maven) and the modules of franz-go, where missing
 	@missing=; \
 	command -v javac >/dev/null || missing="$$missing openjdk-17-jdk-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; \
@@ -89,9 +91,10 @@ rust-test: ## cargo test, benches in smoke mode included
 
 SIMULATED := target/simulator/libkafkastore.so
 
+# from what cargo test compiles its dependencies to; a copy, since what cargo leaves there may be a build with other features next time
 $(SIMULATED): $(RUST_SOURCES)
-	cargo build --locked --quiet --lib --profile simulator --features simulator
-	touch $@
+	cargo rustc --locked --quiet --lib --features simulator --crate-type cdylib
+	install -D target/debug/libkafkastore.so $@
 
 simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step by step
 
@@ -142,13 +145,15 @@ rust-lint:
 	cargo fmt --check
 	cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
 
-python-lint: build
+python-lint: python-types build
+	$(BIN)/python -m mypy.stubtest kafkastore._core
+
+python-types: $(BIN)/.requirements
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
-	$(BIN)/python -m mypy.stubtest kafkastore._core
 
 docs: build ## writes docs/apis.md from the registry of APIs
 	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page

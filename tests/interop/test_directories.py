@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
     from peer.broker_factory import BrokerFactory
 
+AT_ONCE = {
+    "log.cleaner.backoff.ms": "200",
+    "log.initial.task.delay.ms": "200",
+    "log.flush.offset.checkpoint.interval.ms": "200",
+}
+"""Kafka writes no checkpoint in its first 30 s; then, before a kill, that of the recovery points too, which are those of the last roll."""
+
 Read = dict[tuple[str, str], list[JavaRecord]]
 
 
@@ -30,7 +37,7 @@ def write_and_read(factory: BrokerFactory, java: JavaTools, kind: str, stop: str
     soon = {
         "log.flush.start.offset.checkpoint.interval.ms": "200"
     }  # a kill forgets a log start that is not yet in the checkpoint
-    source = factory({**soon, "log.cleaner.backoff.ms": "200"} if kind == "kafka" else soon, kind=kind)
+    source = factory(soon | AT_ONCE if kind == "kafka" else soon, kind=kind)
     topics = topics_of(kind)
     create(source, topics)
     fill(source, java)

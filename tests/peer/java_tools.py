@@ -145,6 +145,7 @@ class JavaTools:
             "isolation.level": isolation,
             "auto.offset.reset": "earliest",
             "max.partition.fetch.bytes": str(4 << 20),
+            "fetch.max.wait.ms": "20",  # the client closes after its last fetch, which finds nothing, has waited for so long
         }
         nodes = self.call("consume", bootstrap, topic=topic, config=config, **start)
         return sorted(map(JavaRecord.as_read, nodes), key=lambda record: (record.partition or 0, record.offset))
