@@ -104,7 +104,10 @@ def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
 
 async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
     """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took away it
-    finds itself."""
+    finds itself. What a broker said in an earlier life says nothing of what the one that is there was told since."""
+    known = term.context.brokers.get(broker.node_id)
+    if known is None or known.epoch != broker.epoch:
+        return
     touched: dict[Topic, None] = {}
     for one in order.stopped:
         partition = term.context.partition(one.topic, one.partition)
