@@ -19,28 +19,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 from history.checker import Violation, check
-from history.events import Acked, History, Led, Replica
+from history.events import Acked, History, Led
 from kafkastore._core import EngineError
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.interbroker.to_controller import ToController
-from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.store import Delete
-from simulator import faults
+from simulator import ending, faults, operations
 from simulator.clients import Consumer, Producer
 from simulator.metadata import SimulatedStore, Tree
-from simulator.network import SLOWEST_S, Lost, Network, in_world
+from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
+from simulator.topics import Topics
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simulator.faults import Fault
     from simulator.scripts import Script
+    from simulator.topics import Topic
 
-TOPIC = "t"
+LASTING, PASSING = "t", "d"
+"""The topic of every run, which is never deleted, and one beside it in runs with operations, which may be."""
 BUSY_S = 5.0
 """How long clients work."""
 SETTLE_S = 40.0
@@ -90,20 +93,31 @@ class World:
         self.seed = seed
         self.script = script
         self.random = random.Random(seed)
-        self.topic = TOPIC
+        self.lasting_topic, self.passing_topic = LASTING, PASSING
+        self.late_s = LATE_S
         self.network = Network(self.random_of("network"))
         self.tree = Tree()
+        self.topics = Topics(self.tree)
         self.history = History()
         self.trace: list[str] = []
         self.violations: list[Violation] = []
         self.is_busy = True
         self.is_over = False
-        self.node_ids = tuple(range(1, self.random.choice((3, 3, 3, 4, 5)) + 1))
+        self.has_operations = operations.is_any(self.random_of("operations"))
+        if script is not None:
+            self.has_operations = script.has_operations
+        brokers = self.random.choice((3, 3, 3, 4, 5))
+        self.node_ids = tuple(range(1, brokers + 1 + (self.has_operations and brokers < 5)))
         self.partitions = self.random.choice((1, 1, 2))
         settings = SETTINGS | {"auto.leader.rebalance.enable": self.random.choice(("true", "false"))}
-        self.nodes = {number: Node(self, number, folder, settings) for number in self.node_ids}
-        self._crashes: dict[tuple[int, int], _Crash] = {}  # (partition, node): the last one, until it is made good
+        dirs = 2 if self.has_operations else 1
+        self.nodes = {number: Node(self, number, folder, settings, dirs) for number in self.node_ids}
+        self.admin = operations.Admin(self)
+        self.clients: list[asyncio.Task[None]] = []
+        self._crashes: dict[tuple[Topic, int, int], _Crash] = {}
+        """Of each partition on each node the last one, until it is made good."""
         self.tree.on_change = self.watch_states
+        self.topics.on_partition = lambda topic, number: self.later(0.0, self._employ, topic, number)
 
     def random_of(self, name: str) -> random.Random:
         """A generator of its own for each part, so that what one draws changes nothing for another."""
@@ -116,42 +130,41 @@ class World:
     def note(self, what: str) -> None:
         self.trace.append(f"{self.time():9.6f} {what}")
 
-    def key(self, partition: int) -> str:
-        return f"{self.topic}-{partition}"
-
-    def note_leases(self, life: Life, topic: str, leases: list[Any]) -> None:
+    def note_leases(self, life: Life, topic_id: bytes, leases: list[Any]) -> None:
+        topic = self.topics.all[topic_id]
         for number, leader, leader_epoch, partition_epoch, _, isr in leases:
-            self.note(
-                f"{life.node.name} {topic}-{number}: leader {leader} epoch {leader_epoch}.{partition_epoch} isr {list(isr)}"
-            )
+            key = topic.key(number)
+            self.note(f"{life.node.name} {key}: leader {leader} epoch {leader_epoch}.{partition_epoch} isr {list(isr)}")
             if leader == life.node.node_id:
-                self.history.events.append(Led(f"{topic}-{number}", leader_epoch, leader, self.time()))
+                self.history.events.append(Led(key, leader_epoch, leader, self.time()))
 
-    def ends_of(self, life: Life) -> dict[int, int]:
-        ends: dict[int, int] = {}
+    def ends_of(self, life: Life) -> dict[str, int]:
+        ends: dict[str, int] = {}
         if life.engine is None:
             return ends
-        for number in range(self.partitions):
+        for topic, number in self.topics.places():
             try:
-                ends[number] = life.engine.real.partition_offsets(self.topic, number)[3]
+                ends[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number)[3]
             except EngineError:  # it is not there
                 continue
         return ends
 
-    def note_ends(self, life: Life, before: dict[int, int]) -> None:
+    def note_ends(self, life: Life, before: dict[str, int]) -> None:
         """Logs that were cut."""
-        for number, end in self.ends_of(life).items():
-            if end < before.get(number, 0):
-                self.note(f"{life.node.name} cuts {self.key(number)} from {before[number]} to {end}")
+        for key, end in self.ends_of(life).items():
+            if end < before.get(key, 0):
+                self.note(f"{life.node.name} cuts {key} from {before[key]} to {end}")
 
     # ---- what there is
-    def leadership(self, partition: int) -> Any:
-        node = self.tree.nodes.get(f"/brokers/topics/{self.topic}/partitions/{partition}/state")
-        return None if node is None else decode_leadership(node.data, node.version)
+    def marks(self) -> list[str]:
+        """Topics whose deletion has not ended."""
+        marks = self.tree.nodes.get("/admin/delete_topics")
+        return [] if marks is None else list(marks.children)
 
     def leader_now(self) -> int:
         """Of the first partition; 0 for none."""
-        state = self.leadership(0)
+        topic = self.topics.living.get(self.lasting_topic)
+        state = None if topic is None else self.topics.leadership(topic, 0)
         return state.leader if state is not None and state.leader > 0 else 0
 
     def controller_now(self) -> int:
@@ -172,11 +185,11 @@ class World:
 
     def kill(self, node: Node, *, power: bool) -> None:
         node.kill(power=power)
-        for number in range(self.partitions):
-            state, before = self.leadership(number), self._crashes.get((number, node.node_id))
+        for topic, number in self.topics.places():
+            state, before = self.topics.leadership(topic, number), self._crashes.get((topic, number, node.node_id))
             has_lost = power or (before is not None and before.has_lost)
             epoch = -1 if state is None else state.leader_epoch
-            self._crashes[number, node.node_id] = _Crash(has_lost, epoch)
+            self._crashes[topic, number, node.node_id] = _Crash(has_lost, epoch)
 
     def fence(self, node_id: int) -> None:
         """Its registration ends although it lives; it learns of that as it would, and registers again."""
@@ -203,11 +216,11 @@ class World:
     def may_crash(self, node_id: int, *, power: bool) -> bool:
         """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead and
         has not crashed since; or all that have crashed have lost nothing."""
-        for number in range(self.partitions):
-            state = self.leadership(number)
-            if state is None:
-                return False
-            crashed = {one: crash for (partition, one), crash in self._crashes.items() if partition == number}
+        for topic, number in self.topics.places():
+            state = self.topics.leadership(topic, number)
+            if state is None:  # nothing was ever written there
+                continue
+            crashed = {one: crash for (*place, one), crash in self._crashes.items() if place == [topic, number]}
             if {*state.isr, *state.elr} - {node_id} - crashed.keys():
                 continue
             if power or any(crash.has_lost for crash in crashed.values()):
@@ -217,8 +230,9 @@ class World:
     def watch_states(self) -> None:
         """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since; not one that was
         elected before the controller saw that it is dead."""
-        for (number, node_id), crash in list(self._crashes.items()):
-            state = self.leadership(number)
+        self.topics.look()
+        for (topic, number, node_id), crash in list(self._crashes.items()):
+            state = self.topics.leadership(topic, number)
             if state is None:
                 continue
             if node_id not in (*state.isr, *state.elr):
@@ -226,53 +240,74 @@ class World:
             is_back = crash.has_left and node_id in state.isr
             leads_since = state.leader == node_id and state.leader_epoch > crash.leader_epoch
             if is_back or (leads_since and self.nodes[node_id].is_up):
-                del self._crashes[number, node_id]
+                del self._crashes[topic, number, node_id]
 
     # ---- the run
     async def play(self) -> None:
         for node in self.nodes.values():
             node.start()
-        if not await self._holds(lambda: self.controller_now() != 0 and self._all_started()):
+        if not await self._holds(lambda: self.controller_now() != 0 and self.all_started()):
             self._violate("stuck", "the brokers do not start")
             return
-        await self._create_topic()
-        clients = [asyncio.create_task(client.run()) for client in self._clients()]
-        draw = faults.draw if self.script is None else self.script.draw
-        for fault in draw(self.random_of("faults"), self.node_ids):
-            self.later(fault.begins_s - faults.FAULTS_FROM_S, faults.begin, self, fault)
+        await self._create_topic(self.lasting_topic, self.partitions)
+        if self.has_operations:
+            await self._create_topic(self.passing_topic, 1)
+        for fault in self._draw():
+            self.later(max(0.0, fault.begins_s - faults.FAULTS_FROM_S), faults.begin, self, fault)
         await asyncio.sleep(BUSY_S)
         self.is_busy = False
         await self._mend()
-        if not await self._holds(lambda: self._is_whole() and all(client.done() for client in clients)):
-            self._violate("stuck", self._why_not_whole())
+        if not await self._holds(self._is_whole):
+            self._violate("stuck", ending.why_not_whole(self) or "a client has not ended")
         else:
-            await self._read_all()
+            await ending.read_all(self)
+        self.history.placements += ending.placements(self)
         self.is_over = True
-        for client in clients:
-            client.cancel()
-        for outcome in await asyncio.gather(*clients, return_exceptions=True):
+        for task in self._tasks():
+            task.cancel()
+        for outcome in await asyncio.gather(*self._tasks(), return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
 
-    async def _create_topic(self) -> None:
-        asked = NewTopic(self.topic, self.partitions, 3, configs=self.script.configs if self.script else None)
-        while True:
+    def _draw(self) -> list[Fault]:
+        """The faults. Operations begin as they are drawn."""
+        draw = faults.draw if self.script is None else self.script.draw
+        drawn = draw(self.random_of("faults"), self.node_ids)
+        if self.has_operations:
+            asked, more = operations.draw(self.random_of("what is asked"), self.node_ids)
+            for operation in asked:
+                self.later(operation.begins_s - faults.FAULTS_FROM_S, self.admin.begin, operation)
+            drawn = sorted(drawn + more, key=lambda fault: fault.begins_s)
+        return drawn
+
+    async def _create_topic(self, name: str, partitions: int) -> None:
+        asked = NewTopic(name, partitions, 3, configs=self.script.configs if self.script else None)
+        while name not in self.topics.living:
             controller = self.nodes[self.controller_now() or 1].life
             assert controller is not None
             try:
                 await controller.broker.services.controller.create_topic(asked)
             except KafkastoreError:
                 await asyncio.sleep(STEP_S)
-            else:
-                return
 
-    def _clients(self) -> Iterator[Producer | Consumer]:
-        for number in range(self.partitions):
-            for one in range(2):
-                name = f"producer-{number}-{one}"
-                yield Producer(self, name, number, producer_id=100 * number + one, gap_s=0.06)
-            yield Producer(self, f"loose-{number}", number, producer_id=-1, gap_s=0.25)
-            yield Consumer(self, f"consumer-{number}", number, gap_s=0.1)
+    def _employ(self, topic: Topic, number: int) -> None:
+        """Clients of a partition that has come."""
+        if self.is_busy and not topic.is_doomed:
+            create_task = asyncio.get_running_loop().create_task
+            self.clients += [create_task(client.run()) for client in self._clients(topic, number)]
+
+    def _clients(self, topic: Topic, number: int) -> Iterator[Producer | Consumer]:
+        is_first = topic.name == self.lasting_topic
+        name = str(number) if is_first else topic.key(number)
+        for one in range(2 if is_first else 1):
+            producer_id = 100 * number + one
+            yield Producer(self, f"producer-{name}-{one}", topic, number, producer_id=producer_id, gap_s=0.06)
+        if is_first:
+            yield Producer(self, f"loose-{name}", topic, number, producer_id=-1, gap_s=0.25)
+        yield Consumer(self, f"consumer-{name}", topic, number, gap_s=0.1)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*self.clients, *self.admin.tasks]
 
     async def _mend(self) -> None:
         self.heal()
@@ -289,53 +324,13 @@ class World:
             await asyncio.sleep(STEP_S)
         return True
 
-    def _all_started(self) -> bool:
+    def all_started(self) -> bool:
         return all(node.life is not None and node.life.is_started for node in self.nodes.values())
 
     def _is_whole(self) -> bool:
-        return self._all_started() and not self._why_not_whole()
-
-    def _why_not_whole(self) -> str:
-        """What is amiss; empty when every replica is in sync and has everything."""
-        if not self._all_started():
-            return "a broker does not start"
-        for number in range(self.partitions):
-            state = self.leadership(number)
-            if state is None or state.leader < 1 or len(state.isr) < 3:
-                return f"the state of {self.key(number)} is {state}"
-            ends = set()
-            for one in state.isr:
-                life = self.nodes[one].life
-                assert life is not None
-                assert life.engine is not None
-                _, high_watermark, _, end = life.engine.real.partition_offsets(self.topic, number)
-                ends |= {high_watermark, end}
-            if len(ends) != 1:
-                return f"the replicas of {self.key(number)} end at {sorted(ends)}"
-        return ""
-
-    async def _read_all(self) -> None:
-        for number in range(self.partitions):
-            reader = Consumer(self, "final", number, gap_s=1.0)
-            reads = self.history.final[self.key(number)] = []
-            while True:
-                found = await reader.poll()
-                reads += found
-                if not found and await reader.ask_end() == reader.offset:
-                    break
-            for one in self.leadership(number).isr:
-                self.history.replicas.append(self._replica(one, number))
-
-    def _replica(self, node_id: int, number: int) -> Replica:
-        life = self.nodes[node_id].life
-        assert life is not None
-        assert life.engine is not None
-        records: dict[int, bytes] = {}
-        for first, last, _, content in life.engine.steps.batches(self.topic, number):
-            digest = hashlib.sha256(content).digest()
-            records.update(dict.fromkeys(range(first, last + 1), digest))
-        _, high_watermark, _, _ = life.engine.real.partition_offsets(self.topic, number)
-        return Replica(self.key(number), node_id, high_watermark, records)
+        """And nobody has anything to say any more."""
+        is_quiet = self.time() > self.admin.unsure_until_s and all(task.done() for task in self._tasks())
+        return is_quiet and not ending.why_not_whole(self)
 
     def _violate(self, rule: str, what: str) -> None:
         self.violations.append(Violation(rule, "", what))
