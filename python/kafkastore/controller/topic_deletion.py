@@ -95,6 +95,9 @@ def on_brokers_gone(term: Term, gone: Collection[int]) -> None:
 
 
 def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
+    doomed = [topic for topic in term.context.topics.values() if topic.is_deleting]
+    if doomed:  # told before it is asked for: one that was not there does not know of it
+        term.channels.tell_all(partition for topic in doomed for partition in topic.partitions)
     for partition in _being_deleted(term):
         for replica, state in partition.replica_states.items():
             if replica in joined and state is ReplicaState.DELETION_INELIGIBLE:
