@@ -36,7 +36,7 @@ KINDS = ("reassign", "reassign", "reassign all", "reassign by node", "cancel", "
 
 AIMED = (
     "kill controller", "power controller", "stop controller", "isolate controller", "kill", "power", "kill leader",
-    "power leader", "stop", "isolate", "isolate leader", "cut", "cut one way", "cut from store", "fence",
+    "power leader", "stop", "isolate", "isolate leader", "cut", "cut one way", "cut from store", "fence", "late", "late", "lossy",
 )  # fmt: skip
 """Faults that come right after an operation."""
 
@@ -71,7 +71,7 @@ def draw(random: Random, node_ids: tuple[int, ...]) -> tuple[list[Operation], li
             operations.append(one._replace(kind=then, begins_s=begins_s + _soon(random), target=shuffled))
         if random.random() < 0.6:
             begins_s += random.choice((-1, 1, 1, 1)) * _soon(random)
-            lasts_s = random.choice((0.02, 0.1, 0.3, 1.0)) * random.uniform(0.5, 1.5)
+            lasts_s = random.choice((0.02, 0.1, 0.3, 1.0, 2.0)) * random.uniform(0.5, 1.5)
             faults.append(Fault(random.choice(AIMED), begins_s, lasts_s, *_two(random, one, node_ids)))
     return sorted(operations, key=lambda one: one.begins_s), faults
 

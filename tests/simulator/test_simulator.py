@@ -27,9 +27,9 @@ LEAST_SEEDS = 100
 FINDERS = {
     "truncate-to-hw": 74,
     "no-min-isr-gate": 1064,
-    "isr-without-version": 2155,
+    "isr-without-version": 206,
     "move-before-in-sync": 1,
-    "delete-without-id": 12,
+    "delete-without-id": 115,
 }
 """A seed that finds each planted bug; without the bug it is played among the others."""
 

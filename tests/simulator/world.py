@@ -80,9 +80,10 @@ class Outcome(NamedTuple):
 class _Crash:
     """Of a replica's broker; ``has_lost`` what was not synced."""
 
-    def __init__(self, has_lost: bool, leader_epoch: int) -> None:
+    def __init__(self, has_lost: bool, leader_epoch: int, registered: int) -> None:
         self.has_lost = has_lost
         self.leader_epoch = leader_epoch
+        self.registered = registered
         self.has_left = False
 
 
@@ -189,7 +190,7 @@ class World:
             state, before = self.topics.leadership(topic, number), self._crashes.get((topic, number, node.node_id))
             has_lost = power or (before is not None and before.has_lost)
             epoch = -1 if state is None else state.leader_epoch
-            self._crashes[topic, number, node.node_id] = _Crash(has_lost, epoch)
+            self._crashes[topic, number, node.node_id] = _Crash(has_lost, epoch, self._registered(node.node_id))
 
     def fence(self, node_id: int) -> None:
         """Its registration ends although it lives; it learns of that as it would, and registers again."""
@@ -229,7 +230,7 @@ class World:
 
     def watch_states(self) -> None:
         """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since; not one that was
-        elected before the controller saw that it is dead."""
+        elected before the controller saw that it is dead, or back in another life."""
         self.topics.look()
         for (topic, number, node_id), crash in list(self._crashes.items()):
             state = self.topics.leadership(topic, number)
@@ -238,9 +239,16 @@ class World:
             if node_id not in (*state.isr, *state.elr):
                 crash.has_left = True
             is_back = crash.has_left and node_id in state.isr
+            if self._registered(node_id) <= crash.registered:
+                crash.leader_epoch = max(crash.leader_epoch, state.leader_epoch)
             leads_since = state.leader == node_id and state.leader_epoch > crash.leader_epoch
-            if is_back or (leads_since and self.nodes[node_id].is_up):
+            if is_back or leads_since:
                 del self._crashes[topic, number, node_id]
+
+    def _registered(self, node_id: int) -> int:
+        """When it did so last, by the store's changes; 0 when it is not registered."""
+        node = self.tree.nodes.get(f"/brokers/ids/{node_id}")
+        return 0 if node is None else node.created
 
     # ---- the run
     async def play(self) -> None:
