@@ -310,8 +310,9 @@ class AssignedReplicas:
             is_another = (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
             is_late = is_mine and topic.topic_id not in self._deleted and is_another
             return ErrorCode.INCONSISTENT_TOPIC_ID if is_late else ErrorCode.NONE
-        is_fenced = 0 <= one.leader_epoch < state.leader_epoch or (is_mine and one.leader_epoch == state.leader_epoch)
-        return ErrorCode.FENCED_LEADER_EPOCH if is_fenced else ErrorCode.NONE
+        if 0 <= one.leader_epoch < state.leader_epoch or (is_mine and one.leader_epoch == state.leader_epoch):
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.NONE
 
     def _remember_stop(self, one: Stopped) -> None:
         """The epoch that ended a replica of which this broker was not told yet."""
