@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from history.checker import misplaced
 from history.events import Placement, Replica
+from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
 from simulator.clients import Consumer
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def why_not_whole(world: World) -> str:
         return "a broker does not start"
     for name in world.marks():
         return f"the deletion of {name} has not ended"
+    if REASSIGN_PARTITIONS in world.tree.nodes:
+        return f"{REASSIGN_PARTITIONS} is still there"
     for topic, number in world.topics.places():
         state = world.topics.leadership(topic, number)
         if state is None or state.leader < 1 or set(state.isr) != set(topic.assigned[number].replicas):
@@ -44,7 +47,23 @@ def why_not_whole(world: World) -> str:
             ends |= {high_watermark, end}
         if len(ends) != 1:
             return f"the replicas of {topic.key(number)} end at {sorted(ends)}"
-    return next((str(one) for one in misplaced(placements(world))), "")
+    return next((str(one) for one in misplaced(placements(world))), "") or _what_is_told_wrong(world)
+
+
+def _what_is_told_wrong(world: World) -> str:
+    """What clients hear of some broker that is not so (R2.5, its last step)."""
+    for node in world.nodes.values():
+        assert node.life is not None
+        image = node.life.broker.services.image
+        told = {topic.topic_id: topic.partitions for topic in image.topics.values()}
+        if told.keys() != {topic.topic_id for topic in world.topics.living.values()}:
+            return f"{node.name} tells of {sorted(image.topics)}, or of earlier ones"
+        for topic, number in world.topics.places():
+            known = told[topic.topic_id][number] if number < len(told[topic.topic_id]) else None
+            state, replicas = world.topics.leadership(topic, number), topic.assigned[number].replicas
+            if known is None or (known[:2], known.replicas) != (state[:2], replicas):
+                return f"{node.name} tells that {topic.key(number)} is {known}"
+    return ""
 
 
 def placements(world: World) -> list[Placement]:
