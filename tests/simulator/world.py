@@ -265,11 +265,12 @@ class World:
         await asyncio.sleep(BUSY_S)
         self.is_busy = False
         await self._mend()
-        if not await self._holds(self._is_whole):
-            self._violate("stuck", ending.why_not_whole(self) or "a client has not ended")
-        else:
+        is_whole = await self._holds(self._is_whole)
+        self.history.placements += ending.placements(self)  # now: what comes late may take out a member for a while
+        if is_whole:
             await ending.read_all(self)
-        self.history.placements += ending.placements(self)
+        else:
+            self._violate("stuck", ending.why_not_whole(self) or "a client has not ended")
         self.is_over = True
         for task in self._tasks():
             task.cancel()
