@@ -29,6 +29,7 @@ from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.store import Delete
 from simulator import ending, faults, operations
 from simulator.clients import Consumer, Producer
+from simulator.metadata import NAME as STORE
 from simulator.metadata import SimulatedStore, Tree
 from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
@@ -215,14 +216,15 @@ class World:
         self.network.slowest_s = SLOWEST_S
 
     def may_crash(self, node_id: int, *, power: bool) -> bool:
-        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead and
-        has not crashed since; or all that have crashed have lost nothing."""
+        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead, has not
+        crashed since and is heard of, or it would leave the set before those that are dead; or all that have crashed have lost
+        nothing."""
         for topic, number in self.topics.places():
             state = self.topics.leadership(topic, number)
             if state is None:  # nothing was ever written there
                 continue
             crashed = {one: crash for (*place, one), crash in self._crashes.items() if place == [topic, number]}
-            if {*state.isr, *state.elr} - {node_id} - crashed.keys():
+            if any(self._is_heard(one) for one in {*state.isr, *state.elr} - {node_id} - crashed.keys()):
                 continue
             if power or any(crash.has_lost for crash in crashed.values()):
                 return False
@@ -244,6 +246,12 @@ class World:
             leads_since = state.leader == node_id and state.leader_epoch > crash.leader_epoch
             if is_back or leads_since:
                 del self._crashes[topic, number, node_id]
+
+    def _is_heard(self, node_id: int) -> bool:
+        """By the store."""
+        process, name = self.nodes[node_id].process, self.nodes[node_id].name
+        is_reached = self.network.passes(name, STORE) and self.network.passes(STORE, name)
+        return process is not None and not process.is_stopped and is_reached and self._registered(node_id) > 0
 
     def _registered(self, node_id: int) -> int:
         """When it did so last, by the store's changes; 0 when it is not registered."""
