@@ -29,7 +29,7 @@ fn quiet(high_watermark: i64) -> RowNews {
         high_watermark,
         log_start: 0,
         has_more: false,
-        is_error: false,
+        is_void: false,
     }
 }
 
@@ -140,7 +140,7 @@ fn after_an_error_everything_is_told_again() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
     let error = RowNews {
-        is_error: true,
+        is_void: true,
         ..quiet(-1)
     };
     assert_eq!(client.fetch(asked(id, 1, vec![]), &[error]).unwrap().2, [true]);
