@@ -82,7 +82,13 @@ struct Session {
 impl Session {
     fn upsert(&mut self, row: FetchRow) {
         match self.positions.entry((row.topic.clone(), row.index)) {
-            Entry::Occupied(at) => self.rows[*at.get()].0 = row,
+            Entry::Occupied(at) => {
+                let (known, told) = &mut self.rows[*at.get()];
+                if known.current_leader_epoch != row.current_leader_epoch {
+                    *told = None; // an answer of the epoch before was not taken over, if it came after the new one
+                }
+                *known = row;
+            }
             Entry::Vacant(free) => {
                 free.insert(self.rows.len());
                 self.rows.push((row, None));
