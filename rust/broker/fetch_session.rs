@@ -66,8 +66,8 @@ pub struct RowNews {
     pub log_start: i64,
     /// Whether the row says anything else: records, an error, a diverging epoch, another replica to read from.
     pub has_more: bool,
-    /// Whether it is an error, after which everything is told again.
-    pub is_error: bool,
+    /// Whether it is an error, or says where the logs part: the reader takes over nothing else, and everything is told again.
+    pub is_void: bool,
 }
 
 struct Session {
@@ -82,7 +82,13 @@ struct Session {
 impl Session {
     fn upsert(&mut self, row: FetchRow) {
         match self.positions.entry((row.topic.clone(), row.index)) {
-            Entry::Occupied(at) => self.rows[*at.get()].0 = row,
+            Entry::Occupied(at) => {
+                let (known, told) = &mut self.rows[*at.get()];
+                if known.current_leader_epoch != row.current_leader_epoch {
+                    *told = None; // an answer of the epoch before was not taken over, if it came after the new one
+                }
+                *known = row;
+            }
             Entry::Vacant(free) => {
                 free.insert(self.rows.len());
                 self.rows.push((row, None));
@@ -223,7 +229,7 @@ impl SessionCache {
         }
         let id = self.fresh_id(&sessions);
         let told = |n: &RowNews| {
-            (!n.is_error).then_some(Told {
+            (!n.is_void).then_some(Told {
                 high_watermark: n.high_watermark,
                 log_start: n.log_start,
             })
@@ -277,9 +283,9 @@ impl SessionCache {
                 high_watermark: news.high_watermark,
                 log_start: news.log_start,
             };
-            let is_news = news.has_more || news.is_error || *told != Some(now);
-            *told = (!news.is_error).then_some(now);
-            if news.has_more && !news.is_error {
+            let is_news = news.has_more || news.is_void || *told != Some(now);
+            *told = (!news.is_void).then_some(now);
+            if news.has_more && !news.is_void {
                 next_first = at + 1;
             }
             mask.push(is_news);

@@ -92,6 +92,19 @@ impl Broker {
         is_exceeded.then_some(options.replica_fetch_backoff)
     }
 
+    /// What a mover's thread does next, if there is anything to do.
+    #[cfg(feature = "simulator")]
+    pub fn move_one(&self) -> bool {
+        self.mover.run_one(|one| self.move_on(one));
+        self.mover.is_busy()
+    }
+
+    /// Whether a partition moves to another log directory.
+    #[cfg(feature = "simulator")]
+    pub fn has_moves(&self) -> bool {
+        self.mover.is_busy()
+    }
+
     /// The next piece of a move; false when it is over.
     pub(super) fn move_on(&self, one: &Move) -> bool {
         let outcome = match one.partition.copy_piece(&one.future) {

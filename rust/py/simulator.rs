@@ -151,6 +151,16 @@ impl Steps {
             .flush_queued(|partition, error| broker.storage_failed(partition, error));
     }
 
+    // ---- moves between log directories
+    fn has_moves(&self) -> bool {
+        self.broker.has_moves()
+    }
+
+    /// One piece of one move; whether there is more to do.
+    fn move_one(&self) -> bool {
+        self.broker.move_one()
+    }
+
     // ---- requests of clients and followers
     fn serve(
         &self,

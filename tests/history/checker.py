@@ -18,6 +18,12 @@ name, and a violation is one sentence with that name. It reads no log, knows no 
 | ``two-leaders`` | two brokers led a partition in one leader epoch |
 | ``divergent`` | two replicas differ at an offset below the high watermark of both |
 | ``incomplete`` | a replica lacks an offset below its high watermark that another has |
+| ``unfinished`` | a partition still moves, or a replica that was taken from it is still to be deleted |
+| ``misplaced`` | its replicas are none that were asked for, or not the last that were confirmed |
+| ``not-in-sync`` | a replica is not in the in-sync set, or the set has somebody else |
+| ``left-behind`` | a broker that is no replica, or no more, has a log of it, or one has two |
+
+A topic is its id: one that is made anew under a name has other partitions, so a record of the earlier one in it is ``invented``.
 """
 
 from __future__ import annotations
@@ -29,9 +35,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from history.events import Acked, Led, Read, Refused, Sent, Watermark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from history.events import History, Id, Partition, Replica
+    from history.events import History, Id, Partition, Placement, Replica
 
     Place = tuple[Partition, Id]
 
@@ -54,7 +60,7 @@ def check(history: History) -> list[Violation]:
     found: list[Violation] = []
     for rule in (_promises, _places, _producers, _sorted, _origins, _reads, _watermarks, _leaders, _replicas):
         found.extend(rule(history))
-    return found
+    return [*found, *misplaced(history.placements)]
 
 
 def _all(history: History, kind: type[Kind]) -> Iterator[Kind]:
@@ -212,6 +218,23 @@ def _compared(partition: Partition, one: Replica, other: Replica) -> Iterator[Vi
             yield Violation("incomplete", partition, f"broker {lacking.broker} has nothing at {offset}")
         elif one.records[offset] != other.records[offset]:
             yield Violation("divergent", partition, f"brokers {one.broker} and {other.broker} differ at {offset}")
+
+
+def misplaced(placements: Iterable[Placement]) -> Iterator[Violation]:
+    """``unfinished``, ``misplaced``, ``not-in-sync`` and ``left-behind``; true of a cluster that is whole, not of one at work."""
+    for one in placements:
+        replicas = frozenset(one.replicas)
+        if one.is_moving:
+            yield Violation("unfinished", one.partition, f"the move to {list(one.replicas)} has not ended")
+        if one.allowed and replicas not in one.allowed:
+            asked = sorted(sorted(target) for target in one.allowed)
+            yield Violation("misplaced", one.partition, f"it is on {list(one.replicas)}, which is none of {asked}")
+        if replicas != frozenset(one.in_sync):
+            yield Violation("not-in-sync", one.partition, f"{list(one.in_sync)} of {list(one.replicas)} are in sync")
+        for broker in sorted(set(one.logs)):
+            count = one.logs.count(broker)
+            if count > (broker in replicas):
+                yield Violation("left-behind", one.partition, f"broker {broker} has {count} logs of it")
 
 
 def broken_rules(history: History) -> set[str]:

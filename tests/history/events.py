@@ -92,6 +92,21 @@ class Replica:
     log_start: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a partition is when all is over: what was decided, and on whose disks logs of it lie (each log its broker; a log that
+    waits for its removal does not count). ``allowed`` are the sets of replicas that were asked for, the last of them alone when
+    it was confirmed; empty when nothing is known. A partition of a topic that is gone has no replicas."""
+
+    partition: Partition
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...] = ()
+    logs: tuple[int, ...] = ()
+    is_moving: bool = False
+    """Replicas are added or removed, or one that was removed is not known to be deleted."""
+    allowed: frozenset[frozenset[int]] = frozenset()
+
+
 @dataclass(slots=True)
 class History:
     """A whole run. ``final`` is what a fresh reader found from each log's start to the end, when the cluster was whole again;
@@ -100,3 +115,4 @@ class History:
     events: list[Event] = field(default_factory=list)
     final: dict[Partition, Sequence[Read]] = field(default_factory=dict)
     replicas: list[Replica] = field(default_factory=list)
+    placements: list[Placement] = field(default_factory=list)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from history.checker import broken_rules, check
-from history.events import Acked, History, Led, Read, Refused, Replica, Sent, Watermark
+from history.events import Acked, History, Led, Placement, Read, Refused, Replica, Sent, Watermark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +39,8 @@ def sound() -> History:
     for broker, high_watermark in ((1, RECORDS), (2, RECORDS), (3, RECORDS - 2)):
         records = {offset: value for offset, value in contents.items() if offset < high_watermark + 1}
         history.replicas.append(Replica(P, broker, high_watermark, records))
+    history.placements.append(Placement(P, (3, 1, 2), (1, 2, 3), (1, 2, 3), allowed=frozenset({frozenset({1, 2, 3})})))
+    history.placements.append(Placement("deleted-0", ()))
     return history
 
 
@@ -180,6 +182,43 @@ def claim_more_than_it_has(history: History) -> None:
     history.replicas[2] = replace(history.replicas[2], high_watermark=RECORDS)
 
 
+def place(history: History, **changes: Any) -> None:
+    history.placements[0] = replace(history.placements[0], **changes)
+
+
+def leave_a_move_unfinished(history: History) -> None:
+    place(history, is_moving=True)
+
+
+def move_where_nobody_wanted_it(history: History) -> None:
+    place(history, replicas=(1, 2, 4), in_sync=(1, 2, 4), logs=(1, 2, 4))
+
+
+def forget_a_member(history: History) -> None:
+    place(history, in_sync=(1, 2))
+
+
+def keep_a_member_too_many(history: History) -> None:
+    place(history, in_sync=(1, 2, 3, 4))
+
+
+def leave_a_log_behind(history: History) -> None:
+    place(history, logs=(1, 2, 3, 4))
+
+
+def leave_a_log_in_another_directory(history: History) -> None:
+    place(history, logs=(1, 2, 2, 3))
+
+
+def leave_a_log_of_a_topic_that_is_gone(history: History) -> None:
+    history.placements[1] = replace(history.placements[1], logs=(2,))
+
+
+def show_records_of_the_earlier_topic(history: History) -> None:
+    """``d~1`` was made anew after ``d`` was deleted."""
+    history.events += [Sent("x0", "x", "d-0", 0), Acked("x0", "d-0", 0), Read("x0", "d~1-0", 0)]
+
+
 CORRUPTIONS: list[tuple[Callable[[History], None], set[str]]] = [
     (lose_the_last, {"lost"}),
     (lose_one_in_the_middle, {"lost"}),
@@ -202,6 +241,14 @@ CORRUPTIONS: list[tuple[Callable[[History], None], set[str]]] = [
     (flip_a_bit_on_a_replica_that_is_behind, {"divergent"}),
     (punch_a_hole, {"incomplete"}),
     (claim_more_than_it_has, {"incomplete"}),
+    (leave_a_move_unfinished, {"unfinished"}),
+    (move_where_nobody_wanted_it, {"misplaced"}),
+    (forget_a_member, {"not-in-sync"}),
+    (keep_a_member_too_many, {"not-in-sync"}),
+    (leave_a_log_behind, {"left-behind"}),
+    (leave_a_log_in_another_directory, {"left-behind"}),
+    (leave_a_log_of_a_topic_that_is_gone, {"left-behind"}),
+    (show_records_of_the_earlier_topic, {"invented"}),
 ]
 
 

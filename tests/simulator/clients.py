@@ -16,6 +16,7 @@ from simulator.network import Lost
 from simulator.node import START_MS, server_of
 
 if TYPE_CHECKING:
+    from simulator.topics import Topic
     from simulator.world import World
 
 LIMIT_S = 1.0
@@ -26,11 +27,12 @@ OUT_OF_ORDER, UNKNOWN_PRODUCER, DUPLICATE = 45, 59, 46
 class Client:
     """What producers and consumers share: where the leader is."""
 
-    def __init__(self, world: World, name: str, partition: int) -> None:
+    def __init__(self, world: World, name: str, topic: Topic, partition: int) -> None:
         self.world = world
         self.name = name
-        self.topic = world.topic
+        self.topic = topic
         self.partition = partition
+        self.key = topic.key(partition)
         self.leader = -1
         self.leader_epoch = -1
         self.random = world.random_of(name)
@@ -44,7 +46,10 @@ class Client:
             life = node.life
             if life is None or not life.is_started:
                 return None
-            return life.broker.services.image.partition(self.topic, self.partition)
+            known = life.broker.services.image.topic(self.topic.name)
+            if known is None or known.topic_id != self.topic.topic_id:
+                return None
+            return life.broker.services.image.partition(self.topic.name, self.partition)
 
         try:
             state = await self.world.network.ask(self.name, node.name, node.find, look, LIMIT_S)
@@ -52,6 +57,11 @@ class Client:
             return
         if state is not None and state.leader_epoch >= self.leader_epoch:
             self.leader, self.leader_epoch = state.leader, state.leader_epoch
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything to send or read."""
+        return self.world.is_busy and not self.topic.is_doomed
 
     async def ask(self, api_key: int, version: int, body: bytes) -> bytes | None:
         """The leader's answer; None when there is none."""
@@ -70,8 +80,10 @@ class Client:
 class Producer(Client):
     """Sends one batch after the other; an idempotent one repeats a batch until it is acknowledged, under ``acks=all``."""
 
-    def __init__(self, world: World, name: str, partition: int, *, producer_id: int, gap_s: float) -> None:
-        super().__init__(world, name, partition)
+    def __init__(
+        self, world: World, name: str, topic: Topic, partition: int, *, producer_id: int, gap_s: float
+    ) -> None:
+        super().__init__(world, name, topic, partition)
         self.is_idempotent = producer_id >= 0
         self.producer_id = producer_id
         self.gap_s = gap_s
@@ -79,24 +91,24 @@ class Producer(Client):
         self.count = 0
 
     async def run(self) -> None:
-        while self.world.is_busy:
+        while self.has_work:
             await asyncio.sleep(self.random.expovariate(1 / self.gap_s))
             names = [f"{self.name}-{self.count + number}" for number in range(self.random.randint(1, 3))]
             for name in names:
-                sent = Sent(name, self.name, self.world.key(self.partition), self.count, self.is_idempotent)
+                sent = Sent(name, self.name, self.key, self.count, self.is_idempotent)
                 self.world.history.events.append(sent)
                 self.count += 1
             await self._send(names)
 
     async def _send(self, names: list[str]) -> None:
-        while not self.world.is_over:
+        while not (self.world.is_over or self.topic.is_doomed):
             values = [name.encode() for name in names]
             batch = producer_batch(values, START_MS, self.producer_id, self.sequence if self.is_idempotent else -1)
             acks = -1 if self.is_idempotent else 1
-            body = wire.produce_request(self.topic, self.partition, batch, acks)
+            body = wire.produce_request(self.topic.topic_id, self.partition, batch, acks)
             answer = await self.ask(wire.PRODUCE, wire.PRODUCE_VERSION, body)
             if answer is not None:
-                produced = wire.produce_response(answer, self.topic)
+                produced = wire.produce_response(answer)
                 if self._is_done(names, produced):
                     return
             if not self.is_idempotent and not self.world.is_busy:
@@ -109,8 +121,7 @@ class Producer(Client):
             if produced.base_offset >= 0:
                 self.world.note(f"{self.name} {names[0]}+{len(names)} acknowledged at {produced.base_offset}")
                 for number, name in enumerate(names):
-                    key = self.world.key(self.partition)
-                    acked = Acked(name, key, produced.base_offset + number, self.is_idempotent, self.world.time())
+                    acked = Acked(name, self.key, produced.base_offset + number, self.is_idempotent, self.world.time())
                     self.world.history.events.append(acked)
             return True
         if produced.error in (OUT_OF_ORDER, UNKNOWN_PRODUCER):
@@ -123,43 +134,43 @@ class Producer(Client):
 class Consumer(Client):
     """Reads from the beginning, and now and then asks for the end."""
 
-    def __init__(self, world: World, name: str, partition: int, gap_s: float) -> None:
-        super().__init__(world, name, partition)
+    def __init__(self, world: World, name: str, topic: Topic, partition: int, gap_s: float) -> None:
+        super().__init__(world, name, topic, partition)
         self.offset = 0
         self.gap_s = gap_s
 
     async def run(self) -> None:
-        while self.world.is_busy:
+        while self.has_work:
             await asyncio.sleep(self.random.expovariate(1 / self.gap_s))
             for read in await self.poll():
                 self.world.history.events.append(read)
-            if self.random.random() < 0.3:
-                await self.ask_end()
+            if self.random.random() < 0.3 and self.topic.name == self.world.lasting_topic:
+                await self.ask_end()  # by name, so only of a topic that is the only one of it
 
     async def poll(self) -> list[Read]:
         """One fetch."""
-        body = wire.fetch_request(self.topic, self.partition, self.offset, self.leader_epoch)
+        body = wire.fetch_request(self.topic.topic_id, self.partition, self.offset, self.leader_epoch)
         answer = await self.ask(wire.FETCH, wire.FETCH_VERSION, body)
-        fetched = None if answer is None else wire.fetch_response(answer, self.topic)
+        fetched = None if answer is None else wire.fetch_response(answer)
         if fetched is None or fetched.error:
             await self.refresh()
             return []
-        key, found = self.world.key(self.partition), []
+        found = []
         for offset, value in record_values(fetched.records):
             if offset >= self.offset:
-                found.append(Read(value.decode(), key, offset, self.name, self.world.time()))
+                found.append(Read(value.decode(), self.key, offset, self.name, self.world.time()))
         if found:
             self.offset = found[-1].offset + 1
             self.world.note(f"{self.name} read to {self.offset}")
         return found
 
     async def ask_end(self) -> int | None:
-        body = wire.list_offsets_request(self.topic, self.partition, self.leader_epoch)
+        body = wire.list_offsets_request(self.topic.name, self.partition, self.leader_epoch)
         answer = await self.ask(wire.LIST_OFFSETS, wire.LIST_OFFSETS_VERSION, body)
-        ended = None if answer is None else wire.list_offsets_response(answer, self.topic)
+        ended = None if answer is None else wire.list_offsets_response(answer, self.topic.name)
         if ended is None or ended.error:
             await self.refresh()
             return None
-        mark = Watermark(self.world.key(self.partition), ended.offset, self.name, self.world.time())
+        mark = Watermark(self.key, ended.offset, self.name, self.world.time())
         self.world.history.events.append(mark)
         return ended.offset

@@ -33,7 +33,7 @@ RESTART_S = 0.3
 class Node:
     """See the module: all lives of one broker, with its disk."""
 
-    def __init__(self, world: World, node_id: int, folder: Path, settings: dict[str, str]) -> None:
+    def __init__(self, world: World, node_id: int, folder: Path, settings: dict[str, str], dirs: int = 1) -> None:
         self.world = world
         self.node_id = node_id
         self.name = f"broker-{node_id}"
@@ -41,9 +41,11 @@ class Node:
         self.process: Process | None = None
         self.life: Life | None = None
         self.lives = 0
+        names = [str(node_id), *(f"{node_id}-{number}" for number in range(1, dirs))]
+        self.log_dirs = [str(folder / name) for name in names]
         self._settings = {
             "node.id": str(node_id),
-            "log.dirs": str(folder / str(node_id)),
+            "log.dirs": ",".join(self.log_dirs),
             "listeners": f"PLAINTEXT://{self.name}:9092",
             "kafkastore.metadata.path": str(folder / "store"),
             **settings,
@@ -94,6 +96,7 @@ class Life:
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._followed: dict[int, asyncio.Event] = {}
         self._is_due = False
+        self._is_moving = False
 
     def _run(self, callback: Any, *arguments: Any) -> None:
         """In the process."""
@@ -176,11 +179,21 @@ class Life:
         reader = self.loop.readers.get(engine.fileno())
         if reader is not None:
             reader()
+        if engine.steps.has_moves() and not self._is_moving:
+            self._is_moving = True
+            self.loop.call_later(self.world.network.delay(), self._move, context=self.process.context)
         for source in engine.steps.sources():
             if source not in self._followed:
                 self._followed[source] = asyncio.Event()
                 self.loop.create_task(self._follow(source)).add_done_callback(self._note_failure)
             self._followed[source].set()
+
+    def _move(self) -> None:
+        """What a thread that moves replicas between log directories does, a piece at a time."""
+        assert self.engine is not None
+        self._is_moving = False
+        self.engine.steps.move_one()
+        self.touch()
 
     # ---- following
     async def _follow(self, source: int) -> None:
@@ -244,7 +257,7 @@ class SimulatedEngine:
     def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
         before = self.life.world.ends_of(self.life)
         self.steps.publish_leases(topic, topic_id, leases, self.life.now()[0])
-        self.life.world.note_leases(self.life, topic, leases)
+        self.life.world.note_leases(self.life, topic_id, leases)
         self.life.world.note_ends(self.life, before)
         self.life.touch()
 

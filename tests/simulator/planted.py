@@ -1,7 +1,7 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Three are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the fourth takes the checks of versions out
-of the controller, in this process only. Nothing of this is reachable from a configuration.
+Three are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out of the
+control plane, in this process only. Nothing of this is reachable from a configuration.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import plant as plant_in_data_plane
-from kafkastore.controller import alter_partition, state_writer
+from kafkastore.controller import alter_partition, leader_election, state_writer, topic_deletion
+from kafkastore.controller.states import ReplicaState
 from kafkastore.metadata.store import ANY_VERSION, SetData
+from simulator.node import SimulatedEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +43,39 @@ def _with_partition_epoch(asked: Any, partition_epoch: int) -> Any:
     return asked._replace(partition_epoch=partition_epoch)
 
 
+def _move_before_in_sync() -> None:
+    """A reassignment is complete as soon as it was asked for: old replicas are deleted before the new ones are in sync (R2.5)."""
+
+    def complete(state: Any, targets: Any, usable: Any) -> Any:
+        able = [state.leader, *targets]
+        leader = next((one for one in able if one in targets and one in usable), None)
+        if leader is None:
+            return None
+        isr = tuple(one for one in targets if one in state.isr) or (leader,)
+        return leader_election._led_by(state, leader)._replace(isr=isr, elr=())
+
+    leader_election.complete_reassignment = complete
+
+
+def _delete_without_id() -> None:
+    """A deletion waits for no broker that is away, and one that is back does not ask whose logs it has (before KIP-516)."""
+
+    def is_deleted(topic: Any) -> bool:
+        over = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_INELIGIBLE)
+        return all(state in over for partition in topic.partitions for state in partition.replica_states.values())
+
+    def logs(engine: Any) -> list[Any]:
+        return [(name, partition, None, *rest) for name, partition, _, *rest in engine.real.logs()]
+
+    topic_deletion._is_deleted = is_deleted
+    SimulatedEngine.logs = logs  # type: ignore[attr-defined]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "truncate-to-hw": lambda: plant_in_data_plane("truncate-to-hw"),
     "no-min-isr-gate": lambda: plant_in_data_plane("no-min-isr-gate"),
     "fetch-without-epoch": lambda: plant_in_data_plane("fetch-without-epoch"),
     "isr-without-version": _isr_without_version,
+    "move-before-in-sync": _move_before_in_sync,
+    "delete-without-id": _delete_without_id,
 }

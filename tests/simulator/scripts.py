@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simulator.faults import FAULTS_FROM_S, Fault
+from simulator.faults import FAULTS_FROM_S, Fault, draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,6 +33,8 @@ class Script(NamedTuple):
     configs: Mapping[str, str] = {}
     breaks: frozenset[str] = frozenset()
     """Names of rules (``history/checker.py``)."""
+    has_operations: bool = False
+    """Whether topics move, grow, go and come (``operations.py``)."""
 
 
 def _power_of_all(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
@@ -64,4 +66,5 @@ UNSYNCED = {"unclean.leader.election.enable": "true", "flush.ms": "100", "min.in
 SCRIPTS = {
     "power-of-all": Script(_power_of_all, UNSYNCED, LOSSES),  # H2, KIP-101 scenario 2
     "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
+    "operations": Script(draw, has_operations=True),  # H16, spec R2.5
 }

@@ -24,7 +24,13 @@ PLAY_S = 40
 LEAST_SEEDS = 100
 """Fewer than this in that time, and the machine, or the simulator, is too slow to say anything."""
 
-FINDERS = {"truncate-to-hw": 74, "no-min-isr-gate": 1064, "isr-without-version": 2155}
+FINDERS = {
+    "truncate-to-hw": 74,
+    "no-min-isr-gate": 1064,
+    "isr-without-version": 206,
+    "move-before-in-sync": 1,
+    "delete-without-id": 115,
+}
 """A seed that finds each planted bug; without the bug it is played among the others."""
 
 SCRIPTED_SEEDS = 30
@@ -63,7 +69,7 @@ def test_no_seed_breaks_a_promise() -> None:  # I1 to I4, I6 to I8
 
 
 @pytest.mark.parametrize(("bug", "seed"), FINDERS.items())
-def test_planted_bug_is_found(bug: str, seed: int) -> None:  # H1, H7, H21
+def test_planted_bug_is_found(bug: str, seed: int) -> None:  # H1, H7, H16, H21, R2.5, KIP-516
     status, lines = play("--planted", bug, "--from", seed, "--seeds", 1, "--jobs", 1)
     assert (status, summary(lines)["failed"]) == (1, [seed])
     assert any(line.strip().startswith(("lost:", "stuck:")) for line in lines)

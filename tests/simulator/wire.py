@@ -1,4 +1,7 @@
-"""The few requests that the simulation's clients send, as bytes: Produce 8, Fetch 11, ListOffsets 5; and what comes back."""
+"""The few requests that the simulation's clients send, as bytes: Produce 13, Fetch 13, ListOffsets 5; and what comes back.
+
+Produce and Fetch name a topic by its id (KIP-516), so what was meant for a topic that is gone does not reach another of its name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import struct
 from typing import NamedTuple
 
 PRODUCE, FETCH, LIST_OFFSETS = 0, 1, 2
-PRODUCE_VERSION, FETCH_VERSION, LIST_OFFSETS_VERSION = 8, 11, 5
+PRODUCE_VERSION, FETCH_VERSION, LIST_OFFSETS_VERSION = 13, 13, 5
 LATEST = -1
 
 TIMEOUT_MS = 600
@@ -14,15 +17,42 @@ TIMEOUT_MS = 600
 FETCH_WAIT_MS = 60
 FETCH_BYTES = 1 << 20
 
+ONE = b"\x02"
+"""The count of a compact array with one element."""
+NOTHING = b"\x01"
+"""An empty one, or an empty text."""
+NULL = b"\x00"
+NO_TAGS = b"\x00"
+
 
 def _text(text: str) -> bytes:
     return struct.pack(">h", len(text)) + text.encode()
 
 
-def produce_request(topic: str, partition: int, batch: bytes, acks: int) -> bytes:
-    head = struct.pack(">hhi", -1, acks, TIMEOUT_MS)
-    rows = struct.pack(">i", 1) + _text(topic) + struct.pack(">iii", 1, partition, len(batch)) + batch
-    return head + rows
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*out, number))
+
+
+def _read_varint(body: bytes, at: int) -> tuple[int, int]:
+    """The number, and where it ends."""
+    number = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return number, at
+
+
+def produce_request(topic_id: bytes, partition: int, batch: bytes, acks: int) -> bytes:
+    head = NULL + struct.pack(">hi", acks, TIMEOUT_MS)
+    row = struct.pack(">i", partition) + _varint(len(batch) + 1) + batch + NO_TAGS
+    return head + ONE + topic_id + ONE + row + NO_TAGS + NO_TAGS
 
 
 class Produced(NamedTuple):
@@ -30,17 +60,15 @@ class Produced(NamedTuple):
     base_offset: int
 
 
-def produce_response(body: bytes, topic: str) -> Produced:
-    at = 4 + 2 + len(topic) + 4
-    _, error, base_offset = struct.unpack_from(">ihq", body, at)
+def produce_response(body: bytes) -> Produced:
+    _, error, base_offset = struct.unpack_from(">ihq", body, 1 + 16 + 1)
     return Produced(error, base_offset)
 
 
-def fetch_request(topic: str, partition: int, offset: int, leader_epoch: int) -> bytes:
+def fetch_request(topic_id: bytes, partition: int, offset: int, leader_epoch: int) -> bytes:
     head = struct.pack(">iiiibii", -1, FETCH_WAIT_MS, 1, FETCH_BYTES, 0, 0, -1)
-    rows = struct.pack(">i", 1) + _text(topic)
-    row = struct.pack(">iiiqqi", 1, partition, leader_epoch, offset, -1, FETCH_BYTES)
-    return head + rows + row + struct.pack(">i", 0) + _text("")
+    row = struct.pack(">iiqiqi", partition, leader_epoch, offset, -1, -1, FETCH_BYTES) + NO_TAGS
+    return head + ONE + topic_id + ONE + row + NO_TAGS + NOTHING + NOTHING + NO_TAGS
 
 
 class FetchedRecords(NamedTuple):
@@ -49,16 +77,16 @@ class FetchedRecords(NamedTuple):
     records: bytes
 
 
-def fetch_response(body: bytes, topic: str) -> FetchedRecords:
-    _, error, _, topics = struct.unpack_from(">ihii", body, 0)
-    if error or not topics:
+def fetch_response(body: bytes) -> FetchedRecords:
+    _, error, _ = struct.unpack_from(">ihi", body, 0)
+    if error or body[10:11] != ONE:
         return FetchedRecords(error, -1, b"")
-    at = 14 + 2 + len(topic) + 4
-    _, error, high_watermark, _, _, aborted = struct.unpack_from(">ihqqqi", body, at)
-    at += 34 + 16 * max(aborted, 0)
-    _, length = struct.unpack_from(">ii", body, at)
-    at += 8
-    return FetchedRecords(error, high_watermark, body[at : at + max(length, 0)])
+    at = 10 + 1 + 16 + 1
+    _, error, high_watermark, _, _ = struct.unpack_from(">ihqqq", body, at)
+    aborted, at = _read_varint(body, at + 30)
+    at += 17 * max(aborted - 1, 0) + 4
+    length, at = _read_varint(body, at)
+    return FetchedRecords(error, high_watermark, body[at : at + max(length - 1, 0)])
 
 
 def list_offsets_request(topic: str, partition: int, leader_epoch: int) -> bytes:

@@ -19,28 +19,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
 from history.checker import Violation, check
-from history.events import Acked, History, Led, Replica
+from history.events import Acked, History, Led
 from kafkastore._core import EngineError
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.interbroker.to_controller import ToController
-from kafkastore.metadata.leadership import decode_leadership
 from kafkastore.metadata.store import Delete
-from simulator import faults
+from simulator import ending, faults, operations
 from simulator.clients import Consumer, Producer
+from simulator.metadata import NAME as STORE
 from simulator.metadata import SimulatedStore, Tree
-from simulator.network import SLOWEST_S, Lost, Network, in_world
+from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
+from simulator.topics import Topics
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simulator.faults import Fault
     from simulator.scripts import Script
+    from simulator.topics import Topic
 
-TOPIC = "t"
+LASTING, PASSING = "t", "d"
+"""The topic of every run, which is never deleted, and one beside it in runs with operations, which may be."""
 BUSY_S = 5.0
 """How long clients work."""
 SETTLE_S = 40.0
@@ -77,9 +81,10 @@ class Outcome(NamedTuple):
 class _Crash:
     """Of a replica's broker; ``has_lost`` what was not synced."""
 
-    def __init__(self, has_lost: bool, leader_epoch: int) -> None:
+    def __init__(self, has_lost: bool, leader_epoch: int, registered: int) -> None:
         self.has_lost = has_lost
         self.leader_epoch = leader_epoch
+        self.registered = registered
         self.has_left = False
 
 
@@ -90,20 +95,31 @@ class World:
         self.seed = seed
         self.script = script
         self.random = random.Random(seed)
-        self.topic = TOPIC
+        self.lasting_topic, self.passing_topic = LASTING, PASSING
+        self.late_s = LATE_S
         self.network = Network(self.random_of("network"))
         self.tree = Tree()
+        self.topics = Topics(self.tree)
         self.history = History()
         self.trace: list[str] = []
         self.violations: list[Violation] = []
         self.is_busy = True
         self.is_over = False
-        self.node_ids = tuple(range(1, self.random.choice((3, 3, 3, 4, 5)) + 1))
+        self.has_operations = operations.is_any(self.random_of("operations"))
+        if script is not None:
+            self.has_operations = script.has_operations
+        brokers = self.random.choice((3, 3, 3, 4, 5))
+        self.node_ids = tuple(range(1, brokers + 1 + (self.has_operations and brokers < 5)))
         self.partitions = self.random.choice((1, 1, 2))
         settings = SETTINGS | {"auto.leader.rebalance.enable": self.random.choice(("true", "false"))}
-        self.nodes = {number: Node(self, number, folder, settings) for number in self.node_ids}
-        self._crashes: dict[tuple[int, int], _Crash] = {}  # (partition, node): the last one, until it is made good
+        dirs = 2 if self.has_operations else 1
+        self.nodes = {number: Node(self, number, folder, settings, dirs) for number in self.node_ids}
+        self.admin = operations.Admin(self)
+        self.clients: list[asyncio.Task[None]] = []
+        self._crashes: dict[tuple[Topic, int, int], _Crash] = {}
+        """Of each partition on each node the last one, until it is made good."""
         self.tree.on_change = self.watch_states
+        self.topics.on_partition = lambda topic, number: self.later(0.0, self._employ, topic, number)
 
     def random_of(self, name: str) -> random.Random:
         """A generator of its own for each part, so that what one draws changes nothing for another."""
@@ -116,42 +132,41 @@ class World:
     def note(self, what: str) -> None:
         self.trace.append(f"{self.time():9.6f} {what}")
 
-    def key(self, partition: int) -> str:
-        return f"{self.topic}-{partition}"
-
-    def note_leases(self, life: Life, topic: str, leases: list[Any]) -> None:
+    def note_leases(self, life: Life, topic_id: bytes, leases: list[Any]) -> None:
+        topic = self.topics.all[topic_id]
         for number, leader, leader_epoch, partition_epoch, _, isr in leases:
-            self.note(
-                f"{life.node.name} {topic}-{number}: leader {leader} epoch {leader_epoch}.{partition_epoch} isr {list(isr)}"
-            )
+            key = topic.key(number)
+            self.note(f"{life.node.name} {key}: leader {leader} epoch {leader_epoch}.{partition_epoch} isr {list(isr)}")
             if leader == life.node.node_id:
-                self.history.events.append(Led(f"{topic}-{number}", leader_epoch, leader, self.time()))
+                self.history.events.append(Led(key, leader_epoch, leader, self.time()))
 
-    def ends_of(self, life: Life) -> dict[int, int]:
-        ends: dict[int, int] = {}
+    def ends_of(self, life: Life) -> dict[str, int]:
+        ends: dict[str, int] = {}
         if life.engine is None:
             return ends
-        for number in range(self.partitions):
+        for topic, number in self.topics.places():
             try:
-                ends[number] = life.engine.real.partition_offsets(self.topic, number)[3]
+                ends[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number)[3]
             except EngineError:  # it is not there
                 continue
         return ends
 
-    def note_ends(self, life: Life, before: dict[int, int]) -> None:
+    def note_ends(self, life: Life, before: dict[str, int]) -> None:
         """Logs that were cut."""
-        for number, end in self.ends_of(life).items():
-            if end < before.get(number, 0):
-                self.note(f"{life.node.name} cuts {self.key(number)} from {before[number]} to {end}")
+        for key, end in self.ends_of(life).items():
+            if end < before.get(key, 0):
+                self.note(f"{life.node.name} cuts {key} from {before[key]} to {end}")
 
     # ---- what there is
-    def leadership(self, partition: int) -> Any:
-        node = self.tree.nodes.get(f"/brokers/topics/{self.topic}/partitions/{partition}/state")
-        return None if node is None else decode_leadership(node.data, node.version)
+    def marks(self) -> list[str]:
+        """Topics whose deletion has not ended."""
+        marks = self.tree.nodes.get("/admin/delete_topics")
+        return [] if marks is None else list(marks.children)
 
     def leader_now(self) -> int:
         """Of the first partition; 0 for none."""
-        state = self.leadership(0)
+        topic = self.topics.living.get(self.lasting_topic)
+        state = None if topic is None else self.topics.leadership(topic, 0)
         return state.leader if state is not None and state.leader > 0 else 0
 
     def controller_now(self) -> int:
@@ -172,11 +187,11 @@ class World:
 
     def kill(self, node: Node, *, power: bool) -> None:
         node.kill(power=power)
-        for number in range(self.partitions):
-            state, before = self.leadership(number), self._crashes.get((number, node.node_id))
+        for topic, number in self.topics.places():
+            state, before = self.topics.leadership(topic, number), self._crashes.get((topic, number, node.node_id))
             has_lost = power or (before is not None and before.has_lost)
             epoch = -1 if state is None else state.leader_epoch
-            self._crashes[number, node.node_id] = _Crash(has_lost, epoch)
+            self._crashes[topic, number, node.node_id] = _Crash(has_lost, epoch, self._registered(node.node_id))
 
     def fence(self, node_id: int) -> None:
         """Its registration ends although it lives; it learns of that as it would, and registers again."""
@@ -201,14 +216,15 @@ class World:
         self.network.slowest_s = SLOWEST_S
 
     def may_crash(self, node_id: int, *, power: bool) -> bool:
-        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead and
-        has not crashed since; or all that have crashed have lost nothing."""
-        for number in range(self.partitions):
-            state = self.leadership(number)
-            if state is None:
-                return False
-            crashed = {one: crash for (partition, one), crash in self._crashes.items() if partition == number}
-            if {*state.isr, *state.elr} - {node_id} - crashed.keys():
+        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead, has not
+        crashed since and is heard of, or it would leave the set before those that are dead; or all that have crashed have lost
+        nothing."""
+        for topic, number in self.topics.places():
+            state = self.topics.leadership(topic, number)
+            if state is None:  # nothing was ever written there
+                continue
+            crashed = {one: crash for (*place, one), crash in self._crashes.items() if place == [topic, number]}
+            if any(self._is_heard(one) for one in {*state.isr, *state.elr} - {node_id} - crashed.keys()):
                 continue
             if power or any(crash.has_lost for crash in crashed.values()):
                 return False
@@ -216,63 +232,99 @@ class World:
 
     def watch_states(self) -> None:
         """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since; not one that was
-        elected before the controller saw that it is dead."""
-        for (number, node_id), crash in list(self._crashes.items()):
-            state = self.leadership(number)
+        elected before the controller saw that it is dead, or back in another life."""
+        self.topics.look()
+        for (topic, number, node_id), crash in list(self._crashes.items()):
+            state = self.topics.leadership(topic, number)
             if state is None:
                 continue
             if node_id not in (*state.isr, *state.elr):
                 crash.has_left = True
             is_back = crash.has_left and node_id in state.isr
+            if self._registered(node_id) <= crash.registered:
+                crash.leader_epoch = max(crash.leader_epoch, state.leader_epoch)
             leads_since = state.leader == node_id and state.leader_epoch > crash.leader_epoch
-            if is_back or (leads_since and self.nodes[node_id].is_up):
-                del self._crashes[number, node_id]
+            if is_back or leads_since:
+                del self._crashes[topic, number, node_id]
+
+    def _is_heard(self, node_id: int) -> bool:
+        """By the store."""
+        process, name = self.nodes[node_id].process, self.nodes[node_id].name
+        is_reached = self.network.passes(name, STORE) and self.network.passes(STORE, name)
+        return process is not None and not process.is_stopped and is_reached and self._registered(node_id) > 0
+
+    def _registered(self, node_id: int) -> int:
+        """When it did so last, by the store's changes; 0 when it is not registered."""
+        node = self.tree.nodes.get(f"/brokers/ids/{node_id}")
+        return 0 if node is None else node.created
 
     # ---- the run
     async def play(self) -> None:
         for node in self.nodes.values():
             node.start()
-        if not await self._holds(lambda: self.controller_now() != 0 and self._all_started()):
+        if not await self._holds(lambda: self.controller_now() != 0 and self.all_started()):
             self._violate("stuck", "the brokers do not start")
             return
-        await self._create_topic()
-        clients = [asyncio.create_task(client.run()) for client in self._clients()]
-        draw = faults.draw if self.script is None else self.script.draw
-        for fault in draw(self.random_of("faults"), self.node_ids):
-            self.later(fault.begins_s - faults.FAULTS_FROM_S, faults.begin, self, fault)
+        await self._create_topic(self.lasting_topic, self.partitions)
+        if self.has_operations:
+            await self._create_topic(self.passing_topic, 1)
+        for fault in self._draw():
+            self.later(max(0.0, fault.begins_s - faults.FAULTS_FROM_S), faults.begin, self, fault)
         await asyncio.sleep(BUSY_S)
         self.is_busy = False
         await self._mend()
-        if not await self._holds(lambda: self._is_whole() and all(client.done() for client in clients)):
-            self._violate("stuck", self._why_not_whole())
+        is_whole = await self._holds(self._is_whole)
+        self.history.placements += ending.placements(self)  # now: what comes late may take out a member for a while
+        if is_whole:
+            await ending.read_all(self)
         else:
-            await self._read_all()
+            self._violate("stuck", ending.why_not_whole(self) or "a client has not ended")
         self.is_over = True
-        for client in clients:
-            client.cancel()
-        for outcome in await asyncio.gather(*clients, return_exceptions=True):
+        for task in self._tasks():
+            task.cancel()
+        for outcome in await asyncio.gather(*self._tasks(), return_exceptions=True):
             if isinstance(outcome, Exception):
                 raise outcome
 
-    async def _create_topic(self) -> None:
-        asked = NewTopic(self.topic, self.partitions, 3, configs=self.script.configs if self.script else None)
-        while True:
+    def _draw(self) -> list[Fault]:
+        """The faults. Operations begin as they are drawn."""
+        draw = faults.draw if self.script is None else self.script.draw
+        drawn = draw(self.random_of("faults"), self.node_ids)
+        if self.has_operations:
+            asked, more = operations.draw(self.random_of("what is asked"), self.node_ids)
+            for operation in asked:
+                self.later(operation.begins_s - faults.FAULTS_FROM_S, self.admin.begin, operation)
+            drawn = sorted(drawn + more, key=lambda fault: fault.begins_s)
+        return drawn
+
+    async def _create_topic(self, name: str, partitions: int) -> None:
+        asked = NewTopic(name, partitions, 3, configs=self.script.configs if self.script else None)
+        while name not in self.topics.living:
             controller = self.nodes[self.controller_now() or 1].life
             assert controller is not None
             try:
                 await controller.broker.services.controller.create_topic(asked)
             except KafkastoreError:
                 await asyncio.sleep(STEP_S)
-            else:
-                return
 
-    def _clients(self) -> Iterator[Producer | Consumer]:
-        for number in range(self.partitions):
-            for one in range(2):
-                name = f"producer-{number}-{one}"
-                yield Producer(self, name, number, producer_id=100 * number + one, gap_s=0.06)
-            yield Producer(self, f"loose-{number}", number, producer_id=-1, gap_s=0.25)
-            yield Consumer(self, f"consumer-{number}", number, gap_s=0.1)
+    def _employ(self, topic: Topic, number: int) -> None:
+        """Clients of a partition that has come."""
+        if self.is_busy and not topic.is_doomed:
+            create_task = asyncio.get_running_loop().create_task
+            self.clients += [create_task(client.run()) for client in self._clients(topic, number)]
+
+    def _clients(self, topic: Topic, number: int) -> Iterator[Producer | Consumer]:
+        is_first = topic.name == self.lasting_topic
+        name = str(number) if is_first else topic.key(number)
+        for one in range(2 if is_first else 1):
+            producer_id = 100 * number + one
+            yield Producer(self, f"producer-{name}-{one}", topic, number, producer_id=producer_id, gap_s=0.06)
+        if is_first:
+            yield Producer(self, f"loose-{name}", topic, number, producer_id=-1, gap_s=0.25)
+        yield Consumer(self, f"consumer-{name}", topic, number, gap_s=0.1)
+
+    def _tasks(self) -> list[asyncio.Task[None]]:
+        return [*self.clients, *self.admin.tasks]
 
     async def _mend(self) -> None:
         self.heal()
@@ -289,53 +341,13 @@ class World:
             await asyncio.sleep(STEP_S)
         return True
 
-    def _all_started(self) -> bool:
+    def all_started(self) -> bool:
         return all(node.life is not None and node.life.is_started for node in self.nodes.values())
 
     def _is_whole(self) -> bool:
-        return self._all_started() and not self._why_not_whole()
-
-    def _why_not_whole(self) -> str:
-        """What is amiss; empty when every replica is in sync and has everything."""
-        if not self._all_started():
-            return "a broker does not start"
-        for number in range(self.partitions):
-            state = self.leadership(number)
-            if state is None or state.leader < 1 or len(state.isr) < 3:
-                return f"the state of {self.key(number)} is {state}"
-            ends = set()
-            for one in state.isr:
-                life = self.nodes[one].life
-                assert life is not None
-                assert life.engine is not None
-                _, high_watermark, _, end = life.engine.real.partition_offsets(self.topic, number)
-                ends |= {high_watermark, end}
-            if len(ends) != 1:
-                return f"the replicas of {self.key(number)} end at {sorted(ends)}"
-        return ""
-
-    async def _read_all(self) -> None:
-        for number in range(self.partitions):
-            reader = Consumer(self, "final", number, gap_s=1.0)
-            reads = self.history.final[self.key(number)] = []
-            while True:
-                found = await reader.poll()
-                reads += found
-                if not found and await reader.ask_end() == reader.offset:
-                    break
-            for one in self.leadership(number).isr:
-                self.history.replicas.append(self._replica(one, number))
-
-    def _replica(self, node_id: int, number: int) -> Replica:
-        life = self.nodes[node_id].life
-        assert life is not None
-        assert life.engine is not None
-        records: dict[int, bytes] = {}
-        for first, last, _, content in life.engine.steps.batches(self.topic, number):
-            digest = hashlib.sha256(content).digest()
-            records.update(dict.fromkeys(range(first, last + 1), digest))
-        _, high_watermark, _, _ = life.engine.real.partition_offsets(self.topic, number)
-        return Replica(self.key(number), node_id, high_watermark, records)
+        """And nobody has anything to say any more."""
+        is_quiet = self.time() > self.admin.unsure_until_s and all(task.done() for task in self._tasks())
+        return is_quiet and not ending.why_not_whole(self)
 
     def _violate(self, rule: str, what: str) -> None:
         self.violations.append(Violation(rule, "", what))

@@ -90,15 +90,18 @@ class RequestBuilder:
     def stop_replica(self, broker: Registration, partitions: Mapping[Partition, bool]) -> StopReplica:
         """``partitions`` to whether they are deleted."""
         stopped = [
-            Stopped(topic.name, partition.number, _stop_epoch(partition), partitions[partition])
+            Stopped(topic.name, partition.number, _stop_epoch(partition, broker.node_id), partitions[partition])
             for topic, of_topic in _by_topic(partitions).items()
             for partition in of_topic
         ]
         return StopReplica(self.node_id, self.epoch, broker.epoch, stopped)
 
 
-def _stop_epoch(partition: Partition) -> int:
-    if partition.topic.is_deleting or partition.leadership is None:
+def _stop_epoch(partition: Partition, broker: int) -> int:
+    """A replica that a move has taken away goes by the epoch of that, even if the topic goes too: it may be asked for before its
+    broker was told of that."""
+    is_ending = partition.topic.is_deleting and broker in partition.replicas
+    if is_ending or partition.leadership is None:
         return EPOCH_DURING_DELETE
     return partition.leadership.leader_epoch
 

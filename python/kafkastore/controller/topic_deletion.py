@@ -95,6 +95,9 @@ def on_brokers_gone(term: Term, gone: Collection[int]) -> None:
 
 
 def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
+    doomed = [topic for topic in term.context.topics.values() if topic.is_deleting]
+    if doomed:  # told before it is asked for: one that was not there does not know of it
+        term.channels.tell_all(partition for topic in doomed for partition in topic.partitions)
     for partition in _being_deleted(term):
         for replica, state in partition.replica_states.items():
             if replica in joined and state is ReplicaState.DELETION_INELIGIBLE:
@@ -104,7 +107,10 @@ def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
 
 async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
     """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took away it
-    finds itself."""
+    finds itself. What a broker said in an earlier life says nothing of what the one that is there was told since."""
+    known = term.context.brokers.get(broker.node_id)
+    if known is None or known.epoch != broker.epoch:
+        return
     touched: dict[Topic, None] = {}
     for one in order.stopped:
         partition = term.context.partition(one.topic, one.partition)

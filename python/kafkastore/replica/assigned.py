@@ -9,10 +9,13 @@ changes nothing, and the answer says why, partition by partition.
 
 Cases of a partition in LeaderAndIsr:
 
-A  this broker is not one of its replicas, or another topic has its name → refused
+A  this broker is not one of its replicas, another topic has its name, or it was told that the topic is deleted → refused
 B  an older leader epoch, or the same and an older partition epoch     → refused (STALE_CONTROLLER_EPOCH, as Kafka answers)
 C  its log directory is offline, or the log cannot be made             → KAFKA_STORAGE_ERROR
 D  all else                                                             → leads, follows, or waits for a leader
+
+A request that its controller has given up and repeated may still come, behind later ones: what is gone must not come back by it,
+and what has come since must not go.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.orders import LEADER_DURING_DELETE
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionState
 
 if TYPE_CHECKING:
@@ -38,6 +41,10 @@ if TYPE_CHECKING:
     Key = tuple[str, int]
 
 logger = logging.getLogger("kafkastore.replica.assigned")
+
+
+MOST_DELETED = 10_000
+"""Deleted topics that are remembered; a late request is seconds late."""
 
 
 class Told(NamedTuple):
@@ -78,6 +85,8 @@ class AssignedReplicas:
         self._turn = asyncio.Lock()
         self._waiting: list[asyncio.Future[bool]] = []
         self._was_told = False
+        self._deleted: dict[bytes, str] = {}
+        """Topics that a controller has told to be deleted, by id: it never comes again."""
 
     # ---- waiting
     async def wait_until(self, holds: Callable[[], bool], limit_s: float) -> bool:
@@ -188,6 +197,9 @@ class AssignedReplicas:
         self, told: Told, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
     ) -> tuple[TopicImage | None, list[int]]:
         """Cases A and B; what is accepted is held afterwards."""
+        if told.topic_id in self._deleted:
+            errors.update({(told.name, number): ErrorCode.UNKNOWN_TOPIC_ID for number in told.states})
+            return None, []
         known = self.held.topic(told.name)
         if known is not None and known.topic_id != told.topic_id and self._hosts(told.name):
             errors.update({(told.name, number): ErrorCode.INCONSISTENT_TOPIC_ID for number in told.states})
@@ -272,18 +284,46 @@ class AssignedReplicas:
         state = None
         if topic is not None and one.partition < len(topic.partitions):
             state = topic.partitions[one.partition]
-        if state is not None and 0 <= one.leader_epoch < state.leader_epoch:
-            return ErrorCode.FENCED_LEADER_EPOCH
         directory = self.log_manager.directory_of(one.topic, one.partition)
         if directory is not None and directory in self.log_manager.failed:
             return ErrorCode.KAFKA_STORAGE_ERROR
+        if topic is not None and state is not None and (refusal := self._late_stop(one, topic, state)):
+            return refusal
         if topic is None or state is None:
+            self._remember_stop(one)
             return ErrorCode.NONE  # nothing to stop; what lies on the disk is deleted all the same
         # what was told before this must not bring it back: the epoch rises to the one that ends it
         epoch = max(state.leader_epoch, one.leader_epoch)
-        topic.partitions[one.partition] = state._replace(leader=NO_LEADER, leader_epoch=epoch)
+        replicas = tuple(replica for replica in state.replicas if replica != self.node_id or not one.is_deleted)
+        stopped = state._replace(leader=NO_LEADER, leader_epoch=epoch, replicas=replicas)
+        topic.partitions[one.partition] = stopped
         ended.setdefault(one.topic, []).append(one.partition)
         return ErrorCode.NONE
+
+    def _late_stop(self, one: Stopped, topic: TopicImage, state: PartitionState) -> int:
+        """Why it is of another time than what is held; NONE for one that is not. Replicas are taken from a partition under a new
+        leader epoch, so whoever is told to delete one in the epoch in which it became a replica became it since. Of a topic the
+        deletion is told (UpdateMetadata) before it is asked for."""
+        is_mine = one.is_deleted and self.node_id in state.replicas
+        if one.leader_epoch == EPOCH_DURING_DELETE:
+            lives = self.image.topic(one.topic)
+            is_another = (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
+            is_late = is_mine and topic.topic_id not in self._deleted and is_another
+            return ErrorCode.INCONSISTENT_TOPIC_ID if is_late else ErrorCode.NONE
+        if 0 <= one.leader_epoch < state.leader_epoch or (is_mine and one.leader_epoch == state.leader_epoch):
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.NONE
+
+    def _remember_stop(self, one: Stopped) -> None:
+        """The epoch that ended a replica of which this broker was not told yet."""
+        known, held = self.image.topic(one.topic), self.held.topic(one.topic)
+        if known is None or one.leader_epoch < 0 or (held is not None and held.topic_id != known.topic_id):
+            return
+        self.held.merge(
+            one.topic, known.topic_id, {one.partition: PartitionState(NO_LEADER, one.leader_epoch, -1, (), ())}
+        )
+        if held is None:
+            self.held.topics[one.topic].configs = known.configs
 
     async def _delete(self, doomed: Mapping[str, list[int]]) -> dict[str, int]:
         """Deletes partitions of topics in one turn of a thread. The topics that failed with their codes."""
@@ -329,7 +369,8 @@ class AssignedReplicas:
             self.image.brokers = {broker.node_id: broker for broker in brokers}
             self.replica_manager.publish_cluster(is_whole=self._was_told)  # before the topics that they lead
             self.on_brokers(self.image.brokers.values())
-            alive = [told for told in topics if not _is_deletion(told)]
+            self._note_deletions(topics)
+            alive = [told for told in topics if told.topic_id not in self._deleted]
             self._take_away(topics, is_full=is_full)
             changed = []
             for told in alive:
@@ -345,6 +386,11 @@ class AssignedReplicas:
                 self.replica_manager.publish_cluster()
             self.tell_waiting()
             return ErrorCode.NONE
+
+    def _note_deletions(self, topics: Sequence[Told]) -> None:
+        self._deleted.update({told.topic_id: told.name for told in topics if _is_deletion(told)})
+        while len(self._deleted) > MOST_DELETED:
+            del self._deleted[next(iter(self._deleted))]
 
     def _take_away(self, topics: Sequence[Told], *, is_full: bool) -> None:
         """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""

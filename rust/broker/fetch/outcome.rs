@@ -44,7 +44,7 @@ impl Outcome {
             high_watermark: self.read.high_watermark,
             log_start: self.read.log_start,
             has_more: self.read.slice.is_some() || self.is_urgent(),
-            is_error: self.error != ErrorCode::NONE,
+            is_void: self.error != ErrorCode::NONE || self.read.diverging_epoch.is_some(),
         }
     }
 
@@ -100,3 +100,6 @@ fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
     }
     is_read
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,7 +29,7 @@ fn quiet(high_watermark: i64) -> RowNews {
         high_watermark,
         log_start: 0,
         has_more: false,
-        is_error: false,
+        is_void: false,
     }
 }
 
@@ -140,12 +140,28 @@ fn after_an_error_everything_is_told_again() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
     let error = RowNews {
-        is_error: true,
+        is_void: true,
         ..quiet(-1)
     };
     assert_eq!(client.fetch(asked(id, 1, vec![]), &[error]).unwrap().2, [true]);
     assert_eq!(client.fetch(asked(id, 2, vec![]), &[quiet(0)]).unwrap().2, [true]);
     assert_eq!(client.fetch(asked(id, 3, vec![]), &[quiet(0)]).unwrap().2, [false]);
+}
+
+/// spec: R0.13. What was on its way when the reader learned of the epoch is thrown away there.
+#[test]
+fn in_a_new_leader_epoch_everything_is_told_again() {
+    let client = Client::new(10);
+    let id = client.open(vec![row("t", 0, 0)]);
+    let in_epoch = |epoch| FetchRow {
+        current_leader_epoch: epoch,
+        ..row("t", 0, 0)
+    };
+    let ask = |session_epoch, rows| client.fetch(asked(id, session_epoch, rows), &[quiet(0)]).unwrap().2;
+    ask(1, vec![]);
+    assert_eq!(ask(2, vec![]), [false]);
+    assert_eq!(ask(3, vec![in_epoch(1)]), [true]);
+    assert_eq!(ask(4, vec![in_epoch(1)]), [false]);
 }
 
 #[test]

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from kio.schema.errors import ErrorCode
 
+from kafkastore.controller.context import ControllerContext, Topic
+from kafkastore.controller.requests import RequestBuilder
 from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.broker_nodes import Registration
+from kafkastore.metadata.leadership import Leadership
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, World, play
 
 if TYPE_CHECKING:
@@ -55,3 +61,19 @@ def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path
         assert broker.count(LEADER_AND_ISR) == count + 1
 
     play(tmp_path, test)
+
+
+def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too() -> None:  # R2.5
+    """Its deletion may be asked for before its broker is told that the topic goes; the others are told first."""
+    topic = Topic("t", b"t" * 16, [Assigned((4, 2), (), (1,))])
+    topic.partitions[0].leadership = Leadership(4, 7, (4, 2))
+    topic.is_deleting = True
+    builder = RequestBuilder(ControllerContext(), 3, 1, None)
+    epochs = [
+        builder.stop_replica(broker(node_id), {topic.partitions[0]: True}).stopped[0].leader_epoch for node_id in (1, 2)
+    ]
+    assert epochs == [7, EPOCH_DURING_DELETE]
+
+
+def broker(node_id: int) -> Registration:
+    return Registration(node_id, node_id, (), None)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkastore.controller import topic_deletion
 from kafkastore.controller.context import Topic
 from kafkastore.controller.topic_changes import NewTopic
-from kafkastore.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
-from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, play
+from kafkastore.errors import ErrorCode, TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
+from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +134,32 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
         await world.add(3)
         await world.eventually(lambda: is_gone(world))
         assert len(world.brokers[3].deleted) == 2
+
+    play(tmp_path, test)
+
+
+def test_answer_of_an_earlier_life_does_not_hold_up_the_deletion(tmp_path: Path) -> None:  # R2.4
+    """A broker that is back at once refuses what was meant for its earlier life; the controller may see that it is back first."""
+
+    async def test(world: World) -> None:
+        await make(world)
+        controller = await world.active()
+        assert controller._term is not None
+        earlier = controller._term.context.brokers[3]
+        await world.brokers[3].kill()
+        await world.led("t", 2, 1)
+        await controller.delete_topic("t")
+        back = world.brokers[3] = WorldBroker(world, 3)
+        back.is_reachable = False
+        await back.start(clean=True, controls=False)
+        await world.eventually(lambda: 3 in world.brokers[1].live)
+        await world.quiet()
+        order = StopReplica(1, 1, earlier.epoch, [Stopped("t", number, -2, True) for number in (0, 1)])
+        refused = Answer(ErrorCode.STALE_BROKER_EPOCH, {})
+        await topic_deletion.on_stop_replica_answer(controller._term, earlier, order, refused)
+        back.is_reachable = True
+        await world.eventually(lambda: is_gone(world))
+        assert len(back.deleted) == 2
 
     play(tmp_path, test)
 

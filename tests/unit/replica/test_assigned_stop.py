@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, Stopped
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, Stopped
 
-from .replica_world import ME, NONE, OTHER, Replicas, on_replicas, state, told
+from .replica_world import ME, NONE, OTHER, T_ID, Replicas, on_replicas, state, told
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kafkastore.replica.assigned import Told
 
 KEY = ("t", 0)
 GONE = Stopped("t", 0, EPOCH_DURING_DELETE, is_deleted=True)
@@ -132,5 +134,77 @@ def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_p
         assert replicas.engine.partitions == {}
         assert await replicas.become(told(state(OTHER, 6, 9))) == (NONE, {KEY: NONE})
         assert replicas.lease() == (OTHER, 6, 9)
+
+    on_replicas(tmp_path, test)
+
+
+# ---- requests that come late: their controller has given up, repeated and gone on
+def deleted(topic_id: bytes = T_ID) -> Told:
+    return told(state(LEADER_DURING_DELETE, EPOCH_DURING_DELETE), topic_id=topic_id)
+
+
+def test_late_request_does_not_bring_back_a_topic_that_is_deleted(tmp_path: Path) -> None:  # R0.10, KIP-516
+    """Whether its log was here before or not."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3)))
+        await replicas.update(deleted())
+        assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
+        late = told(state(ME, 3, 3), state(ME, 0, 0))
+        assert await replicas.become(late) == (
+            NONE,
+            {KEY: ErrorCode.UNKNOWN_TOPIC_ID, ("t", 1): ErrorCode.UNKNOWN_TOPIC_ID},
+        )
+        await replicas.update(late)
+        assert (set(replicas.engine.partitions), replicas.image.topic("t")) == (set(), None)
+
+    on_replicas(tmp_path, test)
+
+
+def test_late_deletion_does_not_reach_the_next_topic_of_the_name(tmp_path: Path) -> None:  # KIP-516
+    """StopReplica has no topic id."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3)))
+        await replicas.update(deleted())
+        assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
+        again = bytes(15) + b"\7"
+        await replicas.become(told(state(ME), topic_id=again))
+        assert await replicas.stop(GONE) == (NONE, {KEY: ErrorCode.INCONSISTENT_TOPIC_ID})
+        assert (replicas.lease(), set(replicas.engine.partitions)) == ((ME, 0, 0), {KEY})
+        await replicas.update(deleted(again))
+        assert await replicas.stop(GONE) == (NONE, {KEY: NONE})
+        assert set(replicas.engine.partitions) == set()
+
+    on_replicas(tmp_path, test)
+
+
+def test_late_deletion_does_not_reach_a_replica_that_came_back(tmp_path: Path) -> None:  # R2.5
+    """A partition that moved away and back: replicas are added without a new leader epoch, and taken with one."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(told(state(ME, 3, 3)))
+        away = Stopped("t", 0, 4, is_deleted=True)
+        assert await replicas.stop(away) == (NONE, {KEY: NONE})
+        assert await replicas.stop(away) == (NONE, {KEY: NONE})  # its answer was lost
+        await replicas.become(told(state(OTHER, 4, 6)))
+        assert await replicas.stop(away) == (NONE, {KEY: ErrorCode.FENCED_LEADER_EPOCH})
+        assert set(replicas.engine.partitions) == {KEY}
+        assert await replicas.stop(away._replace(leader_epoch=5)) == (NONE, {KEY: NONE})
+        assert set(replicas.engine.partitions) == set()
+
+    on_replicas(tmp_path, test)
+
+
+def test_replica_that_was_taken_before_it_was_told_does_not_come_late(tmp_path: Path) -> None:  # R2.5, KIP-455
+    """A move that was cancelled at once."""
+
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(told(state(OTHER, 4, 4)))
+        assert await replicas.stop(Stopped("t", 0, 4, is_deleted=True)) == (NONE, {KEY: NONE})
+        assert await replicas.become(told(state(OTHER, 3, 3))) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})
+        assert set(replicas.engine.partitions) == set()
+        assert await replicas.become(told(state(OTHER, 4, 5))) == (NONE, {KEY: NONE})
+        assert set(replicas.engine.partitions) == {KEY}
 
     on_replicas(tmp_path, test)

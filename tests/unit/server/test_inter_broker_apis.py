@@ -57,7 +57,7 @@ def requests() -> dict[int, Any]:
     )
     topic = kio.LeaderAndIsrTopicState(topic_name="t", topic_id=T_ID, partition_states=(state,))
     stop: Any = stops
-    gone = stop.StopReplicaPartitionState(partition_index=0, leader_epoch=-2, delete_partition=True)
+    gone = stop.StopReplicaPartitionState(partition_index=0, leader_epoch=9, delete_partition=True)
     alter: Any = schema_class(BY_KEY[56], 3, "request")
     return {
         4: kio.LeaderAndIsrRequest(**fields, type_=1, topic_states=(topic,), live_leaders=()),

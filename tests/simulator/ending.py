@@ -1,0 +1,137 @@
+"""How a run ends: whether the cluster is whole again, and what is read of it then for the history.
+
+Whole is what the rules of ``history/checker.py`` for placements say, and that every replica has all there is. It decides nothing
+about the cluster and asks no client.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import TYPE_CHECKING
+
+from history.checker import misplaced
+from history.events import Placement, Replica
+from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
+from simulator.clients import Consumer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from simulator.topics import Topic
+    from simulator.world import World
+
+LOG = re.compile(r"(?P<topic>[a-z]+)-(?P<partition>\d+)(?P<future>\.\w+-future)?")
+"""The name of a log's directory; those that are to be removed, or were set aside, have other endings."""
+
+
+def why_not_whole(world: World) -> str:
+    """What is amiss; empty when nothing is."""
+    if not world.all_started():
+        return "a broker does not start"
+    for name in world.marks():
+        return f"the deletion of {name} has not ended"
+    if REASSIGN_PARTITIONS in world.tree.nodes:
+        return f"{REASSIGN_PARTITIONS} is still there"
+    for topic, number in world.topics.places():
+        state = world.topics.leadership(topic, number)
+        if state is None or state.leader < 1 or set(state.isr) != set(topic.assigned[number].replicas):
+            return f"the state of {topic.key(number)}, {topic.assigned[number]}, is {state}"
+        ends = set()
+        for one in state.isr:
+            life = world.nodes[one].life
+            assert life is not None
+            assert life.engine is not None
+            _, high_watermark, _, end = life.engine.real.partition_offsets(topic.name, number)
+            ends |= {high_watermark, end}
+        if len(ends) != 1:
+            return f"the replicas of {topic.key(number)} end at {sorted(ends)}"
+    return next((str(one) for one in misplaced(placements(world))), "") or _what_is_told_wrong(world)
+
+
+def _what_is_told_wrong(world: World) -> str:
+    """What clients hear of some broker that is not so (R2.5, its last step)."""
+    for node in world.nodes.values():
+        assert node.life is not None
+        image = node.life.broker.services.image
+        told = {topic.topic_id: topic.partitions for topic in image.topics.values()}
+        if told.keys() != {topic.topic_id for topic in world.topics.living.values()}:
+            return f"{node.name} tells of {sorted(image.topics)}, or of earlier ones"
+        for topic, number in world.topics.places():
+            known = told[topic.topic_id][number] if number < len(told[topic.topic_id]) else None
+            state, replicas = world.topics.leadership(topic, number), topic.assigned[number].replicas
+            if known is None or (known[:2], known.replicas) != (state[:2], replicas):
+                return f"{node.name} tells that {topic.key(number)} is {known}"
+    return ""
+
+
+def placements(world: World) -> list[Placement]:
+    """Of all partitions that there were."""
+    logs = _logs(world)
+    found = []
+    for topic in world.topics.all.values():
+        is_living = world.topics.living.get(topic.name) is topic
+        for number, assigned in enumerate(topic.assigned):
+            brokers = tuple(logs.pop((topic, number), ()))
+            if not is_living:
+                found.append(Placement(topic.key(number), (), (), brokers))
+                continue
+            state = world.topics.leadership(topic, number)
+            is_moving = bool(assigned.adding or assigned.removing)
+            allowed = frozenset(topic.allowed[number])
+            isr = () if state is None else state.isr
+            found.append(Placement(topic.key(number), assigned.replicas, isr, brokers, is_moving, allowed))
+    return found + [Placement(str(key), (), (), tuple(brokers)) for key, brokers in logs.items()]
+
+
+def _logs(world: World) -> dict[tuple[Topic | str, int], list[int]]:
+    """By topic and partition the brokers on whose disks a log lies; by the name alone where the topic is not known."""
+    found: dict[tuple[Topic | str, int], list[int]] = {}
+    for node in world.nodes.values():
+        for directory in node.log_dirs:
+            for entry in sorted(os.listdir(directory)) if os.path.isdir(directory) else ():
+                match = LOG.fullmatch(entry)
+                if match is not None:
+                    topic = _topic_of(world, match["topic"], os.path.join(directory, entry))
+                    found.setdefault((topic, int(match["partition"])), []).append(node.node_id)
+    return found
+
+
+def _topic_of(world: World, name: str, path: str) -> Topic | str:
+    from kafkastore.metadata.nodes import parse_topic_id
+
+    try:
+        with open(os.path.join(path, "partition.metadata"), encoding="ascii") as file:
+            words = file.read().split()
+    except FileNotFoundError:
+        words = []
+    if words and words[-2] == "topic_id:":
+        return world.topics.all.get(parse_topic_id(words[-1]), name)
+    return world.topics.living.get(name, name)  # a power loss has emptied it
+
+
+async def read_all(world: World) -> None:
+    """What is there for everybody to read, and on each replica."""
+    for topic, number in world.topics.places():
+        reader = Consumer(world, "final", topic, number, gap_s=1.0)
+        reads = world.history.final[topic.key(number)] = []
+        while True:
+            found = await reader.poll()
+            reads += found
+            if not found and await reader.ask_end() == reader.offset:
+                break
+        world.history.replicas += _replicas(world, topic, number)
+
+
+def _replicas(world: World, topic: Topic, number: int) -> Iterator[Replica]:
+    for node_id in world.topics.leadership(topic, number).isr:
+        life = world.nodes[node_id].life
+        assert life is not None
+        assert life.engine is not None
+        records: dict[int, bytes] = {}
+        for first, last, _, content in life.engine.steps.batches(topic.name, number):
+            digest = hashlib.sha256(content).digest()
+            records.update(dict.fromkeys(range(first, last + 1), digest))
+        _, high_watermark, _, _ = life.engine.real.partition_offsets(topic.name, number)
+        yield Replica(topic.key(number), node_id, high_watermark, records)
