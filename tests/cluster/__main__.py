@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from cluster.cluster import Cluster
+from peer.broker_process import BrokerFailedError
 
 FIRST_PORT = 9092
 
@@ -16,6 +17,7 @@ def main(folder: str, store: str = "zookeeper") -> int:
     for number, broker in enumerate(cluster.brokers):
         broker.port = FIRST_PORT + number
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    failed = 0
     try:
         cluster.start()
         kept_in = cluster.zookeeper.address if cluster.zookeeper else folder + "/metadata.sqlite"
@@ -25,10 +27,13 @@ def main(folder: str, store: str = "zookeeper") -> int:
         signal.pause()
     except KeyboardInterrupt:
         print("Stopping")
+    except BrokerFailedError as error:  # a port in use, say: the broker's own words name it
+        print(error, file=sys.stderr)
+        failed = 1
     finally:
         codes = cluster.stop()
         cluster.close()
-    return max(codes)
+    return max(failed, *codes)
 
 
 if __name__ == "__main__":

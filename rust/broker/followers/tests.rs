@@ -351,8 +351,8 @@ fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
     let late = fetch_of(A, 20);
     for (leader_epoch, broker_epoch, is_noted) in [(-1, 6, false), (4, 7, false), (5, 7, true)] {
         let fetch = FollowerFetch {
-            leader_epoch,
             broker_epoch,
+            leader_epoch,
             ..late
         };
         assert_eq!(leader.followers.note_fetch(fetch, 20, leader.start), is_noted);
