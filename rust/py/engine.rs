@@ -390,6 +390,10 @@ impl PyEngine {
         Ok(py.detach(|| self.broker().partition(topic, partition)?.delete_records(before_offset))?)
     }
 
+    fn watch_low_watermark(&self, topic: &str, partition: i32, offset: i64) -> PyResult<i64> {
+        Ok(self.broker().watch_low_watermark(topic, partition, offset)?)
+    }
+
     fn offset_for_leader_epoch(
         &self,
         py: Python<'_>,
