@@ -355,3 +355,22 @@ fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
     }
     assert!(crashes > 40, "{crashes} of {counts:?}");
 }
+
+#[test]
+fn an_error_of_a_file_is_blamed_on_the_directory_that_it_was_in() {
+    let file = Path::new("t-0").join("00000000000000000000.log");
+    let failing = |fixture: &Fixture, dir: usize, kind: std::io::ErrorKind| {
+        let error = Error::io("read", &fixture.dirs[dir].join(&file), kind.into());
+        fixture.broker.storage_failed(&fixture.partition("t", 0), &error);
+        fixture.broker.failed_log_dirs()
+    };
+    let fixture = filled(2, 3, &[]);
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    wait_moved(&fixture, &fixture.dirs[1]);
+    let (missing, broken) = (std::io::ErrorKind::NotFound, std::io::ErrorKind::Other);
+    assert!(failing(&fixture, 0, missing).is_empty(), "the swap has renamed it");
+    assert_eq!(failing(&fixture, 0, broken), [fixture.dirs[0].clone()]);
+    assert!(!fixture.partition("t", 0).is_offline());
+    assert_eq!(failing(&fixture, 1, missing).len(), 2);
+    assert!(fixture.partition("t", 0).is_offline());
+}
