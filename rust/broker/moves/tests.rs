@@ -374,3 +374,17 @@ fn an_error_of_a_file_is_blamed_on_the_directory_that_it_was_in() {
     assert_eq!(failing(&fixture, 1, missing).len(), 2);
     assert!(fixture.partition("t", 0).is_offline());
 }
+
+// A log directory that fails ends the moves to it, whoever finds out.
+#[test]
+fn a_move_to_a_directory_that_failed_copies_nothing_more() {
+    let fixture = filled(2, 3, &[]);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    fixture
+        .broker
+        .fail_log_dir(&fixture.dirs[1], "a checkpoint could not be written");
+    assert!(one.future.log().is_closed());
+    assert_eq!(one.partition.copy_piece(&one.future).unwrap(), Moved::Over);
+    assert!(!fixture.partition("t", 0).is_offline());
+    assert_eq!(names(&fixture.dirs[1]), ["t-0-future"], "the next start finds it");
+}
