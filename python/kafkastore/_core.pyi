@@ -18,6 +18,7 @@ __all__ = [
     "IsrChange",
     "LogDirFailed",
     "LogLine",
+    "LowWatermarkMoved",
     "PartitionPlan",
     "ReplicaMoved",
     "Request",
@@ -110,6 +111,13 @@ class ReplicaMoved:
     topic: str
     partition: int
     log_dir: str
+
+@final
+class LowWatermarkMoved:
+    """The low watermark of a partition may have moved since :meth:`Engine.watch_low_watermark`, or this broker leads it no more."""
+
+    topic: str
+    partition: int
 
 @final
 class ThreadFailed:
@@ -205,7 +213,9 @@ class Engine:
         """An eventfd, readable when take() has something."""
     def take(
         self, limit: int
-    ) -> list[Request | AppendDone | IsrChange | LogLine | LogDirFailed | ReplicaMoved | ThreadFailed]:
+    ) -> list[
+        Request | AppendDone | IsrChange | LogLine | LogDirFailed | LowWatermarkMoved | ReplicaMoved | ThreadFailed
+    ]:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""
@@ -226,7 +236,12 @@ class Engine:
         """(log_start_offset, high_watermark, last_stable_offset, log_end_offset). Raises EngineError
         (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
-        """Moves the log start; -1 means the high watermark. Returns the low watermark. EngineError codes as Kafka."""
+        """Moves the log start of the leader, which is this broker; -1 means the high watermark. Returns the offset that is meant: the
+        low watermark reaches it when the replicas have followed. Blocking. EngineError codes as Kafka."""
+    def watch_low_watermark(self, topic: str, partition: int, offset: int) -> int:
+        """The least log start offset of the leader, which is this broker, and of the replicas on brokers that live (publish_cluster);
+        -1 while one of them has not fetched. While it is below ``offset``, LowWatermarkMoved comes once when it may have moved.
+        EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR)."""
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
     ) -> tuple[int, int, int]:

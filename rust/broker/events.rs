@@ -1,8 +1,8 @@
 //! What the data plane tells the control plane: requests it does not serve, and things that happened.
 //!
 //! One queue, taken in batches; an eventfd is readable while it is not empty. Producers never wait for the taker. Its
-//! length is bounded by its sources: a connection has at most one request here, an append, a partition's in-sync set, a log
-//! directory or a thread one event.
+//! length is bounded by its sources: a connection has at most one request here, an append, a partition's in-sync set, a
+//! partition's low watermark, a log directory or a thread one event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -100,6 +100,13 @@ pub enum Event {
         index: i32,
         /// Where it is.
         log_dir: PathBuf,
+    },
+    /// The low watermark of a partition that is watched may have moved, or this broker does not lead it any more.
+    LowWatermarkMoved {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition.
+        index: i32,
     },
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {

@@ -286,7 +286,7 @@ impl Plan {
                 Outcome {
                     error: ErrorCode::NONE,
                     read,
-                    has_watermark_news: self.has_watermark_news(partition, &row.asked),
+                    has_news: self.has_news(partition, &row.asked),
                 }
             }
             Err(error) => {
@@ -323,9 +323,12 @@ impl Plan {
         read.high_watermark = partition.offsets().high_watermark;
     }
 
-    /// Whether a follower that told which high watermark it knows is to be told another now (KIP-392).
-    fn has_watermark_news(&self, partition: &Partition, asked: &FetchRow) -> bool {
-        self.replica_id >= 0 && partition.has_watermark_past(asked.high_watermark, asked.fetch_offset)
+    /// Whether a follower is to be told offsets now, without records: a log start that it has not taken over, since a deletion
+    /// waits for that (KIP-107), or, where it told which high watermark it knows, another (KIP-392).
+    fn has_news(&self, partition: &Partition, asked: &FetchRow) -> bool {
+        self.replica_id >= 0
+            && (partition.has_log_start_past(asked.log_start, asked.fetch_offset)
+                || partition.has_watermark_past(asked.high_watermark, asked.fetch_offset))
     }
 
     /// Whether a replica that is not in sync gets nothing for now (KIP-73). That it fetched is noted all the same.
@@ -495,7 +498,7 @@ impl ParkedFetch {
             None => true,
             Some(p) => {
                 p.has_data_past(row.asked.fetch_offset, self.plan.isolation)
-                    || self.plan.has_watermark_news(p, &row.asked)
+                    || self.plan.has_news(p, &row.asked)
                     || p.check_reader(row.asked.current_leader_epoch, self.plan.served_by)
                         .is_err()
             }

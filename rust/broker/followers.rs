@@ -180,6 +180,18 @@ impl Followers {
         found.map(|f| f.note(fetch, leader_end, now)).is_some()
     }
 
+    /// Where a follower's log starts, -1 when it does not tell; `None` of who is not assigned.
+    pub fn log_start_of(&self, node_id: i32) -> Option<i64> {
+        self.follower(node_id).map(|f| f.log_start)
+    }
+
+    /// The low watermark: the least log start of the leader and of those followers that live, in sync or not. -1 while one of them
+    /// has not fetched in this epoch.
+    pub fn low_watermark(&self, leader_start: i64, is_alive: impl Fn(i32) -> bool) -> i64 {
+        let live = self.others.iter().filter(|f| is_alive(f.node_id));
+        live.map(|f| f.log_start).fold(leader_start, i64::min)
+    }
+
     /// Of the brokers `near` a consumer, who reads on at `offset` best (KIP-392): in sync, since who lags would be chosen again and
     /// again, and known to hold the offset; of several the one with the most, then the one that was caught up last.
     pub fn closest(&self, near: &[i32], offset: i64) -> Option<i32> {

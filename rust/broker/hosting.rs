@@ -15,7 +15,7 @@ use super::partition::Partition;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::future::finish_swaps;
-use crate::storage::log_dir::{Identity, LogDir};
+use crate::storage::log_dir::{Identity, LogDir, OpenedDirs};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
@@ -54,14 +54,11 @@ impl Broker {
             cluster_id,
             node_id: self.node_id,
         };
-        let opened = LogDir::open_all(&self.context.fs, paths, &identity, self.context.clock.now_ms())?;
+        let mut opened = LogDir::open_all(&self.context.fs, paths, &identity, self.context.clock.now_ms())?;
         if let Some(dir) = opened.online.first() {
             self.set_cluster_id(dir.cluster_id());
         }
-        let online: Vec<&Path> = opened.online.iter().map(LogDir::path).collect();
-        for line in finish_swaps(&*self.context.fs, &online)? {
-            self.log(&line);
-        }
+        self.finish_swaps_in(&mut opened);
         let mut outcome: Vec<(PathBuf, Option<String>)> = opened
             .offline
             .into_iter()
@@ -89,7 +86,12 @@ impl Broker {
             if report.failure.is_none() && !report.shutdown.is_clean {
                 self.unclean_log_dirs.lock().push(dir.path().to_path_buf());
             }
-            let (fs, deleted) = (Arc::clone(&self.context.fs), report.deleted.clone());
+        }
+        // While a directory is missing, one may be half of a swap to it: its id tells the start that has both.
+        let is_one_missing = !self.failed_log_dirs().is_empty() || outcome.iter().any(|(_, failure)| failure.is_some());
+        if !is_one_missing {
+            let deleted: Vec<PathBuf> = loaded.dirs.iter().flat_map(|report| report.deleted.clone()).collect();
+            let fs = Arc::clone(&self.context.fs);
             self.reaper
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));
         }
@@ -105,6 +107,17 @@ impl Broker {
         }
         self.resume_moves(futures, configs, &default, &progress.recovery);
         Ok(outcome)
+    }
+
+    /// A directory in which a swap that was cut short cannot be finished is offline.
+    fn finish_swaps_in(&self, opened: &mut OpenedDirs) {
+        let online: Vec<&Path> = opened.online.iter().map(LogDir::path).collect();
+        let mut finished = finish_swaps(&*self.context.fs, &online);
+        for line in &finished.lines {
+            self.log(line);
+        }
+        opened.online.retain(|dir| !finished.failed.contains_key(dir.path()));
+        opened.offline.extend(finished.failed.drain());
     }
 
     /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page

@@ -2,6 +2,7 @@
 //! asks of single partitions. Every call may block on the disk; none is made by a network loop.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use super::followers::Proposal;
 use super::partition::Partition;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batches, ControlType};
-use crate::storage::log_dir::Checkpoint;
+use crate::storage::log_dir::{Checkpoint, LogDir};
 use crate::storage::{Log, TopicPartition};
 
 /// Most bytes that the records of one batch may inflate to when the control plane reads its own topics.
@@ -75,12 +76,31 @@ impl Broker {
         }
     }
 
-    /// Takes the partition's log directory offline when the error is the disk's: not when the log was deleted meanwhile, and
-    /// its files with it. The caller holds no lock of the partition.
+    /// Takes the log directory offline whose file failed, when the error is the disk's: not when the log was deleted meanwhile, and
+    /// its files with it. The partition may be in another directory since a read of it began; what is missing in the one before was
+    /// renamed by that swap. The caller holds no lock of the partition.
     pub fn storage_failed(&self, partition: &Partition, error: &Error) {
-        if !partition.log().is_closed() {
-            self.storage_failed_in(&partition.log_dir(), error);
+        if partition.log().is_closed() {
+            return;
         }
+        let here = partition.log_dir();
+        match self.log_dir_of(error).filter(|failed| *failed != *here) {
+            None => self.storage_failed_in(&here, error),
+            Some(_) if matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound) => {}
+            Some(before) => self.storage_failed_in(&before, error),
+        }
+    }
+
+    /// The log directory of the file that failed, if the error names one.
+    fn log_dir_of(&self, error: &Error) -> Option<PathBuf> {
+        let (Error::Io { path, .. } | Error::Poisoned { path }) = error else {
+            return None;
+        };
+        let dirs = self.log_dirs.lock();
+        let holding = dirs.iter().map(LogDir::path).filter(|dir| path.starts_with(dir));
+        holding
+            .max_by_key(|dir| dir.components().count())
+            .map(Path::to_path_buf)
     }
 
     /// See [`Broker::storage_failed`].

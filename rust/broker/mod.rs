@@ -18,6 +18,7 @@ mod housekeeping;
 mod image;
 mod lease;
 mod list_offsets;
+mod low_watermark;
 mod materialiser;
 mod metadata;
 mod metrics;

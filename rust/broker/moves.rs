@@ -57,7 +57,7 @@ impl Broker {
 
     fn begin_move(&self, partition: Arc<Partition>, future: Arc<FutureLog>) {
         if self.is_failed(future.log_dir()) {
-            drop(partition.take_future()); // it failed before it could find this one
+            partition.abandon_future(); // it failed before it could find this one
         }
         self.mover.add(Move { partition, future });
     }

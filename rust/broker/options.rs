@@ -79,6 +79,8 @@ pub struct Options {
     pub replica_fetch_backoff: Duration,
     /// `replica.socket.timeout.ms`.
     pub replica_socket_timeout: Duration,
+    /// `socket.connection.setup.timeout.ms`.
+    pub connection_setup_timeout: Duration,
     /// `replica.socket.receive.buffer.bytes`; -1 leaves the system's choice.
     pub replica_socket_receive_buffer_bytes: i64,
     /// `leader.replication.throttled.rate`, bytes a second.
@@ -122,6 +124,7 @@ impl Default for Options {
             replica_fetch_response_max_bytes: 10 << 20,
             replica_fetch_backoff: Duration::from_secs(1),
             replica_socket_timeout: Duration::from_secs(30),
+            connection_setup_timeout: Duration::from_secs(10),
             replica_socket_receive_buffer_bytes: 65_536,
             leader_throttled_rate: UNLIMITED,
             follower_throttled_rate: UNLIMITED,
@@ -239,6 +242,8 @@ impl Options {
         )?;
         parse_ms(pairs, "replica.fetch.backoff.ms", &mut self.replica_fetch_backoff)?;
         parse_ms(pairs, "replica.socket.timeout.ms", &mut self.replica_socket_timeout)?;
+        let setup_timeout = &mut self.connection_setup_timeout;
+        parse_ms(pairs, "socket.connection.setup.timeout.ms", setup_timeout)?;
         parse(
             pairs,
             "replica.socket.receive.buffer.bytes",

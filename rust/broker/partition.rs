@@ -244,6 +244,7 @@ impl Partition {
     pub fn set_offline(&self) {
         self.is_offline.store(true, Ordering::Release);
         self.wake_everyone();
+        self.waiters.wake_all(WaitKind::LowWatermark);
     }
 
     /// Takes the lease away.
@@ -270,6 +271,7 @@ impl Partition {
             self.publish_offsets(&log);
         }
         self.wake_everyone();
+        self.waiters.wake_all(WaitKind::LowWatermark);
     }
 
     /// See [`planted::Bug::TruncateToHighWatermark`].
@@ -320,11 +322,14 @@ impl Partition {
                 lease.check_epoch(current_leader_epoch)?;
                 Ok(lease)
             }
-            _ => Err(Error::rejected(
-                ErrorCode::NOT_LEADER_OR_FOLLOWER,
-                format!("this broker does not lead {}-{}", self.topic, self.index),
-            )),
+            _ => Err(self.not_leading()),
         }
+    }
+
+    #[cold]
+    fn not_leading(&self) -> Error {
+        let message = format!("this broker does not lead {}-{}", self.topic, self.index);
+        Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
     /// The leader and epoch that a refused client is told (KIP-951).
@@ -528,7 +533,8 @@ impl Partition {
         Ok(log.producers().active_producers().map(describe).collect())
     }
 
-    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the new log start.
+    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the offset that was meant, which the low
+    /// watermark reaches when all replicas have followed.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
         self.leading(-1)?;
         if !self.log.lock().config().is_deleted {
@@ -557,7 +563,7 @@ impl Partition {
         }
         self.log.lock().advance_log_start_offset(target, high_watermark)?;
         self.refresh();
-        Ok(self.offsets().log_start)
+        Ok(target)
     }
 }
 

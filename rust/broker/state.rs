@@ -289,7 +289,7 @@ impl Broker {
                     partition.set_offline();
                 }
                 if partition.future().is_some_and(|future| future.log_dir() == log_dir) {
-                    drop(partition.take_future()); // the next start finds it, if its disk is mended
+                    partition.abandon_future();
                 }
             }
         }

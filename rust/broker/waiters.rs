@@ -31,12 +31,15 @@ pub enum WaitKind {
     Fetch,
     /// A delayed produce: the high watermark or the flushed offset moves.
     Produce,
+    /// A delayed deletion of records: the low watermark moves.
+    LowWatermark,
 }
 
 #[derive(Default)]
 struct Lists {
     fetch: Vec<Waiter>,
     produce: Vec<Waiter>,
+    low_watermark: Vec<Waiter>,
 }
 
 impl Lists {
@@ -44,6 +47,7 @@ impl Lists {
         match kind {
             WaitKind::Fetch => &mut self.fetch,
             WaitKind::Produce => &mut self.produce,
+            WaitKind::LowWatermark => &mut self.low_watermark,
         }
     }
 }
@@ -53,6 +57,7 @@ impl Lists {
 pub struct Waiters {
     fetch_count: AtomicUsize,
     produce_count: AtomicUsize,
+    low_watermark_count: AtomicUsize,
     lists: Mutex<Lists>,
 }
 
@@ -61,6 +66,7 @@ impl Waiters {
         match kind {
             WaitKind::Fetch => &self.fetch_count,
             WaitKind::Produce => &self.produce_count,
+            WaitKind::LowWatermark => &self.low_watermark_count,
         }
     }
 

@@ -2,16 +2,20 @@
 //!
 //! Blocking sockets: a follower waits for one leader's answer at a time. What is asked, and what is done with the answer, is
 //! [`ReplicaFetcher`]'s; here are the frames, the address (looked up for each connection, so a broker that comes back elsewhere is
-//! found), and the pause after a failure. A response is taken in as it arrives, never by the size it declares.
+//! found), and the pause after a failure. A response is taken in as it arrives, never by the size it declares. A socket is known to
+//! [`ReplicaFetchers::stop`] from its connecting on, so a broker that cannot be reached holds up no stop.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::broker::{Ask, Broker, Next, ReplicaFetcher, Source, backoff, guarded};
 use crate::wire::Reader;
@@ -156,16 +160,37 @@ impl<'a> Connection<'a> {
                 .map(|e| (e.host.to_owned(), e.port as u16))
                 .ok_or_else(unknown)?
         };
-        let stream = connect(&host, port, options.replica_socket_timeout)?;
+        let stream = self.connect(&host, port, options.connection_setup_timeout)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(options.replica_socket_timeout))?;
         stream.set_write_timeout(Some(options.replica_socket_timeout))?;
+        Ok(stream)
+    }
+
+    /// To the first of its addresses that takes it.
+    fn connect(&self, host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
+        let mut last = io::Error::new(ErrorKind::NotFound, format!("{host} has no address"));
+        for address in (host, port).to_socket_addrs()? {
+            let connected = begin_connecting(address).and_then(|stream| {
+                self.register(&stream)?;
+                end_connecting(&stream, limit).map(|()| stream)
+            });
+            match connected {
+                Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+                connected => return connected,
+            }
+        }
+        Err(last)
+    }
+
+    /// From now on the socket is shut when the fetchers stop.
+    fn register(&self, stream: &TcpStream) -> io::Result<()> {
         let mut running = self.running.lock();
         if running.is_stopped {
             return Err(ErrorKind::Interrupted.into());
         }
         running.sockets.insert(self.node_id, stream.try_clone()?);
-        Ok(stream)
+        Ok(())
     }
 
     /// Sends a request and waits for its answer, which is in `buffer` from the returned position on.
@@ -219,13 +244,37 @@ impl<'a> Connection<'a> {
     }
 }
 
-fn connect(host: &str, port: u16, limit: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(ErrorKind::NotFound, format!("{host} has no address"));
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, limit) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = io::Error::new(error.kind(), format!("{address}: {error}")),
+/// A socket on its way to that address; the connection is not there yet. Before it is on its way, a shutdown would pass it by.
+fn begin_connecting(address: SocketAddr) -> io::Result<TcpStream> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(TcpStream::from(socket)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits until it is connected, or shut, for `limit` at most. It blocks from then on.
+fn end_connecting(stream: &TcpStream, limit: Duration) -> io::Result<()> {
+    let end = Instant::now() + limit;
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).map_err(|_| ErrorKind::InvalidInput)?;
+        match poll(&mut [PollFd::new(stream, PollFlags::OUT)], Some(&timeout)) {
+            Ok(0) => return Err(ErrorKind::TimedOut.into()),
+            Ok(_) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
         }
     }
-    Err(last)
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    stream.peer_addr()?; // an error of a socket that was shut
+    stream.set_nonblocking(false)
 }

@@ -125,16 +125,16 @@ impl PyEngine {
             .iter()
             .map(|(topic, pairs)| Ok((topic.clone(), log_config(pairs)?)));
         let configs = configs.collect::<crate::error::Result<HashMap<_, _>>>()?;
+        for (dir, reason) in &missing {
+            self.broker().fail_log_dir(dir, reason);
+        }
         let opened = py.detach(|| {
             let mut present = self.log_dirs.clone();
             present.retain(|dir| !missing.contains_key(dir));
             self.broker().open_log_dirs(&present, &configs, &self.progress)
         });
         let mut opened = opened.map_err(|e| start_error(e.to_string()))?;
-        for (dir, reason) in missing {
-            self.broker().fail_log_dir(&dir, &reason);
-            opened.push((dir, Some(reason)));
-        }
+        opened.extend(missing.into_iter().map(|(dir, reason)| (dir, Some(reason))));
         Ok(opened.into_iter().map(|(dir, failure)| (path(&dir), failure)).collect())
     }
 
@@ -388,6 +388,10 @@ impl PyEngine {
 
     fn delete_records(&self, py: Python<'_>, topic: &str, partition: i32, before_offset: i64) -> PyResult<i64> {
         Ok(py.detach(|| self.broker().partition(topic, partition)?.delete_records(before_offset))?)
+    }
+
+    fn watch_low_watermark(&self, topic: &str, partition: i32, offset: i64) -> PyResult<i64> {
+        Ok(self.broker().watch_low_watermark(topic, partition, offset)?)
     }
 
     fn offset_for_leader_epoch(

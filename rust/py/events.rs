@@ -58,6 +58,13 @@ pub struct ReplicaMoved {
     log_dir: String,
 }
 
+/// The low watermark of a partition that is watched may have moved.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct LowWatermarkMoved {
+    topic: String,
+    partition: i32,
+}
+
 /// A thread of the data plane ended before its time.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct ThreadFailed {
@@ -128,6 +135,14 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
                 topic: topic.to_string(),
                 partition: index,
                 log_dir: log_dir.to_string_lossy().into_owned(),
+            },
+        )?
+        .into_any(),
+        broker::Event::LowWatermarkMoved { topic, index } => Py::new(
+            py,
+            LowWatermarkMoved {
+                topic: topic.to_string(),
+                partition: index,
             },
         )?
         .into_any(),

@@ -29,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::IsrChange>()?;
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::ReplicaMoved>()?;
+    module.add_class::<events::LowWatermarkMoved>()?;
     module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;
     module.add("ScanError", module.py().get_type::<scan::ScanError>())?;

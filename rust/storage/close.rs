@@ -62,6 +62,11 @@ impl Log {
         self.complete_flush(flushed)
     }
 
+    /// Stops, and leaves the files as they are: their disk has failed.
+    pub fn abandon(&mut self) {
+        self.is_closed = true;
+    }
+
     /// Stops: everything is on disk. Nothing may follow.
     pub fn close(&mut self) -> Result<()> {
         match self.begin_close()? {

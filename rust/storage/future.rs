@@ -9,11 +9,12 @@
 //! - (c) the future directory becomes `<topic>-<partition>`, durably.
 //!
 //! From (a) on the future log is the log. A start that finds a `-delete` and a `-future` with the same id and nothing else
-//! stands between (a) and (c), and [`finish_swaps`] does (c). No two directories ever have the plain name.
+//! stands between (a) and (c), and [`finish_swaps`] does (c). No two directories ever have the plain name. The `-delete` one is
+//! kept until then: a start that misses a log directory removes none.
 //!
 //! Durability: the caller flushes the future log before (a), and deletes nothing before (c) is durable.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,9 +97,18 @@ impl Log {
     }
 }
 
-/// Finishes the swaps that a crash cut short between (a) and (c); see the module. Returns a sentence for each. Before anything in
-/// the directories is opened or removed.
-pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> Result<Vec<String>> {
+/// What [`finish_swaps`] did.
+#[derive(Debug, Default)]
+pub struct FinishedSwaps {
+    /// A sentence for each.
+    pub lines: Vec<String>,
+    /// Log directories in which one could not be finished, each with its first error: they go offline.
+    pub failed: HashMap<PathBuf, Error>,
+}
+
+/// Finishes the swaps that a crash cut short between (a) and (c); see the module. Before anything in the directories is opened or
+/// removed.
+pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
     // A directory that cannot be listed goes offline later; without it nothing is known of the partitions in it.
     let listings: Vec<Listing> = log_dirs.iter().filter_map(|dir| Listing::of(fs, dir).ok()).collect();
     let present: HashSet<&TopicPartition> = listings
@@ -110,7 +120,7 @@ pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> Result<Vec<Strin
         .flat_map(|listing| &listing.deleted)
         .filter_map(|path| path.file_name()?.to_str())
         .collect();
-    let mut finished = Vec::new();
+    let mut finished = FinishedSwaps::default();
     for (partition, path) in listings.iter().flat_map(|listing| &listing.future) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let Some(unique) = TopicPartition::unique_of(name) else {
@@ -121,14 +131,19 @@ pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> Result<Vec<Strin
             continue;
         }
         let to = path.with_file_name(partition.to_string());
-        fs.rename(path, &to).map_err(|error| Error::io("rename", path, error))?;
-        sync_parent(fs, &to)?;
-        finished.push(format!(
-            "{partition} is in {} now: the crash came while it took the place of the log in another directory",
-            to.display()
-        ));
+        let renamed = fs.rename(path, &to).map_err(|error| Error::io("rename", path, error));
+        match renamed.and_then(|()| sync_parent(fs, &to)) {
+            Ok(()) => finished.lines.push(format!(
+                "{partition} is in {} now: the crash came while it took the place of the log in another directory",
+                to.display()
+            )),
+            Err(error) => {
+                let log_dir = path.parent().unwrap_or(path).to_path_buf();
+                finished.failed.entry(log_dir).or_insert(error);
+            }
+        }
     }
-    Ok(finished)
+    finished
 }
 
 /// A sync that needs no lock; see [`Log::name_sync`].

@@ -121,6 +121,45 @@ fn stop_does_not_wait_for_a_leader_that_never_answers() {
     assert!(start.elapsed() < std::time::Duration::from_secs(5));
 }
 
+/// Whose queue of new connections is full: the system leaves a further one without an answer.
+fn full_listener() -> (std::os::fd::OwnedFd, std::net::SocketAddr, Vec<std::net::TcpStream>) {
+    use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+
+    let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&listener, &std::net::SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    listen(&listener, 0).unwrap();
+    let address = std::net::SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
+    let connect = || std::net::TcpStream::connect_timeout(&address, std::time::Duration::from_millis(300)).ok();
+    let queued = std::iter::from_fn(connect).collect();
+    (listener, address, queued)
+}
+
+/// Whether a socket of this machine is connecting to the port.
+fn is_connecting_to(port: u16) -> bool {
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let (wanted, connecting) = (format!(":{port:04X}"), "02");
+    sockets.lines().any(|line| {
+        let columns: Vec<&str> = line.split_whitespace().collect();
+        columns[2].ends_with(&wanted) && columns[3] == connecting
+    })
+}
+
+#[test]
+fn stop_does_not_wait_for_a_leader_that_cannot_be_reached() {
+    let (_listener, address, _queued) = full_listener();
+    let follower = TestBroker::start_as(FOLLOWER);
+    let mut row = follower.row();
+    row.node_id = NODE;
+    row.endpoints[0].2 = address.port();
+    follower.broker().image.publish_cluster(vec![row, follower.row()], NODE);
+    wait_until("the port is quiet", || !is_connecting_to(address.port()));
+    follower.create_topic(TOPIC, TOPIC_ID, 1, &[], &[NODE, FOLLOWER]);
+    wait_until("it connects", || is_connecting_to(address.port()));
+    let start = std::time::Instant::now();
+    drop(follower);
+    assert!(start.elapsed() < std::time::Duration::from_secs(5));
+}
+
 #[test]
 fn leader_that_cannot_be_reached_is_told_once() {
     let follower = TestBroker::start_as(FOLLOWER);

@@ -86,6 +86,12 @@ class ReplicaMoved:
         self.log_dir = log_dir
 
 
+class LowWatermarkMoved:
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+
+
 class ThreadFailed:
     def __init__(self, thread: str, reason: str) -> None:
         self.thread = thread
@@ -139,6 +145,8 @@ class Engine:
         self.calls: list[str] = []
         self.broker_epoch = -1
         self.withdrawn: list[tuple[str, int, int]] = []
+        self.replica_starts: dict[tuple[str, int], list[int]] = {}  # where the logs of live followers start
+        self.watched: list[tuple[str, int]] = []
         self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
@@ -314,7 +322,15 @@ class Engine:
             raise EngineError(1, "The requested offset is not within the range of offsets maintained by the server.")
         log.start_offset = max(log.start_offset, offset)
         log.records = [record for record in log.records if record[0] >= log.start_offset]
-        return log.start_offset
+        return offset
+
+    def watch_low_watermark(self, topic: str, partition: int, offset: int) -> int:
+        """Who watches is kept; a test moves it and tells."""
+        log = self._led(topic, partition)
+        low_watermark = min(log.start_offset, *self.replica_starts.get((topic, partition), [log.start_offset]))
+        if low_watermark < offset:
+            self.watched.append((topic, partition))
+        return low_watermark
 
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int

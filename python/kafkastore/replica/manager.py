@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.image import NO_CONTROLLER, NO_LEADER, MetadataImage, TopicImage
+from kafkastore.replica.low_watermarks import LowWatermarks
 
 if TYPE_CHECKING:
     import asyncio
@@ -59,6 +60,7 @@ class ReplicaManager:
         self.held = held
         self.engine = engine
         self.loop = loop
+        self.low_watermarks = LowWatermarks(engine, loop)
         self._appends: dict[int, Callable[[AppendResult], None]] = {}
         self._listeners: dict[str, LeadershipListener] = {}
         self._led: dict[str, dict[int, int]] = {}  # of topics with a listener: partition -> leader epoch
@@ -109,6 +111,7 @@ class ReplicaManager:
             [(broker.node_id, broker.rack, broker.listeners) for broker in self.image.brokers.values()],
             self.image.controller_id if is_whole else NO_CONTROLLER,
         )
+        self.low_watermarks.on_brokers()
 
     def is_leader(self, topic: str, partition: int) -> bool:
         """Whether this broker leads the partition; False when there is none."""

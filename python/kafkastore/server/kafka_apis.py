@@ -25,6 +25,7 @@ from kafkastore._core import (
     IsrChange,
     LogDirFailed,
     LogLine,
+    LowWatermarkMoved,
     ReplicaMoved,
     Request,
     register_shape,
@@ -101,7 +102,15 @@ class KafkaApis:
         self._flush()
 
     def _on_event(
-        self, event: Request | AppendDone | IsrChange | LogLine | LogDirFailed | ReplicaMoved | ThreadFailed
+        self,
+        event: Request
+        | AppendDone
+        | IsrChange
+        | LogLine
+        | LogDirFailed
+        | LowWatermarkMoved
+        | ReplicaMoved
+        | ThreadFailed,
     ) -> None:
         if isinstance(event, Request):
             self._begin(event)
@@ -113,6 +122,8 @@ class KafkaApis:
             data_plane_logger.warning("%s", event.message)
         elif isinstance(event, LogDirFailed):
             self._on_log_dir_failed(event)
+        elif isinstance(event, LowWatermarkMoved):
+            self.broker.replica_manager.low_watermarks.on_moved(event)
         elif isinstance(event, ReplicaMoved):
             log_dir_moves.on_moved(self.broker, event)
         else:

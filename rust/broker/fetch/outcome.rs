@@ -15,8 +15,8 @@ use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 pub(super) struct Outcome {
     pub(super) error: ErrorCode,
     pub(super) read: ReadResult,
-    /// The follower that asked knows an older high watermark.
-    pub(super) has_watermark_news: bool,
+    /// The follower that asked knows an older high watermark or log start.
+    pub(super) has_news: bool,
 }
 
 impl Outcome {
@@ -30,13 +30,13 @@ impl Outcome {
         Self {
             error,
             read,
-            has_watermark_news: false,
+            has_news: false,
         }
     }
 
     /// Whether it must be told without waiting for records.
     pub(super) fn is_urgent(&self) -> bool {
-        self.has_watermark_news || self.read.diverging_epoch.is_some() || self.read.preferred_read_replica.is_some()
+        self.has_news || self.read.diverging_epoch.is_some() || self.read.preferred_read_replica.is_some()
     }
 
     pub(super) fn news(&self) -> RowNews {

@@ -5,6 +5,7 @@ use crate::record::Origin;
 use crate::wire::Writer;
 
 mod closest;
+mod log_start;
 
 const CALLER: Caller<'_> = Caller {
     listener: "PLAINTEXT",

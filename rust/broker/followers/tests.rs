@@ -359,3 +359,24 @@ fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
         assert_eq!(leader.watermark(1), if is_noted { 20 } else { 10 });
     }
 }
+
+// KIP-107
+#[test]
+fn low_watermark_is_the_least_start_of_the_leader_and_of_the_followers_that_live() {
+    let mut leader = Leader::new(&[NODE, A, B], 0);
+    let now = leader.start;
+    let starting = |node, log_start| FollowerFetch {
+        log_start,
+        ..fetch_of(node, 9)
+    };
+    let all = |_| true;
+    assert_eq!(leader.followers.low_watermark(5, all), -1, "nobody has fetched");
+    for (node, log_start) in [(A, 5), (B, 3)] {
+        assert!(leader.followers.note_fetch(starting(node, log_start), 9, now));
+    }
+    assert_eq!(leader.followers.low_watermark(5, all), 3);
+    assert_eq!(leader.followers.low_watermark(5, |node| node != B), 5);
+    assert_eq!(leader.followers.low_watermark(2, all), 2);
+    assert_eq!(leader.followers.log_start_of(B), Some(3));
+    assert_eq!(leader.followers.log_start_of(99), None);
+}

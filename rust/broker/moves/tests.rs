@@ -82,8 +82,12 @@ fn begin(fixture: &Fixture, to: &Path) -> Move {
 }
 
 fn die(fixture: Fixture) -> Fixture {
+    die_with(fixture, || ())
+}
+
+fn die_with(fixture: Fixture, meanwhile: impl FnOnce()) -> Fixture {
     fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
-    fixture.restart()
+    fixture.restart_after(meanwhile)
 }
 
 // spec: R2.7, KIP-113
@@ -354,4 +358,56 @@ fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
         }
     }
     assert!(crashes > 40, "{crashes} of {counts:?}");
+}
+
+// A log directory that fails ends the moves to it, whoever finds out.
+#[test]
+fn a_move_to_a_directory_that_failed_copies_nothing_more() {
+    let fixture = filled(2, 3, &[]);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    fixture
+        .broker
+        .fail_log_dir(&fixture.dirs[1], "a checkpoint could not be written");
+    assert!(one.future.log().is_closed());
+    assert_eq!(one.partition.copy_piece(&one.future).unwrap(), Moved::Over);
+    assert!(!fixture.partition("t", 0).is_offline());
+    assert_eq!(names(&fixture.dirs[1]), ["t-0-future"], "the next start finds it");
+}
+
+// The crash came between (a) and (c), and the disk of the other directory is not well yet.
+#[test]
+fn a_swap_that_cannot_be_finished_at_a_start_is_finished_by_the_next() {
+    let fixture = filled(2, 3, &[]);
+    let (old, new) = (fixture.dirs[0].clone(), fixture.dirs[1].clone());
+    let id = "0123456789abcdef0123456789abcdef";
+    let fixture = die_with(fixture, || {
+        fs::rename(old.join("t-0"), new.join(format!("t-0.{id}-future"))).unwrap();
+        fs::create_dir(old.join(format!("t-0.{id}-delete"))).unwrap();
+        fs::write(new.join("t-0"), "in the way").unwrap();
+    });
+    assert_eq!(fixture.broker.failed_log_dirs(), std::slice::from_ref(&new));
+    assert!(fixture.broker.logs().is_empty() && fixture.broker.reaper.is_empty());
+    let fixture = die_with(fixture, || fs::remove_file(new.join("t-0")).unwrap());
+    assert!(fixture.broker.failed_log_dirs().is_empty());
+    let partition = fixture.partition("t", 0);
+    assert_eq!((partition.offsets().log_end, &*partition.log_dir()), (3, &new));
+}
+
+#[test]
+fn an_error_of_a_file_is_blamed_on_the_directory_that_it_was_in() {
+    let file = Path::new("t-0").join("00000000000000000000.log");
+    let failing = |fixture: &Fixture, dir: usize, kind: std::io::ErrorKind| {
+        let error = Error::io("read", &fixture.dirs[dir].join(&file), kind.into());
+        fixture.broker.storage_failed(&fixture.partition("t", 0), &error);
+        fixture.broker.failed_log_dirs()
+    };
+    let fixture = filled(2, 3, &[]);
+    fixture.broker.alter_log_dir("t", 0, &fixture.dirs[1]).unwrap();
+    wait_moved(&fixture, &fixture.dirs[1]);
+    let (missing, broken) = (std::io::ErrorKind::NotFound, std::io::ErrorKind::Other);
+    assert!(failing(&fixture, 0, missing).is_empty(), "the swap has renamed it");
+    assert_eq!(failing(&fixture, 0, broken), [fixture.dirs[0].clone()]);
+    assert!(!fixture.partition("t", 0).is_offline());
+    assert_eq!(failing(&fixture, 1, missing).len(), 2);
+    assert!(fixture.partition("t", 0).is_offline());
 }

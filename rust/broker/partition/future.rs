@@ -153,6 +153,14 @@ impl Partition {
         self.future.lock().take()
     }
 
+    /// Ends the move to a directory that has failed: nothing more is copied there. The next start finds the copy, if its disk is
+    /// mended.
+    pub fn abandon_future(&self) {
+        if let Some(future) = self.take_future() {
+            future.log().abandon();
+        }
+    }
+
     /// Copies a piece of the log to its future log.
     pub fn copy_piece(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
         let (plan, truncations) = {

@@ -83,14 +83,19 @@ impl Partition {
     pub fn note_follower(&self, fetch: FollowerFetch, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end.load(Ordering::Acquire);
         let before = self.offsets.high_watermark.load(Ordering::Acquire);
-        let may_move = {
+        let (may_move, has_new_start) = {
             let mut followers = self.followers.lock();
             let known = followers.as_mut()?;
+            let start_before = known.log_start_of(fetch.node_id);
             if !known.note_fetch(fetch, leader_end, now) {
                 return None;
             }
-            known.high_watermark(before, leader_end, 0) > before
+            let may_move = known.high_watermark(before, leader_end, 0) > before;
+            (may_move, start_before != Some(fetch.log_start))
         };
+        if has_new_start {
+            self.waiters.wake_all(WaitKind::LowWatermark);
+        }
         if may_move {
             self.publish_offsets(&self.log.lock());
             if self.offsets.high_watermark.load(Ordering::Acquire) > before {
@@ -100,6 +105,24 @@ impl Partition {
         let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
         let mut followers = self.followers.lock();
         followers.as_mut()?.propose_joining(fetch.node_id, high_watermark)
+    }
+
+    /// The low watermark: the least log start of this leader and of those followers that live. -1 while one of them has not
+    /// fetched.
+    pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<i64> {
+        let lease = self.leading(-1)?;
+        let start = self.offsets.log_start.load(Ordering::Acquire);
+        match &*self.followers.lock() {
+            Some(followers) => Ok(followers.low_watermark(start, is_alive)),
+            None if lease.replicas.len() == 1 => Ok(start),
+            // The followers go before the lease does.
+            None => Err(self.not_leading()),
+        }
+    }
+
+    /// Whether a follower whose log starts at `known` (-1: it does not tell) and ends at `log_end` would take over a later start.
+    pub fn has_log_start_past(&self, known: i64, log_end: i64) -> bool {
+        known >= 0 && known < self.offsets.log_start.load(Ordering::Acquire).min(log_end)
     }
 
     /// Whether the high watermark has reached the start of this leader's epoch: until then what was committed before ends

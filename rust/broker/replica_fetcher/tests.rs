@@ -391,6 +391,21 @@ fn followers_take_over_the_log_start() {
     assert_eq!(pair.at(2).partition(TOPIC, 0).offsets().log_start, 3);
 }
 
+// KIP-107: the answer to whoever deleted them waits for this.
+#[test]
+fn fetch_after_the_one_that_brought_the_log_start_tells_the_leader_of_it() {
+    let mut pair = Pair::new(&[]);
+    (0..5).for_each(|_| pair.append(1));
+    pair.fetch_until_equal(2);
+    let leader = pair.at(1).partition(TOPIC, 0);
+    leader.delete_records(3).unwrap();
+    let low_watermark = || leader.low_watermark(|_| true).unwrap();
+    pair.fetch(2);
+    assert_eq!(low_watermark(), 0);
+    pair.fetch(2);
+    assert_eq!(low_watermark(), 3);
+}
+
 #[test]
 fn lost_connection_opens_another_session_and_misses_nothing() {
     let mut pair = Pair::new(&[]);

@@ -124,14 +124,27 @@ fn only_a_future_directory_with_the_id_of_a_deleted_one_takes_the_plain_name_at_
     make(two.path(), format!("deleted-0.{id}-future"));
     make(one.path(), "copied-0".to_owned());
     make(two.path(), format!("copied-0.{id}-future"));
-    let lines = finish_swaps(&OsFileSystem, &[one.path(), two.path()]).unwrap();
-    assert_eq!(lines.len(), 1, "{lines:?}");
+    let finished = finish_swaps(&OsFileSystem, &[one.path(), two.path()]);
+    assert!(finished.lines.len() == 1 && finished.failed.is_empty(), "{finished:?}");
     assert!(two.path().join("cut-0").is_dir());
     assert!(two.path().join(format!("deleted-0.{id}-future")).is_dir());
     assert!(two.path().join(format!("copied-0.{id}-future")).is_dir());
-    assert!(
-        finish_swaps(&OsFileSystem, &[one.path(), two.path()])
-            .unwrap()
-            .is_empty()
-    );
+    let again = finish_swaps(&OsFileSystem, &[one.path(), two.path()]);
+    assert!(again.lines.is_empty() && again.failed.is_empty());
+}
+
+#[test]
+fn a_swap_that_cannot_be_finished_fails_its_directory_and_holds_up_no_other() {
+    let dirs = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let [old, bad, good] = dirs.each_ref().map(tempfile::TempDir::path);
+    let id = "0123456789abcdef0123456789abcdef";
+    for (topic, to) in [("cut", bad), ("more", bad), ("well", good)] {
+        fs::create_dir(old.join(format!("{topic}-0.{id}-delete"))).unwrap();
+        fs::create_dir(to.join(format!("{topic}-0.{id}-future"))).unwrap();
+    }
+    fs::write(bad.join("cut-0"), "in the way").unwrap();
+    let finished = finish_swaps(&OsFileSystem, &[old, bad, good]);
+    assert_eq!(finished.failed.into_keys().collect::<Vec<_>>(), [bad.to_path_buf()]);
+    assert_eq!(finished.lines.len(), 2, "{:?}", finished.lines);
+    assert!(good.join("well-0").is_dir() && bad.join("more-0").is_dir());
 }

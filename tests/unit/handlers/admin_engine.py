@@ -32,7 +32,7 @@ class AdminEngine(Engine):
             raise EngineError(OFFSET_OUT_OF_RANGE, f"{target} is not in the log.")
         log.records = [record for record in log.records if record[0] >= target]
         log.start_offset = max(log.start_offset, target)
-        return log.start_offset
+        return target
 
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int

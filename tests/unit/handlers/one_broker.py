@@ -18,6 +18,7 @@ from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.replica.manager import ReplicaManager
 from kafkastore.server.config_changes import ConfigChanges
 from kafkastore.server.context import BrokerServices, RequestContext
@@ -67,6 +68,7 @@ class OneBroker:
         await services.store.connect()
         for path in ("/brokers/ids", "/config/brokers"):
             await services.store.ensure_path(path)
+        services.stored_topics = StoredTopics(services.store)
         services.image = MetadataImage()
         services.replica_manager = ReplicaManager(1, services.image, MetadataImage(), services.engine, self.loop)
         services.topics = Topics(services)

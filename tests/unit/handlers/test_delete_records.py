@@ -1,20 +1,34 @@
-"""DeleteRecords: the new log start at every version, errors for single partitions."""
+"""DeleteRecords: the low watermark at every version, errors for single partitions, the wait for replicas (KIP-107)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from fake_engine import LowWatermarkMoved
+
+from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
+    import asyncio
+
     from .one_broker import OneBroker
 
+LONG_MS = 600_000
+NONE, REQUEST_TIMED_OUT = 0, 7
 OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC, NOT_LEADER, INVALID_TOPIC, POLICY_VIOLATION = 1, 3, 6, 17, 44
 
 
 def drop(broker: OneBroker, version: int, *asked: tuple[str, int, int]) -> list[tuple[int, int]]:
+    return told(broker.ask("delete_records", version, body(LONG_MS, *asked)))
+
+
+def body(timeout_ms: int, *asked: tuple[str, int, int]) -> dict[str, Any]:
     topics = [{"name": t, "partitions": [{"partition_index": p, "offset": offset}]} for t, p, offset in asked]
-    answer = broker.ask("delete_records", version, {"topics": topics})
+    return {"topics": topics, "timeout": timeout_ms}
+
+
+def told(answer: Any) -> list[tuple[int, int]]:
     return [(p.error_code, p.low_watermark) for topic in answer.topics for p in topic.partitions]
 
 
@@ -46,3 +60,73 @@ def test_a_wrong_partition_fails_alone(broker: OneBroker, topic: str, partition:
     broker.engine.leases["elsewhere", 0] = (2, 0, 0, (2,), (2,))
     broker.engine.add_records("t", 0, 10)
     assert drop(broker, 2, (topic, partition, offset), ("t", 0, 3)) == [(code, -1), (0, 3)]
+
+
+class Replicated:
+    """Partition 0 of ``t`` and ``u`` with ten records, each with two followers that have all of them."""
+
+    def __init__(self, broker: OneBroker) -> None:
+        self.broker, self.engine = broker, broker.engine
+        for name in ("t", "u"):
+            broker.create_topic(name)
+            self.engine.add_records(name, 0, 10)
+            self.engine.replica_starts[name, 0] = [0, 0]
+
+    def begin(self, timeout_ms: int, *asked: tuple[str, int, int]) -> asyncio.Task[Any]:
+        """A request that waits for the followers."""
+        task = self.broker.loop.create_task(self.broker.handling("delete_records", 2, body(timeout_ms, *asked)))
+        watched = len(self.engine.watched) + len(asked)
+        self.settle(lambda: len(self.engine.watched) >= watched)
+        assert not task.done()
+        return task
+
+    def move(self, topic: str, *starts: int) -> None:
+        self.engine.replica_starts[topic, 0] = list(starts)
+        event = LowWatermarkMoved(topic, 0)
+        self.broker.services.replica_manager.low_watermarks.on_moved(event)  # type: ignore[arg-type]
+        self.settle(lambda: True)
+
+    def settle(self, condition: Any) -> None:
+        def goes_on() -> bool:
+            self.broker.loop.call_soon(self.broker.loop.stop)
+            self.broker.loop.run_forever()
+            return bool(condition())
+
+        wait_until(goes_on, 10.0, "the request waits")
+
+
+@pytest.fixture
+def replicated(broker: OneBroker) -> Replicated:
+    return Replicated(broker)
+
+
+def test_answers_when_every_replica_that_lives_starts_there(replicated: Replicated) -> None:  # KIP-107
+    task = replicated.begin(LONG_MS, ("t", 0, 4), ("u", 0, -1))
+    replicated.move("t", 4, 3)
+    replicated.move("u", 10, 10)
+    assert not task.done()
+    replicated.move("t", 5, 4)
+    assert told(replicated.broker.run(task)) == [(NONE, 4), (NONE, 10)]
+
+
+def test_answers_after_the_timeout_with_what_is_not_done(replicated: Replicated) -> None:
+    replicated.engine.replica_starts["u", 0] = [6, 7]
+    asked = ("t", 0, 4), ("u", 0, 6), ("nope", 0, 0)
+    answer = replicated.broker.ask("delete_records", 2, body(50, *asked))
+    assert told(answer) == [(REQUEST_TIMED_OUT, 0), (NONE, 6), (UNKNOWN_TOPIC, -1)]
+    replicated.move("t", 4, 4)  # nobody waits any more
+
+
+def test_does_not_wait_for_a_broker_that_goes(replicated: Replicated) -> None:
+    task = replicated.begin(LONG_MS, ("t", 0, 4))
+    replicated.engine.replica_starts["t", 0] = [4]
+    replicated.broker.services.replica_manager.publish_cluster()
+    assert told(replicated.broker.run(task)) == [(NONE, 4)]
+
+
+def test_answers_at_once_when_another_broker_leads(replicated: Replicated) -> None:
+    task = replicated.begin(LONG_MS, ("t", 0, 4), ("u", 0, 4))
+    replicated.move("u", 4, 4)
+    replicated.engine.leases["t", 0] = (2, 1, 0, (2, 1), (2, 1))
+    replicated.move("t", 0, 0)
+    assert told(replicated.broker.run(task)) == [(NOT_LEADER, -1), (NONE, 4)]

@@ -9,7 +9,7 @@ fn read(diverging_epoch: Option<(i32, i64)>) -> RowNews {
     let outcome = Outcome {
         error: ErrorCode::NONE,
         read,
-        has_watermark_news: false,
+        has_news: false,
     };
     outcome.news()
 }

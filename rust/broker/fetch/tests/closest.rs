@@ -13,7 +13,7 @@ const OTHERS: [i32; 2] = [2, 3];
 const LONG_MS: i32 = 60_000;
 
 /// This broker is in rack a, the others are in b and c; all have the partition and are in sync.
-fn leader() -> Fixture {
+pub(super) fn leader() -> Fixture {
     let fixture = Fixture::new(1);
     fixture.broker.set_options(Options {
         is_rack_aware: true,
@@ -88,6 +88,16 @@ fn ask(fixture: &Fixture, rack: &str, offset: i64) -> (i16, i32, i32) {
 
 /// A follower's fetch at `log_end`, which tells the high watermark that it knows.
 fn fetch_as(fixture: &Fixture, node_id: i32, log_end: i64, knows: i64) -> (FetchOutcome, FollowerResponse) {
+    fetch_of(fixture, node_id, (0, log_end), knows)
+}
+
+/// The same of a log from `log_start` to `log_end`.
+pub(super) fn fetch_of(
+    fixture: &Fixture,
+    node_id: i32,
+    (log_start, log_end): (i64, i64),
+    knows: i64,
+) -> (FetchOutcome, FollowerResponse) {
     let head = FollowerFetchHead {
         replica_id: node_id,
         replica_epoch: -1,
@@ -103,7 +113,7 @@ fn fetch_as(fixture: &Fixture, node_id: i32, log_end: i64, knows: i64) -> (Fetch
         current_leader_epoch: 0,
         fetch_offset: log_end,
         last_fetched_epoch: -1,
-        log_start_offset: 0,
+        log_start_offset: log_start,
         max_bytes: 1 << 20,
         high_watermark: knows,
     };
@@ -118,7 +128,7 @@ fn fetch_as(fixture: &Fixture, node_id: i32, log_end: i64, knows: i64) -> (Fetch
     (outcome, response)
 }
 
-fn completes(fixture: &Fixture, waiting: &ParkedFetch) -> bool {
+pub(super) fn completes(fixture: &Fixture, waiting: &ParkedFetch) -> bool {
     let mut out = Vec::new();
     let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", false, Instant::now(), &mut out);
     done.is_some()

@@ -1,0 +1,46 @@
+//! A log start that moved, told to the followers (KIP-107): whoever deletes records waits for it.
+
+use super::closest::{completes, fetch_of, leader};
+use super::*;
+use crate::wire::fetch::UNTOLD_WATERMARK;
+
+/// Three records that all three replicas have.
+fn replicated() -> Fixture {
+    let fixture = leader();
+    (0..3).for_each(|_| append(&fixture, 0, 100));
+    for node in [2, 3] {
+        fetch_of(&fixture, node, (0, 3), UNTOLD_WATERMARK);
+    }
+    fixture
+}
+
+#[test]
+fn a_follower_with_nothing_to_fetch_is_told_a_log_start_that_moved_at_once() {
+    let fixture = replicated();
+    let waiting = parked(fetch_of(&fixture, 2, (0, 3), UNTOLD_WATERMARK).0);
+    let owner = Arc::new(Calls::default());
+    waiting.watch(&Waiter {
+        owner: owner.clone(),
+        operation: 5,
+    });
+    assert!(!completes(&fixture, &waiting));
+    fixture.partition("t", 0).delete_records(2).unwrap();
+    assert_eq!(*owner.0.lock(), [5], "called");
+    assert!(completes(&fixture, &waiting));
+    let (_, told) = fetch_of(&fixture, 3, (0, 3), UNTOLD_WATERMARK);
+    assert_eq!(told.partitions[0].log_start_offset, 2, "its fetch was on the way");
+    let next = fetch_of(&fixture, 2, (2, 3), UNTOLD_WATERMARK).0;
+    assert!(!completes(&fixture, &parked(next)), "it has taken it over");
+}
+
+/// Telling again what cannot be taken over would be a fetch after the other.
+#[test]
+fn a_follower_that_does_not_tell_its_log_start_or_ends_before_the_new_one_is_not_told() {
+    let fixture = replicated();
+    let partition = fixture.partition("t", 0);
+    partition.delete_records(2).unwrap();
+    assert!(partition.has_log_start_past(0, 3) && partition.has_log_start_past(0, 1));
+    assert!(!partition.has_log_start_past(1, 1), "it starts at its end");
+    assert!(!partition.has_log_start_past(-1, 3));
+    assert!(!partition.has_log_start_past(2, 3));
+}

@@ -1,0 +1,94 @@
+"""DeleteRecords on three brokers: answered when every replica that lives has deleted (KIP-107).
+
+Followers have nothing to ask for five seconds, unless something is told them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cluster.closest_replica import Brokers
+from cluster.cluster import SESSION_MS, Cluster
+from peer.broker_process import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOPIC = "closest"
+"""Of ``Brokers``."""
+LEADER, FOLLOWER, HANGS = 1, 2, 3
+RECORDS = 10
+REQUEST_TIMED_OUT = 7
+LIMIT_S = 25.0
+PROMPT_S = 2.0
+QUIET = {"replica.fetch.wait.max.ms": "5000", "replica.lag.time.max.ms": "60000"}
+
+
+@pytest.fixture(params=["sqlite", "zookeeper"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path, request.param, overrides=QUIET)
+    try:
+        yield made.start()
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def brokers(cluster: Cluster) -> Iterator[Brokers]:
+    """With a topic that the first leads, and ten records that all have."""
+    made = Brokers([broker.bootstrap for broker in cluster.brokers])
+    made.create(TOPIC, [LEADER, FOLLOWER, HANGS])
+    cluster.wait_in_sync(TOPIC, 3)
+    made.produce(LEADER, RECORDS, acks=-1)
+    yield made
+    made.close()
+
+
+def delete(brokers: Brokers, before: int, limit_s: float) -> tuple[int, int, float]:
+    """The error code, the low watermark, and how long the answer took."""
+    start = time.monotonic()
+    asked = [{"name": TOPIC, "partitions": [{"partition_index": 0, "offset": before}]}]
+    answer = brokers.ask(LEADER, "delete_records", 2, topics=asked, timeout=int(limit_s * 1000))
+    (told,) = answer.topics[0].partitions
+    return int(told.error_code), told.low_watermark, time.monotonic() - start
+
+
+def hang(pid: int) -> None:
+    """Returns when each of its threads has stopped: one may still be running when the signal is sent."""
+    os.kill(pid, signal.SIGSTOP)
+    states = [path / "stat" for path in Path(f"/proc/{pid}/task").iterdir()]
+    wait_until(lambda: all(") T " in state.read_text() for state in states), LIMIT_S, "it hangs")
+
+
+def starts(brokers: Brokers, *nodes: int) -> list[int]:
+    """Where the log of each of them starts, as it tells consumers."""
+    return [brokers.fetch(node, 12, RECORDS)["log_start_offset"] for node in nodes]
+
+
+def test_all_replicas_have_deleted_when_it_is_answered(brokers: Brokers) -> None:
+    for before in (4, 7, 7, RECORDS):
+        error, low_watermark, took_s = delete(brokers, before, LIMIT_S)
+        assert (error, low_watermark) == (0, before)
+        assert starts(brokers, LEADER, FOLLOWER, HANGS) == [before] * 3
+        assert took_s < PROMPT_S, f"up to {before}: a follower waited with its fetch"
+
+
+def test_a_replica_that_hangs_is_waited_for_until_the_timeout_and_no_more_once_it_is_gone(
+    cluster: Cluster, brokers: Brokers
+) -> None:
+    hang(cluster.broker(HANGS).pid)
+    error, low_watermark, took_s = delete(brokers, 4, 1.0)
+    assert (error, low_watermark) == (REQUEST_TIMED_OUT, 0)
+    assert 1.0 <= took_s < SESSION_MS / 1000
+    assert starts(brokers, LEADER, FOLLOWER) == [4, 4]
+    assert delete(brokers, 4, LIMIT_S)[:2] == (0, 4), "its session ends"
+    os.kill(cluster.broker(HANGS).pid, signal.SIGCONT)
+    wait_until(lambda: len(brokers.ask(LEADER, "metadata", 12, topics=[]).brokers) == 3, LIMIT_S, "it is back")
+    assert delete(brokers, 5, LIMIT_S)[:2] == (0, 5)
+    assert starts(brokers, LEADER, FOLLOWER, HANGS) == [5, 5, 5]
