@@ -92,6 +92,18 @@ impl Pair {
         }
     }
 
+    /// One request of broker 2, whose answer comes with a changed bit.
+    fn fetch_spoiled(&mut self) {
+        let broker = &self.brokers[1].broker;
+        let Next::Ask(ask) = self.fetchers[1].next(broker, self.now) else {
+            panic!("nothing asked")
+        };
+        let mut answer = serve(&self.brokers[0], ask.api_key, ask.api_version, &ask.body, self.now);
+        let middle = answer.len() - 8;
+        answer[middle] ^= 1;
+        self.fetchers[1].complete(broker, &answer, self.now).unwrap();
+    }
+
     /// Until several fetches change nothing more: ends may be equal by chance while the first fetch only opens a session.
     fn fetch_until_equal(&mut self, node: i32) {
         let mut quiet = 0;
@@ -329,20 +341,29 @@ fn topic_that_acknowledges_from_disk_is_flushed_before_the_leader_is_told() {
 fn bytes_that_are_no_batches_are_refused_and_asked_again() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
-    let Next::Ask(ask) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
-        panic!("nothing asked")
-    };
-    let mut answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
-    let middle = answer.len() - 8;
-    answer[middle] ^= 1;
-    let broker = pair.brokers[1].broker.clone();
-    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
+    pair.fetch_spoiled();
     assert_eq!(pair.ends(), [1, 0], "its checksum was wrong");
     pair.fetch_until_equal(2);
     assert!(
-        pair.fetchers[1].complete(&broker, &[0; 3], pair.now).is_ok(),
+        pair.fetchers[1]
+            .complete(&pair.brokers[1].broker, &[0; 3], pair.now)
+            .is_ok(),
         "nothing was under way"
     );
+}
+
+#[test]
+fn wait_after_a_refusal_is_short_again_once_records_were_taken() {
+    let mut pair = Pair::new(&[]);
+    for _ in 0..2 {
+        pair.append(1);
+        pair.fetch_spoiled();
+        let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+            panic!("it does not wait")
+        };
+        assert_eq!((until - pair.now).as_millis(), 10);
+        pair.fetch_until_equal(2);
+    }
 }
 
 #[test]

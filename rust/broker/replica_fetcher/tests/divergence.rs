@@ -35,6 +35,27 @@ fn diverging_tail_is_cut_where_the_epochs_part() {
     assert_eq!(pair.bytes(1), pair.bytes(2));
 }
 
+// spec: R0.13: where its log ends says nothing while another leader's records are in it.
+#[test]
+fn fetch_of_a_follower_whose_log_parts_from_the_leaders_commits_nothing() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    pair.fetch_until_equal(2);
+    for _ in 0..3 {
+        pair.append(1);
+    }
+    pair.elect(2, &[1, 2]);
+    for _ in 0..3 {
+        pair.append(2);
+    }
+    assert!(pair.fetch(1));
+    assert_eq!(pair.ends(), [1, 4], "it had as many records, but others");
+    let committed = pair.high_watermarks()[1];
+    assert!(committed <= 1, "{committed} of which it has one");
+    pair.fetch_until_equal(1);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
 /// KIP-279: epochs of which the other knows nothing, on both sides.
 #[test]
 fn fast_changes_of_leaders_leave_no_divergence() {
@@ -72,6 +93,26 @@ fn bytes_of_a_deposed_leader_are_refused() {
     pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
     assert_eq!(pair.bytes(2), after);
     assert!(!pair.fetch(2), "it leads now");
+}
+
+// spec: R1.11
+#[test]
+fn answer_that_was_asked_for_in_an_earlier_leader_epoch_is_not_taken() {
+    let mut pair = Pair::new(&[]);
+    pair.append(1);
+    let broker = pair.brokers[1].broker.clone();
+    let Next::Ask(ask) = pair.fetchers[1].next(&broker, pair.now) else {
+        panic!("nothing asked")
+    };
+    let answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
+    pair.leader_epoch += 1;
+    broker.publish_leases(TOPIC, vec![(0, pair.lease(1, &[1, 2]))], pair.now); // the fetcher hears of it after the answer
+    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
+    assert_eq!(pair.ends(), [1, 0]);
+    for node in [1, 2] {
+        pair.tell(node, 1, &[1, 2]);
+    }
+    pair.fetch_until_equal(2);
 }
 
 #[test]
