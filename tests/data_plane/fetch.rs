@@ -362,6 +362,12 @@ fn an_assigned_follower_reads_to_the_log_end() {
     };
     assert_eq!(client.fetch(&follower).only().base_offsets(), [0]);
     assert!(client.fetch(&Fetch::now(0)).only().records.is_empty());
+    broker.lease(TOPIC, 0, 0, &[NODE, FOLLOWER], &[NODE]);
+    assert_eq!(
+        client.fetch(&follower).only().base_offsets(),
+        [0],
+        "or it would stay out of sync"
+    );
 }
 
 // spec: R3.5: large slices leave by sendfile, between headers, for several partitions at once

@@ -150,6 +150,24 @@ fn a_stop_gives_parked_produces_its_timeout_and_then_tells_them() {
     assert!(client.is_closed());
 }
 
+// spec: R0.8
+#[test]
+fn a_connection_that_the_control_plane_closes_takes_its_parked_fetch_with_it() {
+    let broker = TestBroker::start();
+    broker.create(1, &[]);
+    let mut client = broker.connect();
+    client.send(19, 5, true, b"body");
+    let event = broker.event(|e| matches!(e, Event::Request(_)));
+    let Event::Request(request) = event else { unreachable!() };
+    broker.engine.respond(vec![(request.token, Some(b"answer".to_vec()))]);
+    client.receive();
+    client.send_fetch(&Fetch::waiting(0, 25_000));
+    wait_until_parked(&broker, WaitKind::Fetch);
+    broker.engine.disconnect(request.client.connection_id);
+    assert!(client.is_closed());
+    assert_eq!(broker.partition(0).waiters().len(WaitKind::Fetch), 0);
+}
+
 /// Its other connections would wait for ever, so the control plane ends the process.
 #[test]
 fn a_panic_in_a_network_thread_is_told_with_its_message() {

@@ -27,35 +27,43 @@ struct Thunder {
 impl Thunder {
     /// Everybody waits: the follower never fetches, so nothing is committed.
     fn gather(wait: Duration) -> Self {
+        let mut thunder = Self::of_producers(wait);
+        thunder.consume(wait);
+        thunder
+    }
+
+    fn of_producers(wait: Duration) -> Self {
         let broker = TestBroker::start();
         broker.create_topic(TOPIC, TOPIC_ID, PARTITIONS, &[], &[NODE, FOLLOWER]);
         let mut producers: Vec<_> = (0..PRODUCERS).map(|_| broker.connect()).collect();
-        let mut consumers: Vec<_> = (0..CONSUMERS).map(|_| broker.connect()).collect();
-        let wait_ms = i32::try_from(wait.as_millis()).unwrap();
+        let consumers = (0..CONSUMERS).map(|_| broker.connect()).collect();
         for (number, producer) in producers.iter_mut().enumerate() {
             let index = i32::try_from(number).unwrap() % PARTITIONS;
             let request = Produce {
-                timeout_ms: wait_ms,
+                timeout_ms: i32::try_from(wait.as_millis()).unwrap(),
                 ..Produce::of(-1, vec![(index, Some(batch(10)))])
             };
             for _ in 0..PIPELINED {
                 producer.send_produce(&request);
             }
         }
-        for consumer in &mut consumers {
-            let everything = (0..PARTITIONS).map(|index| Wanted::new(index, 0)).collect();
-            consumer.send_fetch(&Fetch {
-                max_wait_ms: wait_ms,
-                ..Fetch::of(everything)
-            });
-        }
-        let sent = Instant::now();
         Self {
             broker,
             producers,
             consumers,
-            sent,
+            sent: Instant::now(),
         }
+    }
+
+    fn consume(&mut self, wait: Duration) {
+        for consumer in &mut self.consumers {
+            let everything = (0..PARTITIONS).map(|index| Wanted::new(index, 0)).collect();
+            consumer.send_fetch(&Fetch {
+                max_wait_ms: i32::try_from(wait.as_millis()).unwrap(),
+                ..Fetch::of(everything)
+            });
+        }
+        self.sent = Instant::now();
     }
 
     fn waiting(&self) -> usize {
@@ -66,11 +74,13 @@ impl Thunder {
         (0..PARTITIONS).map(of).sum()
     }
 
-    /// Every answer has come by then, the produces' with this error; nothing waits any more.
+    /// Every answer has come by then, once and in order, the produces' with this error; nothing waits any more.
     fn end_by(mut self, deadline: Instant, produced: ErrorCode, fetched: ErrorCode) {
         for producer in &mut self.producers {
-            for _ in 0..PIPELINED {
-                assert_eq!(producer.produce_answer(12).partitions[0].error, produced.0);
+            for id in 1..=PIPELINED {
+                let answer = producer.produce_answer(12);
+                assert_eq!(usize::try_from(answer.correlation_id), Ok(id));
+                assert_eq!(answer.partitions[0].error, produced.0);
             }
         }
         for consumer in &mut self.consumers {
@@ -85,6 +95,12 @@ impl Thunder {
         let late = Instant::now().saturating_duration_since(deadline);
         assert!(late <= LATE_LIMIT, "the last answer came {late:?} late");
         wait_until("nothing waits any more", || self.waiting() == 0);
+        for producer in &mut self.producers {
+            producer.produce(&Produce::one(1, batch(10))); // what comes next is its answer, and none of before again
+        }
+        for consumer in &mut self.consumers {
+            consumer.fetch(&Fetch::now(0));
+        }
     }
 }
 
@@ -100,7 +116,11 @@ fn ten_thousand_that_wait_are_answered_by_their_deadlines() {
 // spec: R0.8, R0.10; H29
 #[test]
 fn ten_thousand_that_wait_are_answered_when_their_leader_goes() {
-    let thunder = Thunder::gather(Duration::from_secs(25));
+    let wait = Duration::from_secs(25);
+    let mut thunder = Thunder::of_producers(wait);
+    let produces = PRODUCERS * PIPELINED; // first, or the call of an append that is still on its way would end a fetch too
+    wait_until("all produces wait", || thunder.waiting() == produces);
+    thunder.consume(wait);
     wait_until("ten thousand wait", || thunder.waiting() == WAITING);
     for index in 0..PARTITIONS {
         thunder.broker.partition(index).revoke();

@@ -349,7 +349,7 @@ fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
     leader.end = 20;
     assert_eq!(leader.fetch(A, 10, 1), 10);
     let late = fetch_of(A, 20);
-    for (leader_epoch, broker_epoch, is_noted) in [(-1, 6, false), (4, 7, false), (5, 7, true)] {
+    for (leader_epoch, broker_epoch, is_noted) in [(-1, 6, false), (4, 7, false), (5, 7, true), (5, -1, true)] {
         let fetch = FollowerFetch {
             broker_epoch,
             leader_epoch,

@@ -1,18 +1,18 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use proptest::prelude::*;
-
 use super::{Next, ReplicaFetcher};
 use crate::broker::testing::{Fixture, batch, lease, row};
-use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Options, Proposal, Splice, fetch, list_offsets};
+use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Proposal, Splice, fetch, list_offsets};
 use crate::error::ErrorCode;
 use crate::io::Fault;
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::LogConfig;
 
+mod divergence;
 mod durable;
 mod readers;
+mod throttles;
 
 const TOPIC: &str = "t";
 const ID: [u8; 16] = [7; 16];
@@ -90,6 +90,18 @@ impl Pair {
                 true
             }
         }
+    }
+
+    /// One request of broker 2, whose answer comes with a changed bit.
+    fn fetch_spoiled(&mut self) {
+        let broker = &self.brokers[1].broker;
+        let Next::Ask(ask) = self.fetchers[1].next(broker, self.now) else {
+            panic!("nothing asked")
+        };
+        let mut answer = serve(&self.brokers[0], ask.api_key, ask.api_version, &ask.body, self.now);
+        let middle = answer.len() - 8;
+        answer[middle] ^= 1;
+        self.fetchers[1].complete(broker, &answer, self.now).unwrap();
     }
 
     /// Until several fetches change nothing more: ends may be equal by chance while the first fetch only opens a session.
@@ -232,112 +244,6 @@ fn follower_that_stops_fetching_is_proposed_to_leave() {
     assert_eq!(proposals[0].in_sync_replicas, [(1, -1)]);
 }
 
-/// KIP-101, scenario 1: a follower that had a record before it knew that it was committed keeps it.
-#[test]
-fn restarted_follower_does_not_cut_to_its_high_watermark() {
-    let mut pair = Pair::new(&[]);
-    pair.append(1);
-    pair.fetch(2);
-    assert_eq!(pair.high_watermarks(), [0, 0]);
-    pair.elect(2, &[1, 2]);
-    assert_eq!(pair.ends(), [1, 1]);
-    pair.fetch_until_equal(1);
-    assert_eq!(pair.ends(), [1, 1]);
-    assert_eq!(pair.bytes(1), pair.bytes(2));
-}
-
-/// KIP-101, scenario 2: logs with different records at one offset.
-#[test]
-fn diverging_tail_is_cut_where_the_epochs_part() {
-    let mut pair = Pair::new(&[]);
-    pair.append(1);
-    pair.fetch_until_equal(2);
-    for _ in 0..3 {
-        pair.append(1);
-    }
-    pair.elect(2, &[2]);
-    pair.append(2);
-    pair.fetch_until_equal(1);
-    assert_eq!(pair.ends(), [2, 2]);
-    assert_eq!(pair.bytes(1), pair.bytes(2));
-}
-
-/// KIP-279: epochs of which the other knows nothing, on both sides.
-#[test]
-fn fast_changes_of_leaders_leave_no_divergence() {
-    let mut pair = Pair::new(&[]);
-    pair.append(1);
-    pair.fetch_until_equal(2);
-    for round in 0..6 {
-        let (leader, other) = if round % 2 == 0 { (2, 1) } else { (1, 2) };
-        pair.leader_epoch += 1;
-        pair.tell(leader, leader, &[leader]); // the other has not heard of it
-        pair.append(leader);
-        pair.append(leader);
-        assert_ne!(leader, other);
-    }
-    pair.elect(1, &[1]);
-    pair.append(1);
-    pair.fetch_until_equal(2);
-    assert_eq!(pair.bytes(1), pair.bytes(2));
-}
-
-// spec: R1.11
-#[test]
-fn bytes_of_a_deposed_leader_are_refused() {
-    let mut pair = Pair::new(&[]);
-    pair.append(1);
-    let Next::Ask(ask) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
-        panic!("nothing asked")
-    };
-    let answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
-    pair.leader_epoch += 1;
-    pair.tell(2, 2, &[2]);
-    pair.append(2);
-    let after = pair.bytes(2);
-    let broker = pair.brokers[1].broker.clone();
-    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
-    assert_eq!(pair.bytes(2), after);
-    assert!(!pair.fetch(2), "it leads now");
-}
-
-#[test]
-fn fetch_in_an_old_epoch_stops_until_the_lease_changes() {
-    let mut pair = Pair::new(&[]);
-    pair.leader_epoch += 1;
-    pair.tell(1, 1, &[1, 2]);
-    pair.append(1);
-    assert!(pair.fetch(2), "the leader refuses the old epoch");
-    pair.now += Duration::from_mins(1);
-    assert!(!pair.fetch(2));
-    pair.tell(2, 1, &[1, 2]);
-    pair.fetch_until_equal(2);
-}
-
-#[test]
-fn fetch_in_an_epoch_ahead_of_the_leaders_waits_and_goes_on() {
-    let mut pair = Pair::new(&[]);
-    pair.leader_epoch += 1;
-    pair.tell(2, 1, &[1, 2]);
-    assert!(pair.fetch(2));
-    let mut waits = Vec::new();
-    for _ in 0..9 {
-        let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
-            panic!("it does not wait")
-        };
-        waits.push((until - pair.now).as_millis());
-        pair.now = until;
-        assert!(pair.fetch(2));
-    }
-    assert_eq!(waits[..3], [10, 20, 40]);
-    assert_eq!(waits[8], 1000, "replica.fetch.backoff.ms");
-    pair.now += Duration::from_secs(1);
-    pair.tell(1, 1, &[1, 2]);
-    pair.append(1);
-    pair.fetch_until_equal(2);
-    assert_eq!(pair.bytes(1), pair.bytes(2));
-}
-
 #[test]
 fn log_that_ends_before_the_leaders_start_begins_anew_there() {
     let mut pair = Pair::new(&[]);
@@ -450,20 +356,29 @@ fn topic_that_acknowledges_from_disk_is_flushed_before_the_leader_is_told() {
 fn bytes_that_are_no_batches_are_refused_and_asked_again() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
-    let Next::Ask(ask) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
-        panic!("nothing asked")
-    };
-    let mut answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
-    let middle = answer.len() - 8;
-    answer[middle] ^= 1;
-    let broker = pair.brokers[1].broker.clone();
-    pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
+    pair.fetch_spoiled();
     assert_eq!(pair.ends(), [1, 0], "its checksum was wrong");
     pair.fetch_until_equal(2);
     assert!(
-        pair.fetchers[1].complete(&broker, &[0; 3], pair.now).is_ok(),
+        pair.fetchers[1]
+            .complete(&pair.brokers[1].broker, &[0; 3], pair.now)
+            .is_ok(),
         "nothing was under way"
     );
+}
+
+#[test]
+fn wait_after_a_refusal_is_short_again_once_records_were_taken() {
+    let mut pair = Pair::new(&[]);
+    for _ in 0..2 {
+        pair.append(1);
+        pair.fetch_spoiled();
+        let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
+            panic!("it does not wait")
+        };
+        assert_eq!((until - pair.now).as_millis(), 10);
+        pair.fetch_until_equal(2);
+    }
 }
 
 #[test]
@@ -477,205 +392,4 @@ fn failing_disk_of_a_follower_takes_its_directory_offline() {
     let code = pair.at(2).partition(TOPIC, 0).fetch_position(0).unwrap_err().code();
     assert_eq!(code, ErrorCode::KAFKA_STORAGE_ERROR);
     assert_eq!(pair.at(2).broker.failed_log_dirs().len(), 1);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    /// spec: R1.8, R1.11: whatever was elected and appended, with messages late or lost, logs agree in the end.
-    #[test]
-    fn logs_are_equal_after_any_history(steps in prop::collection::vec((0..6_u8, 1..=2_i32), 1..60)) {
-        let mut pair = Pair::new(&[]);
-        let mut leader = 1;
-        for (kind, node) in steps {
-            match kind {
-                0 => {
-                    leader = node;
-                    pair.elect(node, &[node]);
-                }
-                1 => {
-                    leader = node;
-                    pair.leader_epoch += 1;
-                    pair.tell(node, node, &[node]);
-                }
-                2 => pair.fetchers[node as usize - 1].lost(),
-                3 => pair.append(leader),
-                _ => {
-                    pair.fetch(3 - leader);
-                    pair.now += Duration::from_millis(700);
-                }
-            }
-        }
-        pair.elect(leader, &[leader]);
-        pair.append(leader);
-        pair.fetch_until_equal(3 - leader);
-        prop_assert_eq!(pair.bytes(1), pair.bytes(2));
-    }
-}
-
-// ---- throttles (KIP-73)
-const THROTTLED: [(&str, &str); 2] = [
-    ("leader.replication.throttled.replicas", "0:1"),
-    ("follower.replication.throttled.replicas", "0:2"),
-];
-
-/// Sets rates at the leader, broker 1, and at the follower, broker 2.
-fn limit(pair: &Pair, leader: i64, follower: i64) {
-    for (node, leader_throttled_rate, follower_throttled_rate) in [(1, leader, i64::MAX), (2, i64::MAX, follower)] {
-        let broker = &pair.at(node).broker;
-        broker.set_options(Options {
-            leader_throttled_rate,
-            follower_throttled_rate,
-            ..Options::clone(&broker.options())
-        });
-    }
-}
-
-/// How many of 400 appended batches reach broker 2 in ten seconds of fetches, of which one is made every 100 ms.
-fn batches_in_ten_seconds(pair: &mut Pair) -> i64 {
-    for _ in 0..400 {
-        pair.append(1);
-    }
-    for _ in 0..100 {
-        pair.fetch(2);
-        pair.now += Duration::from_millis(100);
-    }
-    pair.at(2).partition(TOPIC, 0).offsets().log_end
-}
-
-fn throttled_pair(config: &[(&str, &str)]) -> Pair {
-    let mut pair = Pair::new(config);
-    pair.elect(1, &[1]);
-    pair
-}
-
-/// The same, where a fetch brings one batch.
-fn one_by_one(config: &[(&str, &str)]) -> Pair {
-    let pair = throttled_pair(config);
-    for node in [1, 2] {
-        let broker = &pair.at(node).broker;
-        broker.set_options(Options {
-            replica_fetch_max_bytes: batch(1_000).len() as i32,
-            ..Options::clone(&broker.options())
-        });
-    }
-    pair
-}
-
-#[test]
-fn replica_out_of_sync_is_held_to_the_rate_by_its_leader_and_by_itself() {
-    let rate = batch(1_000).len() as i64;
-    for (leader, follower) in [(rate, i64::MAX), (i64::MAX, rate)] {
-        let mut pair = one_by_one(&THROTTLED);
-        limit(&pair, leader, follower);
-        let copied = batches_in_ten_seconds(&mut pair);
-        assert!(
-            (10..=14).contains(&copied),
-            "{copied} batches, where one a second is allowed"
-        );
-    }
-}
-
-#[test]
-fn replica_that_is_not_named_or_is_in_sync_is_not_held_back() {
-    let mut pair = throttled_pair(&[]);
-    limit(&pair, 1, 1);
-    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
-    let mut pair = Pair::new(&THROTTLED);
-    limit(&pair, 1, i64::MAX);
-    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
-}
-
-/// More than any rate of these tests, lately.
-fn exceed(pair: &Pair) {
-    pair.at(1).broker.throttles.leader.record(1 << 30, pair.now);
-    pair.at(2).broker.throttles.follower.record(1 << 30, pair.now);
-}
-
-#[test]
-fn while_others_exceed_the_rate_only_who_is_named_and_behind_is_held_back() {
-    for (config, in_sync, leader, follower, brings) in [
-        (&[] as &[(&str, &str)], &[1][..], 1, 1, 1), // not named
-        (&THROTTLED, &[1, 2], 1, i64::MAX, 1),       // in sync
-        (&THROTTLED, &[1], 1, i64::MAX, 0),
-        (&THROTTLED, &[1], i64::MAX, 1, 1), // caught up, as far as it knows
-    ] {
-        let mut pair = Pair::new(config);
-        pair.elect(1, in_sync);
-        pair.append(1);
-        pair.fetch_until_equal(2);
-        limit(&pair, leader, follower);
-        exceed(&pair);
-        pair.append(1);
-        pair.fetch(2);
-        assert_eq!(
-            pair.ends(),
-            [2, 1 + brings],
-            "{config:?} {in_sync:?} {leader} {follower}"
-        );
-    }
-}
-
-#[test]
-fn follower_that_is_behind_holds_back_only_what_is_named() {
-    for (config, goes_on) in [(&[] as &[(&str, &str)], true), (&THROTTLED, false)] {
-        let mut pair = one_by_one(config);
-        for _ in 0..4 {
-            pair.append(1);
-        }
-        while pair.ends()[1] < 1 {
-            pair.fetch(2);
-        }
-        limit(&pair, i64::MAX, 1);
-        exceed(&pair);
-        let before = pair.ends()[1];
-        assert!(before < 4);
-        pair.fetch(2);
-        assert_eq!(pair.ends()[1] > before, goes_on, "{config:?}");
-        let is_in_session = pair.fetchers[1].forgotten.is_empty();
-        assert_eq!(
-            is_in_session, goes_on,
-            "{config:?}: or others' fetches bring it in vain"
-        );
-        assert_eq!(pair.fetch(2), goes_on, "{config:?}: what is held back is not asked for");
-    }
-}
-
-#[test]
-fn what_is_copied_of_a_replica_that_is_not_named_does_not_count() {
-    let mut pair = throttled_pair(&[]);
-    limit(&pair, 1, 1);
-    assert_eq!(batches_in_ten_seconds(&mut pair), 400);
-    assert!(!pair.at(1).broker.throttles.leader.is_exceeded(0, pair.now));
-    assert!(!pair.at(2).broker.throttles.follower.is_exceeded(0, pair.now));
-}
-
-#[test]
-fn how_far_a_replica_is_that_is_held_back_is_noted() {
-    let mut pair = throttled_pair(&THROTTLED);
-    pair.append(1);
-    pair.fetch(2);
-    while pair.ends()[1] < 1 {
-        pair.fetch(2);
-    }
-    pair.proposals(1);
-    limit(&pair, 1, i64::MAX);
-    exceed(&pair);
-    pair.fetch(2);
-    assert_eq!(pair.proposals(1).len(), 1, "it has all that there is");
-}
-
-#[test]
-fn replica_that_is_held_back_goes_on_when_the_rate_is_taken_away() {
-    for (leader, follower) in [(0, i64::MAX), (i64::MAX, 0)] {
-        let mut pair = one_by_one(&THROTTLED);
-        limit(&pair, leader, follower);
-        let copied = batches_in_ten_seconds(&mut pair);
-        assert!(copied <= 1, "{copied} batches at rate zero");
-        limit(&pair, i64::MAX, i64::MAX);
-        pair.now += Duration::from_secs(1);
-        while pair.ends()[1] < 400 {
-            assert!(pair.fetch(2), "{:?} and it does not ask", pair.ends());
-        }
-    }
 }

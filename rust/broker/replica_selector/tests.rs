@@ -3,7 +3,7 @@ use crate::broker::BrokerRow;
 use crate::broker::image::PublishedImage;
 use crate::broker::testing::broker_row;
 
-/// Brokers 1 to 4 in racks a, b, b and none; the third is not on the listener.
+/// Brokers 1 to 5 in racks a, b, b, none and an empty one; the third is not on the listener.
 fn image() -> PublishedImage {
     let in_rack = |node_id, rack: Option<&str>| BrokerRow {
         rack: rack.map(str::to_owned),
@@ -13,7 +13,13 @@ fn image() -> PublishedImage {
     hidden.endpoints[0].0 = "INTERNAL".to_owned();
     let image = PublishedImage::default();
     image.publish_cluster(
-        vec![in_rack(1, Some("a")), in_rack(2, Some("b")), hidden, in_rack(4, None)],
+        vec![
+            in_rack(1, Some("a")),
+            in_rack(2, Some("b")),
+            hidden,
+            in_rack(4, None),
+            in_rack(5, Some("")),
+        ],
         1,
     );
     image

@@ -158,6 +158,23 @@ fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
     assert_eq!(again.code(), ErrorCode::CORRUPT_MESSAGE, "it has these already");
 }
 
+// spec: R0.15; H26
+#[test]
+fn a_follower_takes_nothing_where_a_bit_has_changed_on_the_way() {
+    let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
+    let mut log = leader.create();
+    for _ in 0..2 {
+        log.append_as_leader(&mut batch(START_MS, 2, 10), 3, Origin::Client, START_MS)
+            .unwrap();
+    }
+    let mut bytes = bytes_of(&leader);
+    *bytes.last_mut().unwrap() ^= 1;
+    let mut copy = follower.create();
+    let refused = copy.append_as_follower(&bytes).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::CORRUPT_MESSAGE);
+    assert_eq!(copy.log_end_offset(), 0, "not the sound batch before it either");
+}
+
 // spec: H16: DeleteRecords may leave a leader's start within a batch.
 #[test]
 fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_that_it_has_a_part_of() {

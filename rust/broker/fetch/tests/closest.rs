@@ -276,3 +276,21 @@ fn versions_before_11_are_served_by_the_leader_alone() {
     let code = i16::from_be_bytes(answer[25..27].try_into().unwrap());
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
 }
+
+// spec: R0.13 (KIP-392): what a follower knows of is not all that there is
+#[test]
+fn followers_are_served_by_the_leader_alone_and_are_never_sent_elsewhere() {
+    let in_rack = |rack| {
+        let mut body = consumer(rack, 0, 0);
+        body[..4].copy_from_slice(&OTHERS[0].to_be_bytes());
+        body
+    };
+    let (_, refused) = at_version(&following(), 11, &in_rack(""));
+    assert_eq!(told(&refused).0, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
+    let fixture = leader();
+    append(&fixture, 0, 100);
+    fetch_as(&fixture, OTHERS[1], 1, UNTOLD_WATERMARK);
+    let (_, answer) = at_version(&fixture, 11, &in_rack("c"));
+    let (error, preferred, bytes) = told(&answer);
+    assert_eq!((error, preferred, bytes > 100), (0, -1, true));
+}

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::testing::{Fixture, NODE, START_MS, batch, give, lease};
+use crate::broker::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
+use crate::broker::waiters::Waiter;
 use crate::broker::{Fetched, Lease, ReadRequest, ReadResult};
 use crate::record::end_transaction_marker;
 use crate::storage::testing::producer_batch;
@@ -145,5 +146,13 @@ fn a_partition_has_readers_while_one_waits_and_for_a_while_after() {
     assert!(!partition.has_readers(now));
     partition.note_reader(now);
     assert!(partition.has_readers(now + READER_STAYS / 2));
+    assert!(!partition.has_readers(now + READER_STAYS));
+    let waiter = Waiter {
+        owner: Arc::new(Calls::default()),
+        operation: 5,
+    };
+    partition.waiters().watch(WaitKind::Fetch, waiter);
+    assert!(partition.has_readers(now + READER_STAYS), "one waits for longer");
+    partition.waiters().wake_all(WaitKind::Fetch);
     assert!(!partition.has_readers(now + READER_STAYS));
 }
