@@ -89,8 +89,8 @@ impl Broker {
         }
         // While a directory is missing, one may be half of a swap to it: its id tells the start that has both.
         let is_one_missing = !self.failed_log_dirs().is_empty() || outcome.iter().any(|(_, failure)| failure.is_some());
-        if !is_one_missing {
-            let deleted: Vec<PathBuf> = loaded.dirs.iter().flat_map(|report| report.deleted.clone()).collect();
+        let deleted: Vec<PathBuf> = loaded.dirs.iter().flat_map(|report| report.deleted.clone()).collect();
+        if !is_one_missing && !deleted.is_empty() {
             let fs = Arc::clone(&self.context.fs);
             self.reaper
                 .after(Duration::ZERO, move || drop(remove_deleted(&*fs, &deleted)));

@@ -21,12 +21,13 @@ from kafkastore.metadata.nonsense import NonsenseError, check_topic_name, report
 from kafkastore.metadata.store import Create, NoNodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.store import MetadataStore, Operation
 
     Nodes = Iterable[tuple[str, bytes, int]]  # as get_tree gives them
+    Tell = Callable[[str, str, NonsenseError], None]
 
 TOPICS: Final = "/brokers/topics"
 CONFIGS: Final = "/config/topics"
@@ -109,7 +110,9 @@ class StoredTopics:
         """See :class:`Loaded`."""
         loaded = self._kept.get(await self._last_change())
         if loaded is None:
-            loaded = _judge(await self._store.get_tree(TOPICS), ())
+            loaded = _judge(
+                await self._store.get_tree(TOPICS), (), _tell_nobody
+            )  # whoever loads them names what is nonsense
         return loaded.highest_epoch
 
     async def _last_change(self) -> int | None:
@@ -161,7 +164,11 @@ def _judge_configs(nodes: Nodes) -> dict[str, dict[str, str] | None]:
     return found
 
 
-def _judge(nodes: Nodes, config_nodes: Nodes) -> Loaded:
+def _tell_nobody(path: str, consequence: str, error: NonsenseError) -> None:
+    """Instead of :func:`report`."""
+
+
+def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:
     configs = _judge_configs(config_nodes)
     found: dict[str, tuple[bytes, int]] = {}
     below: dict[str, dict[str, Leadership | None]] = {}
@@ -175,14 +182,14 @@ def _judge(nodes: Nodes, config_nodes: Nodes) -> Loaded:
         if len(rest) == 2:
             states.setdefault(rest[1], None)
         elif rest[2:] == ["state"]:
-            states[rest[1]] = decoded.get((data, version)) or _state(path, data, version, decoded)
+            states[rest[1]] = decoded.get((data, version)) or _state(path, data, version, decoded, tell)
     topics, spoiled = {}, set()
     for name, (data, version) in sorted(found.items()):
         try:
             check_topic_name(name)
             topic_id, assigned = decode_assigned(data)
         except NonsenseError as error:
-            report(f"{TOPICS}/{name}", "it is left alone until somebody mends it", error)
+            tell(f"{TOPICS}/{name}", "it is left alone until somebody mends it", error)
             spoiled.add(name)
         else:
             there = below.get(name, {})
@@ -192,10 +199,12 @@ def _judge(nodes: Nodes, config_nodes: Nodes) -> Loaded:
     return Loaded(topics, frozenset(spoiled), max((state.controller_epoch for state in decoded.values()), default=0))
 
 
-def _state(path: str, data: bytes, version: int, decoded: dict[tuple[bytes, int], Leadership]) -> Leadership:
+def _state(
+    path: str, data: bytes, version: int, decoded: dict[tuple[bytes, int], Leadership], tell: Tell
+) -> Leadership:
     try:
         state = decoded[data, version] = decode_leadership(data, version)
     except NonsenseError as error:
-        report(path, "it is left alone until somebody mends it", error)
+        tell(path, "it is left alone until somebody mends it", error)
         return UNREADABLE
     return state
