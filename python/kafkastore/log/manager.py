@@ -28,6 +28,10 @@ FLUSH_CHECK_INTERVAL_MS = 1000
 """How often logs are looked at for ``flush.ms``; Kafka's log.flush.scheduler.interval.ms never does by default, which makes
 ``flush.ms`` of a topic void. An idle check costs microseconds."""
 
+ISR_CHECK_INTERVAL_MS = 1000
+"""How often followers are looked for that are too far behind, at least. Kafka does it twice in ``replica.lag.time.max.ms``: with its
+default of 30 s a produce with acks=all may wait for a hung follower for 45 s. The check looks at memory only."""
+
 MOST_PREFERRED = 10_000
 """Wishes kept for partitions that are not here; anybody may ask, and the oldest give way."""
 
@@ -152,7 +156,7 @@ class LogManager:
                 lambda: engine.write_checkpoints(False, True, False),
                 get("replica.high.watermark.checkpoint.interval.ms"),
             ),
-            ("in-sync set", engine.shrink_isrs, get("replica.lag.time.max.ms") // 2),
+            ("in-sync set", engine.shrink_isrs, min(ISR_CHECK_INTERVAL_MS, get("replica.lag.time.max.ms") // 2)),
             ("producer expiry", engine.expire_producers, get("producer.id.expiration.check.interval.ms")),
         ]
         initial_delay_ms = get("log.initial.task.delay.ms")

@@ -53,6 +53,19 @@ def test_housekeeping_runs_when_due_and_again(tmp_path: Path) -> None:
     run(body)
 
 
+def test_follower_that_lags_is_looked_for_each_second(tmp_path: Path) -> None:
+    """R1.8: with the default of 30 s a hung follower holds producers up for 31 s at most."""
+
+    async def body() -> None:
+        logs, _ = manager(tmp_path)
+        logs.start_housekeeping(asyncio.get_running_loop())
+        intervals = {job.name: job.interval_ms for job in logs._jobs}
+        await logs.stop_housekeeping()
+        assert intervals["in-sync set"] == 1000
+
+    run(body)
+
+
 def test_job_that_fails_is_logged_and_tried_again(tmp_path: Path) -> None:
     async def body() -> None:
         logs, engine = manager(tmp_path, log__retention__check__interval__ms="1")
