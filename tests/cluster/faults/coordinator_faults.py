@@ -182,12 +182,13 @@ def _codes_of(broker: KafkastoreBroker, committer: Committer) -> list[int]:
 
 
 def _partition_of(trial: Trial, group: str) -> int:
-    """By Java's String.hashCode, as Kafka places groups."""
+    """By the absolute value of Java's String.hashCode, as Kafka places groups."""
     code = 0
     for letter in group:
         code = (31 * code + ord(letter)) & 0xFFFFFFFF
+    code = min(code, (1 << 32) - code)
     count = len(trial.cluster.admin().list_topics(OFFSETS_TOPIC, timeout=10).topics[OFFSETS_TOPIC].partitions)
-    return (code & 0x7FFFFFFF) % count
+    return code % count
 
 
 def _replicas(trial: Trial, number: int) -> list[int]:
