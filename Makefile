@@ -1,4 +1,4 @@
-# One command each. `make help` lists them; .ci/run makes what `make lint` and `make test` do.
+# One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
 # Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
 # tests/requirements.txt (the Go compiler too; SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
 
@@ -24,7 +24,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
+.PHONY: help build run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -88,6 +88,9 @@ test: rust-test python-test ## everything: cargo test, pytest with every client
 
 rust-test: ## cargo test, benches in smoke mode included
 	cargo test --locked --all-targets --quiet
+
+rust-test-build: # what rust-test compiles
+	cargo test --locked --all-targets --quiet --no-run
 
 SIMULATED := target/simulator/libkafkastore.so
 
