@@ -110,9 +110,7 @@ class StoredTopics:
         """See :class:`Loaded`."""
         loaded = self._kept.get(await self._last_change())
         if loaded is None:
-            loaded = _judge(
-                await self._store.get_tree(TOPICS), (), _tell_nobody
-            )  # whoever loads them names what is nonsense
+            loaded = _judge(await self._store.get_tree(TOPICS), (), _tell_nobody)
         return loaded.highest_epoch
 
     async def _last_change(self) -> int | None:
@@ -165,7 +163,7 @@ def _judge_configs(nodes: Nodes) -> dict[str, dict[str, str] | None]:
 
 
 def _tell_nobody(path: str, consequence: str, error: NonsenseError) -> None:
-    """Instead of :func:`report`."""
+    """Instead of :func:`report`, where only numbers are wanted: whoever loads the topics names what is nonsense."""
 
 
 def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:

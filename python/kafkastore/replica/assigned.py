@@ -306,13 +306,16 @@ class AssignedReplicas:
         deletion is told (UpdateMetadata) before it is asked for."""
         is_mine = one.is_deleted and self.node_id in state.replicas
         if one.leader_epoch == EPOCH_DURING_DELETE:
-            lives = self.image.topic(one.topic)
-            is_another = (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
-            is_late = is_mine and topic.topic_id not in self._deleted and is_another
+            is_late = is_mine and topic.topic_id not in self._deleted and self._is_of_another(one, topic)
             return ErrorCode.INCONSISTENT_TOPIC_ID if is_late else ErrorCode.NONE
         if 0 <= one.leader_epoch < state.leader_epoch or (is_mine and one.leader_epoch == state.leader_epoch):
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.NONE
+
+    def _is_of_another(self, one: Stopped, topic: TopicImage) -> bool:
+        """Whether the end of a topic is that of one which had the name before: this one lives, or that one's deletion was told."""
+        lives = self.image.topic(one.topic)
+        return (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
 
     def _remember_stop(self, one: Stopped) -> None:
         """The epoch that ended a replica of which this broker was not told yet."""

@@ -112,10 +112,8 @@ class TopicPlanner:
         # as in Kafka: what is asked for together may collide with each other
         collisions = {_metrics_name(name): name for name in [*self.image.topics, *under_way]}
         outcomes: list[TopicImage | KafkastoreError] = []
-        count, before = (
-            0,
-            self.image.partition_count(),
-        )  # partitions are counted through the cluster: topics of one are spread
+        count = 0
+        before = self.image.partition_count()  # partitions are counted through the cluster: topics of one are spread
         for one in asked:
             try:
                 topic = self._plan(one, collisions, before + count)

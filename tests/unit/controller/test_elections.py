@@ -202,6 +202,13 @@ def test_log_directory_that_fails_costs_its_leaderships(tmp_path: Path) -> None:
     play(tmp_path, test, settings=ONE)
 
 
+async def configure_brokers(world: World, changed: dict[str, str], node: str = "<default>") -> None:
+    """As a broker that is asked to does: one of them, or all."""
+    path = f"/config/brokers/{node}"
+    await world.store.ensure_path(path)
+    await world.store.multi([SetData(path, encode_config(changed)), config_notice("brokers", node)])
+
+
 @pytest.mark.parametrize("node", ["<default>", "2"])
 def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligible(  # KIP-966, KIP-226, I1
     tmp_path: Path, node: str
@@ -213,11 +220,7 @@ def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligibl
         await world.brokers[3].kill()
         await world.led("t", 2)
         await world.eventually(lambda: world.brokers[2].told["t", 0].elr == (3,))
-        path = f"/config/brokers/{node}"
-        await world.store.ensure_path(path)
-        await world.store.multi(
-            [SetData(path, encode_config({"min.insync.replicas": "1"})), config_notice("brokers", node)]
-        )
+        await configure_brokers(world, {"min.insync.replicas": "1"}, node)
         await world.brokers[2].kill()
         await world.led("t", -1)
         await world.add(3)
@@ -232,8 +235,6 @@ def test_minimum_that_is_lowered_for_all_topics_ends_the_trust_in_who_is_eligibl
 def test_unclean_elections_that_are_allowed_for_all_topics_are_held(tmp_path: Path) -> None:  # KIP-226
     async def test(world: World) -> None:
         await make(world, (2, 3))
-        path = "/config/brokers/<default>"
-        await world.store.ensure_path(path)
         controller = await world.active()
         await controller.set_topic_configs("t", {"min.insync.replicas": "1"})
         await world.brokers[3].kill()
@@ -243,8 +244,7 @@ def test_unclean_elections_that_are_allowed_for_all_topics_are_held(tmp_path: Pa
         await world.add(3)
         await world.eventually(lambda: 3 in world.brokers[1].live)
         assert (await world.state("t")).leader == -1
-        content = encode_config({"unclean.leader.election.enable": "true"})
-        await world.store.multi([SetData(path, content), config_notice("brokers", "<default>")])
+        await configure_brokers(world, {"unclean.leader.election.enable": "true"})
         assert (await world.led("t", 3)).is_recovering
 
     play(tmp_path, test)
@@ -260,9 +260,7 @@ def test_lone_member_that_restarts_uncleanly_under_a_lowered_minimum_keeps_the_p
         await world.brokers[3].kill()
         await world.led("t", 2)
         await world.eventually(lambda: world.brokers[2].told["t", 0].elr == (3,))
-        await world.store.ensure_path("/config/brokers/<default>")
-        content = encode_config({"min.insync.replicas": "1"})
-        await world.store.multi([SetData("/config/brokers/<default>", content), config_notice("brokers", "<default>")])
+        await configure_brokers(world, {"min.insync.replicas": "1"})
         await world.brokers[2].kill()
         await world.add(3, controls=False)
         await world.add(2, clean=False)
