@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{BrokerRow, Lease, Options, Partition, PartitionRow, TopicRow, Wake};
+use super::{BrokerRow, Fetched, Lease, Options, Partition, PartitionRow, TopicRow, Wake};
 use crate::broker::Broker;
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use crate::record::{BatchBuilder, Codec};
@@ -133,6 +133,17 @@ pub fn lease(leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) -> Lease {
 /// Gives a partition another lease, or none.
 pub fn give(partition: &Partition, lease: Option<Lease>) {
     partition.set_lease(lease, Duration::from_secs(30), Instant::now());
+}
+
+/// Has a partition take what its leader sent, with that high watermark.
+pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], high_watermark: i64) {
+    let fetched = Fetched {
+        leader_epoch,
+        records,
+        high_watermark,
+        log_start: 0,
+    };
+    partition.append_fetched(&fetched, START_MS).unwrap();
 }
 
 /// A topic led by this broker.

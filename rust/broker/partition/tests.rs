@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::super::followers::FollowerFetch;
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
+use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
 use super::super::waiters::Waiter;
 use super::*;
 use crate::io::Fault;
@@ -179,13 +179,7 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
     let mut builder = BatchBuilder::new(Codec::None).producer(7, 0, 1);
     builder.append(START_MS, None, Some(b"value"), &[]);
     let records = builder.build(1, 1);
-    let fetched = Fetched {
-        leader_epoch: 1,
-        records: &records,
-        high_watermark: 2,
-        log_start: 0,
-    };
-    partition.append_fetched(&fetched, START_MS).unwrap();
+    take_fetched(&partition, 1, &records, 2);
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
 }
@@ -203,13 +197,7 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
     partition.truncate_to_leader(2, (0, 0)).unwrap();
     let mut records = batch(START_MS + 1);
     crate::record::set_offset_and_epoch(&mut records, 0, 2);
-    let fetched = Fetched {
-        leader_epoch: 2,
-        records: &records,
-        high_watermark: 1,
-        log_start: 0,
-    };
-    partition.append_fetched(&fetched, START_MS).unwrap();
+    take_fetched(&partition, 2, &records, 1);
     give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
     assert_eq!(partition.offsets().high_watermark, 1);
     assert_eq!(code(partition.is_satisfied(awaited)), ErrorCode::NOT_LEADER_OR_FOLLOWER);

@@ -1,8 +1,8 @@
 //! Fetches from the closest replica (spec: R3.5, R0.7, R0.8; KIP-392): what a leader answers, what wakes a fetch at a follower.
 
 use super::*;
-use crate::broker::testing::broker_row;
-use crate::broker::{BrokerRow, Fetched, Lease, Options};
+use crate::broker::testing::{broker_row, take_fetched};
+use crate::broker::{BrokerRow, Lease, Options};
 use crate::wire::Reader;
 use crate::wire::fetch::UNTOLD_WATERMARK;
 use crate::wire::fetch::follower::{
@@ -219,18 +219,8 @@ fn following() -> Fixture {
     fixture.create("t", 1, &[]);
     let partition = fixture.partition("t", 0);
     give(&partition, Some(lease(0, &[2, NODE], &[2, NODE])));
-    learn(&fixture, &batch(START_MS), 0);
+    take_fetched(&partition, 0, &batch(START_MS), 0);
     fixture
-}
-
-fn learn(fixture: &Fixture, records: &[u8], high_watermark: i64) {
-    let fetched = Fetched {
-        leader_epoch: 0,
-        records,
-        high_watermark,
-        log_start: 0,
-    };
-    fixture.partition("t", 0).append_fetched(&fetched, START_MS).unwrap();
 }
 
 #[test]
@@ -244,7 +234,7 @@ fn a_fetch_that_waits_at_a_follower_completes_when_its_high_watermark_moves() {
     };
     waiting.watch(&waiter);
     assert!(!completes(&fixture, &waiting));
-    learn(&fixture, &[], 1);
+    take_fetched(&fixture.partition("t", 0), 0, &[], 1);
     assert_eq!(*owner.0.lock(), [5], "called");
     assert!(completes(&fixture, &waiting));
     assert!(fixture.partition("t", 0).has_readers(Instant::now()));

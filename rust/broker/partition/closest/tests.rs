@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
+use crate::broker::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, take_fetched};
 use crate::broker::waiters::Waiter;
-use crate::broker::{Fetched, Lease, ReadRequest, ReadResult};
+use crate::broker::{Lease, ReadRequest, ReadResult};
 use crate::record::end_transaction_marker;
 use crate::storage::testing::producer_batch;
 
@@ -21,13 +21,7 @@ fn follower() -> (Fixture, Arc<Partition>) {
 
 /// Takes one batch at `base`, and the leader's high watermark.
 fn take(partition: &Partition, bytes: &[u8], high_watermark: i64) {
-    let fetched = Fetched {
-        leader_epoch: 3,
-        records: bytes,
-        high_watermark,
-        log_start: 0,
-    };
-    partition.append_fetched(&fetched, START_MS).unwrap();
+    take_fetched(partition, 3, bytes, high_watermark);
 }
 
 fn at(base: i64, mut bytes: Vec<u8>) -> Vec<u8> {
