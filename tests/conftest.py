@@ -20,11 +20,12 @@ from peer.broker_factory import KINDS, BrokerFactory
 from peer.java_tools import JavaTools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from peer.broker_process import BrokerProcess
 
 TEST_LIMIT_S = 120
+SHOWN_LINES = 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,6 +69,17 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for line in config.stash.get(SUMMARY, []):
         terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    """A failure shows what the test's own brokers printed last: elsewhere their folders may be gone before anybody looks."""
+    report = (yield).get_result()
+    folder = getattr(item, "funcargs", {}).get("tmp_path")
+    if report.failed and folder is not None:
+        for path in sorted(folder.rglob("out.log")):
+            lines = path.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
+            report.sections.append((f"{path.relative_to(folder)}, its end", "\n".join(lines)))
 
 
 @pytest.hookimpl(trylast=True)

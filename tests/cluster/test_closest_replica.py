@@ -206,6 +206,7 @@ def test_java_consumer_reads_from_the_follower_and_goes_on_at_the_leader(
     fill(racked)
     sign = tmp_path / "half"
     config = {"client.rack": "b", "metadata.max.age.ms": "2000", "max.poll.records": "500"}
+    config["max.partition.fetch.bytes"] = "100000"  # which it drops, and fetches again, when the leader epoch moves on
     asked = {"topic": TOPIC, "count": 2 * RECORDS, "sign": str(sign), "sign_after": RECORDS, "config": config}
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(java.call, "readFromRack", racked.bootstrap, **asked)

@@ -28,12 +28,14 @@ TOPIC = "orders"
 PARTITIONS = 10
 LIMIT_S = 60.0
 RECORD_BYTES = 50_000
+FETCH_BYTES = 100_000
+"""Of one partition, in one fetch of a follower."""
 
 
 @pytest.fixture(params=["sqlite", "zookeeper"])
 def three_of_five(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
     """Three brokers that run and have a topic, two that do not run yet."""
-    made = Cluster(tmp_path, request.param, size=5, overrides={"replica.fetch.max.bytes": "100000"})
+    made = Cluster(tmp_path, request.param, size=5, overrides={"replica.fetch.max.bytes": str(FETCH_BYTES)})
     try:
         if made.zookeeper is not None:
             made.zookeeper.start()
@@ -139,7 +141,8 @@ def test_moves_of_added_brokers_lose_nothing_under_load(three_of_five: Cluster) 
 
 
 def begin_slowly(cluster: Cluster) -> None:
-    """Brokers 4 and 5 are being added, at a rate that takes hours, and the command is killed."""
+    """Brokers 4 and 5 are being added, at a rate that takes hours, and the command is killed. Every broker knew the rate before the
+    first move was asked for: no more is copied than what one fetch brings."""
     fill(cluster)
     start(cluster, 4, 5)
     process = command.launch(
@@ -163,6 +166,7 @@ def test_command_that_was_killed_is_run_again_and_goes_on(three_of_five: Cluster
     left = re.search(r"moving: (\d+), ([\d,]+) of ([\d,]+) bytes left", told)
     assert left is not None, told
     assert 0 < int(left[2].replace(",", "")) <= int(left[3].replace(",", ""))
+    assert int(left[3].replace(",", "")) - int(left[2].replace(",", "")) <= PARTITIONS * FETCH_BYTES
     again = command.run("add-brokers", "--bootstrap-server", cluster.bootstrap, "--brokers", "4,5")
     assert (
         f"0 partition(s) move; 0 bytes are copied, the least possible is 0; {left[1]} partition(s) move already"

@@ -23,6 +23,7 @@ from kafkastore.metadata.store import (
     SUSPENDED,
     Create,
     MultiTooLargeError,
+    SessionExpiredError,
     SetData,
     StoreAccessDeniedError,
     StoreUnavailableError,
@@ -30,6 +31,7 @@ from kafkastore.metadata.store import (
 )
 from kafkastore.metadata.zookeeper import ZookeeperStore
 from kafkastore.metadata.zookeeper_settings import read_settings
+from peer.broker_process import wait_until
 from peer.zookeeper import ZookeeperProcess
 from unit.metadata.store_contract import StoreContract, eventually
 
@@ -251,6 +253,32 @@ def test_session_expired_while_away_is_told_and_connect_makes_a_new_one(own_zook
         await store.poll()
         assert found == [WatchEvent(CREATED, "/other")]
         assert lost == []
+        await other.close()
+
+    run(test, own_zookeeper)
+
+
+def test_call_that_finds_the_session_over_ends_when_that_has_been_told(own_zookeeper: ZookeeperProcess) -> None:
+    """H21: whoever asks until ``expired`` has been told would otherwise ask for ever, and keep the loop from telling it."""
+
+    async def test(store: ZookeeperStore, states: list[str]) -> None:
+        await store.create("/mine", is_ephemeral=True)
+        other = open_store(own_zookeeper)
+        await other.connect()
+        gone: list[WatchEvent] = []
+        await other.exists("/mine", gone.append)
+        let_in = cut_off(store)
+        drop(store)
+        await eventually(lambda: bool(gone))
+        client = store._client
+        assert client is not None
+        let_in()
+        wait_until(lambda: client._is_over, 5, "it is over")  # the loop hangs meanwhile
+        assert states == [CONNECTED, SUSPENDED]
+        for call in (store.get("/"), store.create("/new")):
+            with pytest.raises(SessionExpiredError):
+                await call
+            assert (states[-1], store.session_id) == (EXPIRED, 0)
         await other.close()
 
     run(test, own_zookeeper)

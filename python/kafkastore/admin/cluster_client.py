@@ -125,20 +125,22 @@ class ClusterClient:
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
         return View(brokers, metadata.controller_id, partitions, known, silence)
 
-    async def min_insync_replicas(self, topics: Sequence[str]) -> dict[str, int]:
+    async def topic_configs(self, topics: Sequence[str], key: str, broker: int | None = None) -> dict[str, str]:
+        """What ``key`` is for each of these topics that is known: as this broker has it, or any."""
         schema: Any = import_module("kio.schema.describe_configs.v4.request")
         found = {}
         for first in range(0, len(topics), TOPICS_AT_ONCE):
             resources = tuple(
                 schema.DescribeConfigsResource(
-                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=("min.insync.replicas",)
+                    resource_type=TOPIC_RESOURCE, resource_name=name, configuration_keys=(key,)
                 )
                 for name in topics[first : first + TOPICS_AT_ONCE]
             )
-            answer = await self._ask_any(schema.DescribeConfigsRequest(resources=resources))
+            request = schema.DescribeConfigsRequest(resources=resources)
+            answer = await (self._ask_any(request) if broker is None else self._ask_broker(broker, request))
             for one in answer.results:
                 if one.error_code == ErrorCode.NONE and one.configs:
-                    found[one.resource_name] = int(one.configs[0].value)
+                    found[one.resource_name] = one.configs[0].value
         return found
 
     # ---- moving

@@ -7,6 +7,8 @@ only a broker itself takes its configuration, gets it when it is back.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkastore.admin.cluster_client import AdminError
@@ -21,10 +23,17 @@ if TYPE_CHECKING:
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 
+KNOWN_LIMIT_S = 5.0
+"""A broker that hangs copies nothing, and takes over what it missed when it goes on."""
+
+KNOWN_POLL_S = 0.05
+
 
 async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:
-    """``added`` are the brokers that get a replica of each partition. Raises AdminError."""
+    """``added`` are the brokers that get a replica of each partition. What is asked for next is held to the rate from its first byte:
+    every broker knows of it when this returns, but for those that do not say so within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
     await set_rates(client, view.brokers, rate)
+    wanted = {}
     for topic in sorted({topic for topic, _ in added}):
         of_topic = {number: set(nodes) for (name, number), nodes in sorted(added.items()) if name == topic}
         copied_from = [
@@ -34,7 +43,18 @@ async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, I
             if node not in nodes
         ]
         copied_to = [f"{number}:{node}" for number, nodes in of_topic.items() for node in sorted(nodes)]
-        await client.alter_configs({LEADERS: ",".join(copied_from), FOLLOWERS: ",".join(copied_to)}, topic=topic)
+        wanted[topic] = ",".join(copied_to)
+        await client.alter_configs({LEADERS: ",".join(copied_from), FOLLOWERS: wanted[topic]}, topic=topic)
+    await asyncio.gather(*(_wait_until_known(client, node, wanted) for node in view.brokers))
+
+
+async def _wait_until_known(client: ClusterClient, node: int, followers: Mapping[str, str]) -> None:
+    with suppress(TimeoutError, AdminError):
+        async with asyncio.timeout(KNOWN_LIMIT_S):
+            known: Mapping[str, str] = {}
+            while known != followers:
+                await asyncio.sleep(KNOWN_POLL_S)
+                known = await client.topic_configs(sorted(followers), FOLLOWERS, node)
 
 
 async def set_rates(client: ClusterClient, nodes: Iterable[int], rate: int) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Key = tuple[str, int]
 
+MIN_ISR = "min.insync.replicas"
 SHOWN_PARTITIONS = 20
 """Of each kind; the others are counted."""
 
@@ -30,7 +31,8 @@ async def _status(bootstrap: str) -> str:
     client = ClusterClient(bootstrap)
     try:
         view = await client.view(is_controller_needed=False)
-        minimum = await client.min_insync_replicas(sorted({topic for topic, _ in view.partitions}))
+        topics = sorted({topic for topic, _ in view.partitions})
+        minimum = {name: int(value) for name, value in (await client.topic_configs(topics, MIN_ISR)).items()}
         return "\n".join([*_brokers(view), *_health(view, minimum), *_moves(client, view)]) + "\n"
     finally:
         await client.close()

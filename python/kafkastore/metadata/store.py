@@ -81,7 +81,7 @@ class NoChildrenForEphemeralsError(StoreError):
 
 
 class SessionExpiredError(StoreError):
-    """The session is over; its ephemeral nodes are gone. What was asked was not done."""
+    """The session is over; its ephemeral nodes are gone. What was asked was not done. Raised after ``expired`` has been told."""
 
 
 class MultiTooLargeError(StoreError):

@@ -158,6 +158,7 @@ class ZookeeperStore(WritesByMulti):
         self._listeners.clear()
         client, self._client = self._client, None
         self.session_id = 0
+        self._changed.set()
         if self._restoring is not None:
             self._restoring.cancel()
         if client is not None:
@@ -300,6 +301,10 @@ class ZookeeperStore(WritesByMulti):
                     except _AWAY:
                         if not is_read:
                             raise
+                    except KazooSessionExpiredError:  # known in its thread; whoever is told here has heard EXPIRED
+                        while self._client is client:
+                            await self._wait_for_change()
+                        raise
         except TimeoutError:
             raise StoreUnavailableError(path, self._sentence(f"has not answered within {self._limit_s:g} s")) from None
         except _AWAY as error:

@@ -137,12 +137,12 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     async def held(_: ClusterClient, __: Broker) -> dict[Any, int]:
         return {T0: 7}
 
-    async def minimum(_: ClusterClient, __: Any) -> dict[str, int]:
-        return {"t": 2}
+    async def minimum(_: ClusterClient, topics: Any, key: str) -> dict[str, str]:
+        return {topic: "2" for topic in topics if key == "min.insync.replicas"}
 
     monkeypatch.setattr(cluster_client, "LOOK_LIMIT_S", 0)
     monkeypatch.setattr(cluster_client, "CONTROLLER_LIMIT_S", 0)
-    for name, found in (("_metadata", known), ("_held", held), ("min_insync_replicas", minimum)):
+    for name, found in (("_metadata", known), ("_held", held), ("topic_configs", minimum)):
         monkeypatch.setattr(ClusterClient, name, found)
     shown = asyncio.run(cluster_status._status("localhost:1"))
     assert "under-replicated: 1\n  t-0\nunder min.insync.replicas: 1\n" in shown
