@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kazoo.security import CREATOR_ALL_ACL
 
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode
@@ -383,6 +384,32 @@ def test_digest_owns_what_it_creates_and_others_may_only_read(zookeeper: Zookeep
         zookeeper__set__acl="true",
         kafkastore__zookeeper__digest=DIGEST,
     )
+
+
+def test_node_that_may_no_longer_be_read_does_not_keep_the_store_away(own_zookeeper: ZookeeperProcess) -> None:
+    """H28: somebody changed its ACL while the connection was lost."""
+
+    async def test(store: ZookeeperStore, states: list[str]) -> None:
+        await store.create("/topic")
+        events: list[WatchEvent] = []
+        await store.get_children("/topic", events.append)
+        assert store._client is not None
+        let_in = cut_off(store)
+        drop(store)
+        await eventually(lambda: states[-1] == SUSPENDED)
+        stranger = open_store(own_zookeeper, kafkastore__zookeeper__digest="stranger:secret")
+        await stranger.connect()
+        client = stranger._client
+        assert client is not None
+        await off_the_loop(lambda: client._kazoo.set_acls("/topic", CREATOR_ALL_ACL))
+        let_in()
+        await eventually(lambda: states == [CONNECTED, SUSPENDED, CONNECTED])
+        assert [event.path for event in events] == ["/topic"]
+        with pytest.raises(StoreAccessDeniedError):
+            await store.get_children("/topic")
+        await stranger.close()
+
+    run(test, own_zookeeper)
 
 
 # ---- TLS

@@ -101,6 +101,9 @@ _ERRORS: dict[type[Exception], type[StoreError]] = {
 _AWAY = (ConnectionLoss, ConnectionClosedError, OperationTimeoutError)
 """What a request that was under way ends with when the connection is lost."""
 
+_UNREADABLE = (KazooNoNodeError, NoAuthError)
+"""What a node that was watched may have become meanwhile: whoever watches it reads it again and is told."""
+
 _KINDS = {
     EventType.CREATED: CREATED,
     EventType.DELETED: DELETED,
@@ -362,7 +365,7 @@ class ZookeeperStore(WritesByMulti):
         def note(reply: Reply) -> None:
             if reply.error is None:
                 self._watches.compare_children(path, _found(reply.value[1]))
-            elif isinstance(reply.error, KazooNoNodeError):
+            elif isinstance(reply.error, _UNREADABLE):
                 self._watches.compare_children(path, None)
 
         full = self._full(path)
@@ -373,7 +376,7 @@ class ZookeeperStore(WritesByMulti):
                 note,
                 is_restoring=True,
             )
-        except KazooNoNodeError:
+        except _UNREADABLE:
             return
 
     def _cancel_restoring(self) -> None:
