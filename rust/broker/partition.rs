@@ -117,6 +117,8 @@ pub struct Partition {
     /// How often this broker has begun to lead; changes before the lease does, under the log's lock. What was appended in an earlier
     /// term may have been cut off since.
     term: AtomicU64,
+    /// What stands before this offset an earlier leader has taken.
+    term_start: AtomicI64,
     /// While this broker leads with others assigned; locked after the log, if both are.
     followers: Mutex<Option<Followers>>,
     offsets: Offsets,
@@ -162,6 +164,7 @@ impl Partition {
             refusals: Refusals::default(),
             lease: ArcSwapOption::empty(),
             term: AtomicU64::new(0),
+            term_start: AtomicI64::new(0),
             followers: Mutex::new(None),
             offsets,
             waiters: Waiters::default(),
@@ -264,6 +267,7 @@ impl Partition {
                 log.begin_epoch(lease.leader_epoch);
                 if !self.leads() {
                     self.term.fetch_add(1, Ordering::AcqRel);
+                    self.term_start.store(log.log_end_offset(), Ordering::Release);
                 }
             }
             self.take_followers(leading, log.log_end_offset(), most_lag, now);
@@ -357,7 +361,10 @@ impl Partition {
         };
         self.check_turn(&log, batch, now_ms)?;
         let segments = log.segment_count();
-        let appended = log.append_as_leader(batch, lease.leader_epoch, origin, now_ms)?;
+        let appended = match log.append_as_leader(batch, lease.leader_epoch, origin, now_ms) {
+            Ok(appended) => appended,
+            Err(error) => return Err(self.judge_gap(&log, &lease, batch, error, now_ms)),
+        };
         let has_rolled = log.segment_count() != segments;
         self.publish_offsets(&log);
         let term = self.term.load(Ordering::Acquire);

@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from parity.batch import record_batch
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -169,7 +169,7 @@ def answers(brokers: Brokers, third: int) -> dict[str, Answer]:
     _wait_for_watermarks(brokers, RECORDS)
     found = dict(_at_the_leader(brokers))
     found |= _at_a_follower(brokers)
-    os.kill(third, signal.SIGSTOP)
+    hang(third)
     try:
         found |= _past_the_watermark(brokers)
     finally:

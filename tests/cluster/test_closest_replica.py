@@ -22,7 +22,6 @@ from cluster.closest_replica import Brokers, answers
 from cluster.cluster import Cluster
 from crash.load import Load, assert_all_are_read_back
 from peer.broker_process import wait_until
-from peer.zookeeper import ZookeeperProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,15 +38,8 @@ RECORDS = 5_000
 LEADER, CLOSEST = 1, 2
 
 
-class Racked(Cluster):
-    """Its ZooKeeper grants sessions as long as the brokers ask for."""
-
-    def new_zookeeper(self) -> ZookeeperProcess:
-        return ZookeeperProcess(self.folder / "zookeeper", extra={"maxSessionTimeout": "60000"})
-
-
 def in_racks(folder: Path, store: str, overrides: dict[str, str]) -> Iterator[Cluster]:
-    made = Racked(folder, store, overrides={**SELECTOR, **overrides}, racks="abc")
+    made = Cluster(folder, store, overrides={**SELECTOR, **overrides}, racks="abc")
     try:
         yield made.start()
     finally:

@@ -15,7 +15,7 @@ import pytest
 
 from cluster.closest_replica import Brokers
 from cluster.cluster import SESSION_MS, Cluster
-from peer.broker_process import wait_until
+from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,13 +57,6 @@ def delete(brokers: Brokers, before: int, limit_s: float) -> tuple[int, int, flo
     answer = brokers.ask(LEADER, "delete_records", 2, topics=asked, timeout=int(limit_s * 1000))
     (told,) = answer.topics[0].partitions
     return int(told.error_code), told.low_watermark, time.monotonic() - start
-
-
-def hang(pid: int) -> None:
-    """Returns when each of its threads has stopped: one may still be running when the signal is sent."""
-    os.kill(pid, signal.SIGSTOP)
-    states = [path / "stat" for path in Path(f"/proc/{pid}/task").iterdir()]
-    wait_until(lambda: all(") T " in state.read_text() for state in states), LIMIT_S, "it hangs")
 
 
 def starts(brokers: Brokers, *nodes: int) -> list[int]:

@@ -19,7 +19,7 @@ from cluster.test_reassignment import (
     start_load,
 )
 from peer import zookeeper_tools
-from peer.broker_process import wait_until
+from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +87,7 @@ def test_tool_of_kafka_2_moves_a_topic_under_load(four: FourBrokers, tmp_path: P
 
 def test_move_under_way_is_told_and_refuses_another(four: FourBrokers, tmp_path: Path) -> None:  # R2.1
     load = start_load(four.cluster)
-    os.kill(four.cluster.broker(four.new).pid, signal.SIGSTOP)
+    hang(four.cluster.broker(four.new).pid)
     plan = four.plan(tmp_path, four.target)
     reassign(four, "--reassignment-json-file", plan, "--execute")
     both = [set(before) | set(after) for before, after in zip(four.assignment, four.target, strict=True)]

@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from cluster.cluster import Cluster
 from crash.load import Load, assert_all_are_read_back
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_process import hang, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -138,7 +138,7 @@ def test_move_to_a_broker_that_hangs_is_listed_and_cancelled(  # KIP-455
 ) -> None:
     cluster = four.cluster
     load = start_load(cluster)
-    os.kill(cluster.broker(four.new).pid, signal.SIGSTOP)
+    hang(cluster.broker(four.new).pid)
     four.begin()
     load.run_until_acknowledged(500)
     cluster.wait_for_brokers(3)
@@ -160,7 +160,7 @@ def test_move_to_a_broker_that_hangs_is_listed_and_cancelled(  # KIP-455
 def test_next_controller_ends_what_one_that_was_killed_began(four: FourBrokers) -> None:  # R2.4, H16
     cluster = four.cluster
     load = start_load(cluster)
-    os.kill(cluster.broker(four.new).pid, signal.SIGSTOP)
+    hang(cluster.broker(four.new).pid)
     four.begin()
     cluster.broker(four.controller).kill()
     load.run_until_acknowledged(500)

@@ -14,13 +14,13 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from peer.wire_socket import WireSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -61,6 +61,13 @@ def free_port() -> int:
             _recent.append(port)
             return port
     raise AssertionError(f"every port of {PORTS} is taken")
+
+
+def hang(pid: int) -> None:
+    """SIGSTOP; returns when each of its threads has stopped: on a busy machine some still run for a while after the signal."""
+    os.kill(pid, signal.SIGSTOP)
+    states = [path / "stat" for path in Path(f"/proc/{pid}/task").iterdir()]
+    wait_until(lambda: all(") T " in state.read_text() for state in states), STOP_LIMIT_S, "it hangs")
 
 
 class BrokerProcess(ABC):

@@ -92,6 +92,7 @@ class JavaTools:
             "-Xmx512m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
+            "-XX:-UsePerfData",  # one of the same process id elsewhere has the file, which would be said among the answers
             "-cp",
             program_classpath(),
             "ToolServer",

@@ -35,7 +35,9 @@ NAMES = (
 """What the server itself needs; libzookeeper-java brings them."""
 
 TICK_MS = 200
-"""A session's timeout is between 2 and 20 ticks, and expiries are looked for once a tick."""
+"""A session's timeout is at least 2 ticks, and expiries are looked for once a tick."""
+
+MAX_SESSION_MS = 60_000
 
 TRIAL_TICK_MS = 2000
 
@@ -72,6 +74,7 @@ class ZookeeperProcess:
         assert not missing, f"{JARS} has no {', '.join(missing)}: make test-environment installs libzookeeper-java"
         settings: dict[str, str | None] = {
             "tickTime": str(self.tick_ms),
+            "maxSessionTimeout": str(MAX_SESSION_MS),
             "dataDir": str(self.folder / "data"),
             "clientPortAddress": self.host,
             "clientPort": str(self.port),

@@ -184,6 +184,58 @@ fn refusal_is_forgotten_in_a_new_epoch_after_a_while_and_when_the_batch_came_fro
     assert_eq!(send(&partition, 0, 2, 1, START_MS), ErrorCode::NONE);
 }
 
+// spec: R3.4, H16: a client that hears of the new leader first has what is missing with the old one still.
+#[test]
+fn gap_of_a_producer_that_is_new_to_this_leader_is_waited_for_once_and_a_gap_of_any_other_is_none() {
+    let out_of_order = ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER;
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE, 2]);
+    let partition = fixture.partition(TOPIC, 0);
+    assert_eq!(send(&partition, 0, 0, 1, START_MS), ErrorCode::NONE);
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    assert_eq!(send(&partition, 0, 5, 1, START_MS), out_of_order, "it leads on");
+    for (epoch, waits_ms) in [(3, 1), (5, 9_999)] {
+        let next = partition.offsets().log_end as i32;
+        give(&partition, Some(lease(epoch - 1, &[2, NODE], &[2, NODE])));
+        give(&partition, Some(lease(epoch, &[NODE, 2], &[NODE, 2])));
+        let unknown = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+        assert_eq!(send(&partition, 0, next + 2, 1, START_MS), unknown);
+        assert_eq!(send(&partition, 0, next + 3, 1, START_MS + waits_ms), unknown);
+        assert_eq!(send(&partition, 1, 7, 1, START_MS), out_of_order, "of another epoch");
+        assert_eq!(send(&partition, 0, next, 2, START_MS + waits_ms), ErrorCode::NONE);
+        assert_eq!(send(&partition, 0, next + 2, 1, START_MS + waits_ms), ErrorCode::NONE);
+        assert_eq!(
+            send(&partition, 0, next + 9, 1, START_MS + waits_ms),
+            out_of_order,
+            "it was here"
+        );
+    }
+    let next = partition.offsets().log_end as i32;
+    give(&partition, Some(lease(6, &[2, NODE], &[2, NODE])));
+    give(&partition, Some(lease(7, &[NODE, 2], &[NODE, 2])));
+    let gap_at = |at_ms| send(&partition, 0, next + 2, 1, START_MS + at_ms);
+    assert_eq!(gap_at(0), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    assert_eq!(gap_at(10_000), out_of_order, "for so long and no longer");
+    assert_eq!(gap_at(10_001), out_of_order);
+    assert_eq!(gap_at(30_000), out_of_order);
+    assert_eq!(send(&partition, 0, next, 1, START_MS + 30_000), ErrorCode::NONE);
+}
+
+// spec: R3.4: nobody else can have what is missing.
+#[test]
+fn gap_at_the_only_replica_is_told_at_once() {
+    let fixture = Fixture::new(1);
+    fixture.create_with(TOPIC, [1; 16], 1, &[], &[NODE]);
+    let partition = fixture.partition(TOPIC, 0);
+    assert_eq!(send(&partition, 0, 0, 1, START_MS), ErrorCode::NONE);
+    give(&partition, None);
+    give(&partition, Some(lease(1, &[NODE], &[NODE])));
+    assert_eq!(
+        send(&partition, 0, 2, 1, START_MS),
+        ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+    );
+}
+
 // spec: R1.9, I1: what was appended before another broker led may have been cut off, whatever stands at its offsets now.
 #[test]
 fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_leader() {

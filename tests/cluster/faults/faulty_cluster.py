@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from cluster.cluster import Cluster
 from cluster.faults.disk import Disk
 from cluster.faults.network import Network
+from peer.broker_process import hang
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
@@ -73,7 +74,7 @@ class FaultyCluster(Cluster):
 
     # ---- what is done to it
     def pause(self, node: int) -> None:
-        os.kill(self.broker(node).pid, signal.SIGSTOP)
+        hang(self.broker(node).pid)
 
     def go_on(self, node: int) -> None:
         os.kill(self.broker(node).pid, signal.SIGCONT)
