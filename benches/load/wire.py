@@ -19,6 +19,7 @@ PRODUCE, PRODUCE_VERSION = 0, 7
 FETCH, FETCH_VERSION = 1, 4
 FETCH_HEAD_BYTES = 4 + 4 + 4  # correlation id, throttle time, topic count
 IN_FLIGHT = 5  # as librdkafka's and Java's idempotent producers
+LIMIT_BYTES = 1_200_000_000  # of what one connection produces: it stays in the page cache
 TIMEOUT_S = 30
 
 
@@ -151,15 +152,17 @@ def wait_until_led(connection: Connection, topic: str, partition: int) -> None:
 
 
 def produce(connection: Connection, topic: str, partition: int, records: bytes, seconds: float, acks: int = 1) -> Run:
-    """IN_FLIGHT requests are always under way, for so many seconds."""
+    """IN_FLIGHT requests are always under way, for so many seconds or LIMIT_BYTES."""
     request = produce_frame(topic, partition, records, acks)
     sent: deque[float] = deque()
     latencies: list[float] = []
     started = time.perf_counter()
     deadline = started + seconds
     now = started
-    while sent or now < deadline:
-        while len(sent) < IN_FLIGHT and now < deadline:
+    left = LIMIT_BYTES // len(records)
+    while sent or (left and now < deadline):
+        while len(sent) < IN_FLIGHT and left and now < deadline:
+            left -= 1
             sent.append(time.perf_counter())
             connection.socket.sendall(request)
         error = connection.produce_answered(topic)
