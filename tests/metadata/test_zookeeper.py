@@ -232,18 +232,24 @@ async def change_meanwhile(server: ZookeeperProcess, away: ZookeeperStore) -> No
     let_in()
 
 
+async def outlast(store: ZookeeperStore, server: ZookeeperProcess) -> tuple[ZookeeperStore, Callable[[], None]]:
+    """Cuts the store off until its session is over. Another store, which has seen that, and what lets this one in again."""
+    await store.create("/mine", is_ephemeral=True)
+    other = open_store(server)
+    await other.connect()
+    gone: list[WatchEvent] = []
+    await other.exists("/mine", gone.append)
+    let_in = cut_off(store)
+    drop(store)
+    await eventually(lambda: gone == [WatchEvent(DELETED, "/mine")])
+    return other, let_in
+
+
 def test_session_expired_while_away_is_told_and_connect_makes_a_new_one(own_zookeeper: ZookeeperProcess) -> None:
     async def test(store: ZookeeperStore, states: list[str]) -> None:
         lost: list[WatchEvent] = []
-        await store.create("/mine", is_ephemeral=True)
         await store.exists("/other", lost.append)
-        other = open_store(own_zookeeper)
-        await other.connect()
-        gone: list[WatchEvent] = []
-        await other.exists("/mine", gone.append)
-        let_in = cut_off(store)
-        drop(store)
-        await eventually(lambda: gone == [WatchEvent(DELETED, "/mine")])
+        other, let_in = await outlast(store, own_zookeeper)
         assert states == [CONNECTED, SUSPENDED]
         let_in()
         await TestZookeeperStore().check_expired(store, states)
@@ -263,14 +269,7 @@ def test_call_that_finds_the_session_over_ends_when_that_has_been_told(own_zooke
     """H21: whoever asks until ``expired`` has been told would otherwise ask for ever, and keep the loop from telling it."""
 
     async def test(store: ZookeeperStore, states: list[str]) -> None:
-        await store.create("/mine", is_ephemeral=True)
-        other = open_store(own_zookeeper)
-        await other.connect()
-        gone: list[WatchEvent] = []
-        await other.exists("/mine", gone.append)
-        let_in = cut_off(store)
-        drop(store)
-        await eventually(lambda: bool(gone))
+        other, let_in = await outlast(store, own_zookeeper)
         client = store._client
         assert client is not None
         let_in()
