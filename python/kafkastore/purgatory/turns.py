@@ -1,0 +1,91 @@
+"""Turns: long work on the loop is done in slices, and each pass of the loop runs one slice of one such work.
+
+Place: code that walks many items (a handler, a coordinator, the controller) makes a :class:`Turn` and awaits
+``turn.give_way()`` between two items.
+Invariants: work that ends within ``TURN_S`` never waits. Longer work waits in one queue with all other long work; a pass of
+the loop resumes the one that has waited longest, and no other. So a heartbeat, a timer or a new request waits for at most
+one slice, whether one client asked for long work or a thousand did.
+Never: makes a task or a thread, reads any clock but the loop's (the simulator's loop stands still while code runs, so
+nothing gives way there), or bounds how much work a request may ask for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+    from typing import TypeVar
+
+    Item = TypeVar("Item")
+
+TURN_S: Final = 0.005
+"""A slice; a tenth of the 50 ms that nothing may hold the loop for, so that one item may still be dear."""
+
+
+class Turn:
+    """One long work's slices. Made when the work begins; used by one coroutine."""
+
+    __slots__ = ("_loop", "_over_at")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over_at = self._loop.time() + TURN_S
+
+    async def give_way(self) -> None:
+        """Returns at once within the slice; after it, when all other work has had its turn. Whatever the work had read of
+        shared state may have changed then."""
+        if self._loop.time() < self._over_at:
+            return
+        await _queue_of(self._loop).wait()
+        self._over_at = self._loop.time() + TURN_S
+
+    async def each(self, items: Iterable[Item]) -> AsyncIterator[Item]:
+        """The items, giving way between them."""
+        for item in items:
+            await self.give_way()
+            yield item
+
+
+class _Queue:
+    """Long works that wait for their next slice, the one that has waited longest first."""
+
+    __slots__ = ("_is_scheduled", "_loop", "_waiting")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._is_scheduled = False
+
+    async def wait(self) -> None:
+        future = self._loop.create_future()
+        self._waiting.append(future)
+        self._schedule()
+        await future
+
+    def _schedule(self) -> None:
+        if self._waiting and not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._resume_one)
+
+    def _resume_one(self) -> None:
+        self._is_scheduled = False
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():  # its work may have been cancelled
+                future.set_result(None)
+                break
+        self._schedule()
+
+
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
+
+
+def _queue_of(loop: asyncio.AbstractEventLoop) -> _Queue:
+    queue = _queues.get(loop)
+    if queue is None:
+        queue = _queues[loop] = _Queue(loop)
+    return queue

@@ -1,0 +1,78 @@
+"""Long work in slices (issue: no request costs more than it brings)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from kafkastore.purgatory.turns import TURN_S, Turn
+
+
+def _hold(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+async def _work(slices: int, done: list[str], name: str) -> None:
+    turn = Turn()
+    for _ in range(slices):
+        _hold(TURN_S)
+        await turn.give_way()
+        done.append(name)
+
+
+def test_work_within_one_slice_never_waits() -> None:
+    async def run() -> None:
+        coroutine = Turn().give_way()
+        try:
+            coroutine.send(None)
+        except StopIteration:
+            return
+        raise AssertionError("it waited")
+
+    asyncio.run(run())
+
+
+def test_a_pass_of_the_loop_runs_one_slice_however_many_works_wait() -> None:
+    async def run() -> None:
+        done: list[str] = []
+        works = [asyncio.ensure_future(_work(4, done, str(number))) for number in range(20)]
+        await asyncio.sleep(0)  # each has begun
+        before, passes = len(done), 0
+        while not all(work.done() for work in works):
+            await asyncio.sleep(0)
+            passes += 1
+            assert len(done) - before <= passes + 1
+        assert len(done) == 80
+
+    asyncio.run(run())
+
+
+def test_works_take_their_slices_in_turn() -> None:
+    async def run() -> None:
+        done: list[str] = []
+        await asyncio.gather(*(_work(3, done, name) for name in "abc"))
+        assert done == list("abcabcabc")
+
+    asyncio.run(run())
+
+
+def test_cancelled_work_does_not_hold_up_those_behind_it() -> None:
+    async def run() -> None:
+        done: list[str] = []
+        first = asyncio.ensure_future(_work(3, done, "first"))
+        second = asyncio.ensure_future(_work(3, done, "second"))
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.wait_for(second, 10)
+        assert done == ["second"] * 3
+
+    asyncio.run(run())
+
+
+def test_each_yields_every_item_in_order() -> None:
+    async def run() -> list[int]:
+        return [item async for item in Turn().each(range(100))]
+
+    assert asyncio.run(run()) == list(range(100))
