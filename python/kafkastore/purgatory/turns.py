@@ -2,9 +2,10 @@
 
 Place: code that walks many items (a handler, a coordinator, the controller) makes a :class:`Turn` and awaits
 ``turn.give_way()`` between two items.
-Invariants: work that ends within ``TURN_S`` never waits. Longer work waits in one queue with all other long work; a pass of
-the loop resumes the one that has waited longest, and no other. So a heartbeat, a timer or a new request waits for at most
-one slice, whether one client asked for long work or a thousand did.
+Invariants: all works that begin in one pass of the loop share its first slice, so work that ends within what is left of it
+never waits. Longer work waits in one queue with all other long work; a pass of the loop resumes the one that has waited
+longest, and no other. So a heartbeat, a timer or a new request waits for at most two slices, whether one client asked for long
+work or a thousand did.
 Never: makes a task or a thread, reads any clock but the loop's (the simulator's loop stands still while code runs, so
 nothing gives way there), or bounds how much work a request may ask for.
 """
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
     from typing import TypeVar
 
     Item = TypeVar("Item")
@@ -27,20 +28,27 @@ TURN_S: Final = 0.005
 
 
 class Turn:
-    """One long work's slices. Made when the work begins; used by one coroutine."""
+    """One long work's slices. Made when the work begins; used by one coroutine. ``check`` runs at each end of a slice, before the
+    work goes on; what it raises ends the work."""
 
-    __slots__ = ("_loop", "_over_at")
+    __slots__ = ("_check", "_loop", "_over_at")
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[], None] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._over_at = self._loop.time() + TURN_S
+        self._over_at = _queue_of(self._loop).first_slice_over_at()
+        self._check = check
 
     async def give_way(self) -> None:
         """Returns at once within the slice; after it, when all other work has had its turn. Whatever the work had read of
         shared state may have changed then."""
-        if self._loop.time() < self._over_at:
-            return
+        if self._loop.time() >= self._over_at:
+            await self.wait()
+
+    async def wait(self) -> None:
+        """Begins the next slice, when all other work has had its turn."""
         await _queue_of(self._loop).wait()
+        if self._check is not None:
+            self._check()
         self._over_at = self._loop.time() + TURN_S
 
     async def each(self, items: Iterable[Item]) -> AsyncIterator[Item]:
@@ -53,12 +61,23 @@ class Turn:
 class _Queue:
     """Long works that wait for their next slice, the one that has waited longest first."""
 
-    __slots__ = ("_is_scheduled", "_loop", "_waiting")
+    __slots__ = ("_first_over_at", "_is_scheduled", "_loop", "_waiting")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._is_scheduled = False
+        self._first_over_at: float | None = None  # of the works that begin in this pass
+
+    def first_slice_over_at(self) -> float:
+        """When the slice ends that all works share which begin in this pass of the loop."""
+        if self._first_over_at is None:
+            self._first_over_at = self._loop.time() + TURN_S
+            self._loop.call_soon(self._end_first_slice)
+        return self._first_over_at
+
+    def _end_first_slice(self) -> None:
+        self._first_over_at = None
 
     async def wait(self) -> None:
         future = self._loop.create_future()

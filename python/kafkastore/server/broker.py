@@ -228,6 +228,7 @@ class Broker:
         assert self._apis is not None
         assert self._member is not None
         logger.info("Stopping")
+        self._apis.abandon()
         await services.config_changes.stop()
         await self._member.leave()
         services.stop_group_coordinator()  # answers the joins that wait, so that the network can close

@@ -1,8 +1,12 @@
 """What a handler is given: the request's context and the broker's services.
 
 A handler is ``async def handle(context: RequestContext, request: <kio request>) -> <kio response>`` in
-``handlers/<api>.py``. kio has one dataclass per API and version; ``context.entity("CreatableTopicResult", ...)`` and
-``context.response(...)`` build those of the version that was asked, so one handler serves all versions.
+``handlers/<api>.py``. kio has one dataclass per API and version; ``context.row("CreatableTopicResult", ...)`` and
+``context.answer(...)`` write those of the version that was asked, so one handler serves all versions. An answer that may have
+many rows gives them as :class:`~kafkastore.interbroker.encoding.Rows`: they are made while the answer is written, in slices of
+the loop. ``context.entity`` and ``context.response`` build the same as kio's objects, for whoever looks at them.
+
+A handler that walks more than it answers makes a ``context.turn()`` and gives way between two items.
 
 A handler runs its first step outside of a task (most finish in it): it may await futures, locks and executors, but
 ``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future.
@@ -14,6 +18,9 @@ import sys
 import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.interbroker.encoding import Unwritten, encoder_of
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     import asyncio
@@ -116,23 +123,54 @@ class BrokerServices:
         return await self.loop.run_in_executor(None, function, *arguments)
 
 
+class AbandonedError(Exception):
+    """Nobody waits for the answer of this request: no more work is done for it."""
+
+
 class RequestContext:
     """One request on its way through the control plane."""
 
-    __slots__ = ("api", "broker", "request")
+    __slots__ = ("api", "broker", "is_abandoned", "request")
 
     def __init__(self, request: Request, api: Api, broker: BrokerServices) -> None:
         self.request = request
         self.api = api
         self.broker = broker
+        self.is_abandoned = False  # nobody waits for the answer: the client has gone, or the broker stops
 
     @property
     def api_version(self) -> int:
         return self.request.api_version
 
+    def turn(self) -> Turn:
+        """For work on this request; it ends at the end of a slice when nobody waits for the answer any more."""
+        return Turn(self.check_wanted)
+
+    def check_wanted(self) -> None:
+        if self.is_abandoned:
+            raise AbandonedError
+
+    def row(self, name: str, /, **fields: Any) -> bytes | Unwritten:
+        """A row of the answer, as bytes: kio's class ``name`` of this response's version. Fields this version does not have are
+        dropped; an error code may be an int, a time in milliseconds an int, a topic id 16 bytes, an array any collection."""
+        module = _schema_module(self.api, self.request.api_version, "response")
+        return encoder_of(getattr(module, name)).row(fields)
+
+    def answer(self, **fields: Any) -> Unwritten:
+        """The response itself, like :meth:`row`; ``throttle_time`` need not be given."""
+        return encoder_of(self.response_class()).unwritten(fields)
+
     def response_class(self) -> type[Any]:
         """kio's response dataclass for this API and version, imported at first use."""
         return schema_class(self.api, self.request.api_version, "response")
+
+    def as_entity(self, response: Any) -> Any:
+        """A handler's response as kio's object, for whoever asked from within this process."""
+        from kafkastore.interbroker.codec import entity_reader
+
+        if type(response) is not Unwritten:
+            return response
+        return entity_reader(self.response_class())(b"".join(response.pieces()), 0)[0]
 
     def entity(self, name: str, /, **fields: Any) -> Any:
         """Builds kio's class ``name`` of this response's version. Fields this version does not have are dropped; an

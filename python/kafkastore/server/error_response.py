@@ -10,12 +10,19 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
+from kafkastore.interbroker.encoding import Rows, encoder_of
 from kafkastore.server.context import build_entity, schema_class
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.server.registry import Api
+
+    Make = Callable[[type[Any], dict[str, Any]], Any]
 
 _PAIRS = {
     "responses": ("topics", "topic_names", "resources"),
@@ -39,10 +46,24 @@ _UNKNOWN = frozenset(
 
 def error_response(api: Api, version: int, request: Any, code: int, message: str | None) -> Any:
     """The response of ``api`` at ``version`` that says that ``request`` failed."""
-    return _answer(schema_class(api, version, "response"), request, code, message)
+    return _answer(schema_class(api, version, "response"), request, code, message, _entity)
 
 
-def _answer(entity_class: type[Any], asked: Any, code: int, message: str | None) -> Any:
+def error_answer(api: Api, version: int, request: Any, code: int, message: str | None) -> Unwritten:
+    """The same, each row made when it is written."""
+    answer: Unwritten = _answer(schema_class(api, version, "response"), request, code, message, _unwritten)
+    return answer
+
+
+def _entity(entity_class: type[Any], values: dict[str, Any]) -> Any:
+    return build_entity(entity_class, values)
+
+
+def _unwritten(entity_class: type[Any], values: dict[str, Any]) -> Any:
+    return encoder_of(entity_class).unwritten(values)
+
+
+def _answer(entity_class: type[Any], asked: Any, code: int, message: str | None, make: Make) -> Any:
     """One entity of the response: the fields of ``asked`` that it repeats, the error, defaults."""
     fields = {field.name: field for field in dataclasses.fields(entity_class)}
     has_error = "error_code" in fields
@@ -55,12 +76,16 @@ def _answer(entity_class: type[Any], asked: Any, code: int, message: str | None)
             values[name] = message
         elif item_class is not None:
             items = () if has_error else _asked_items(asked, name)
-            values[name] = tuple(_answer(item_class, item, code, message) for item in items)
+            values[name] = Rows(items, partial(_answer_item, item_class, code, message, make))
         elif (repeated := _repeated(asked, name, values)) is not None:
             values[name] = repeated
         else:
             values[name] = _default(name, field)
-    return build_entity(entity_class, values)
+    return make(entity_class, values)
+
+
+def _answer_item(item_class: type[Any], code: int, message: str | None, make: Make, item: Any) -> Any:
+    return _answer(item_class, item, code, message, make)
 
 
 def _asked_items(asked: Any, name: str) -> tuple[Any, ...]:
@@ -107,7 +132,7 @@ def _default(name: str, field: Any) -> Any:
             if issubclass(kind, base):
                 return default
         if hasattr(kind, "__dataclass_fields__"):
-            return _answer(kind, None, 0, None)
+            return _answer(kind, None, 0, None, _entity)
     raise AssertionError(f"kio field {name} has a type with no default: {kind}")
 
 

@@ -1,21 +1,30 @@
 """The one entry of every request into the control plane (spec R0.3): decode, dispatch, encode. Holds no logic of its own.
 
-The engine's requests and events come in batches when its eventfd is readable. A request is checked against its shape
-(``sanitize``) before kio sees a byte of it, since kio allocates by the counts it reads. The handler's first step runs at
-once, without a task; only a handler that waits becomes one, so nobody waits for a slow one. Answers made in one pass of
-the loop go back in one call.
+The engine's requests and events come in lots when its eventfd is readable; a pass of the loop begins no more of them when
+:data:`SLICE_S` is over. A request is checked against its shape (``sanitize``) before kio sees a byte of it, since kio allocates
+by the counts it reads. The handler's first step runs at once, without a task; only a handler that waits becomes one, so nobody
+waits for a slow one. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the queue of all long work
+(``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A connection has at most one request
+here, so none of this changes the order of its answers. Answers made in one pass of the loop go back in one call.
+
+The readers of kio are native code that never lets go of the interpreter, so a thread of their own would hold the loop as
+long as this does: what bounds them is the number of rows that a shape lets through.
 
 What can go wrong: A malformed body → one log line, connection closed. B an API or version that is not served → the same
 (the data plane refuses these before, except in a race). C a KafkastoreError → the API's error response. D any other
 exception → logged with its traceback, UNKNOWN_SERVER_ERROR; when it comes of reading the request, the connection is closed.
 E a panic in a call of the engine is no Exception and passes all of this; the engine tells of it (ThreadFailed), which ends
-the process.
+the process. F nobody waits for the answer any more, since the client has gone or the broker stops: the work ends at its next
+turn and the connection is closed.
 """
 
 from __future__ import annotations
 
+import gc
 import io
 import logging
+from collections import deque
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -33,11 +42,11 @@ from kafkastore._core import (
 )
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
 from kafkastore.replica import log_dir_moves
-from kafkastore.server.context import SERVED_BY_DATA_PLANE, RequestContext, schema_class
+from kafkastore.server.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
 from kafkastore.server.registry import BY_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 
     from kafkastore._core import ThreadFailed
     from kafkastore.server.context import BrokerServices
@@ -45,8 +54,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.server.kafka_apis")
 data_plane_logger = logging.getLogger("kafkastore.net")
 
-TAKE_LIMIT = 256
-"""Requests and events taken in one pass of the loop, so that timers and file descriptors get their turn under load."""
+LOT = 64
+"""Requests and events taken at a time."""
+
+SLICE_S = 0.005
+"""No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under load."""
+
+LARGE_BYTES = 16 * 1024
+"""Of a body. Reading this much takes 2 ms at most, whatever the rows are."""
 
 
 class MalformedRequestError(Exception):
@@ -65,11 +80,14 @@ class KafkaApis:
         self.broker = broker
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
+        self._taken: deque[Any] = deque()  # events of a lot that did not get their turn yet
+        self._goes_on = False  # whether a call for them is on its way
+        self._is_stopping = False
         self._answers: list[tuple[int, bytes | None]] = []
         self._is_flush_due = False
         self._tasks: set[Any] = set()
+        self._under_way: dict[int, RequestContext] = {}  # by token: requests that a task works on
         self._readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
-        self._writers: dict[type[Any], Callable[[Any, Any], None]] = {}
         self._handlers: dict[int, Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]] = {}
 
     # ---- life
@@ -84,6 +102,12 @@ class KafkaApis:
             await asyncio.wait(set(self._tasks))
         self._flush()
 
+    def abandon(self) -> None:
+        """The broker stops: long work ends at its next turn."""
+        self._is_stopping = True
+        for context in self._under_way.values():
+            context.is_abandoned = True
+
     def cancel(self) -> None:
         """Gives up on requests that still wait (for a rebalance, say)."""
         for task in list(self._tasks):
@@ -94,12 +118,28 @@ class KafkaApis:
 
     # ---- in
     def _on_readable(self) -> None:
-        for event in self.broker.engine.take(TAKE_LIMIT):
+        """A lot, or what the slice before left of it."""
+        taken, time = self._taken, self.broker.loop.time
+        over_at = time() + SLICE_S
+        if not taken:
+            taken.extend(self.broker.engine.take(LOT))
+        while taken:
+            event = taken.popleft()
             try:
                 self._on_event(event)
             except Exception:  # the events behind it were taken with it: their clients would wait for ever
                 logger.exception("%s could not be handled", type(event).__name__)
+            if time() >= over_at:
+                break
+        if taken and not self._goes_on:
+            self._goes_on = True
+            self.broker.loop.call_soon(self._go_on)
         self._flush()
+
+    def _go_on(self) -> None:
+        self._goes_on = False
+        if self._taken:
+            self._on_readable()
 
     def _on_event(
         self,
@@ -130,61 +170,106 @@ class KafkaApis:
             self._on_thread_failed(event)
 
     def _begin(self, request: Request) -> None:
-        try:
-            context, decoded = self._decode(request)
-        except MalformedRequestError as error:
-            logger.warning("Closing the connection of %s (%s): %s", request.client_host, request.client_id or "", error)
-            self._put(request.token, None)
+        context = self._context(request)
+        if context is None:
             return
-        except Exception:  # D: unread, it cannot be answered
-            logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
-            self._put(request.token, None)
+        if len(request.body) > LARGE_BYTES:
+            self._go_on_in_task(context, self._serve_large(context))
             return
-        if context.api.is_inter_broker and not self._may_give_orders(request):
-            self._respond_error(context, decoded, ClusterAuthorizationFailedError())  # no effect, whoever it is
+        decoded = self._read(context)
+        if decoded is None:
             return
         try:
             coroutine = self._handler(context)(context, decoded)
             waits_for = coroutine.send(None)
         except StopIteration as finished:
             self._respond(context, decoded, finished.value)
-        except Exception as error:  # noqa: BLE001 - cases C and D: no handler may take the broker down
+        except Exception as error:  # noqa: BLE001 - cases C, D and F: no handler may take the broker down
             self._respond_error(context, decoded, error)
         else:
-            task = self.broker.loop.create_task(self._finish(context, decoded, coroutine, waits_for))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._go_on_in_task(context, self._finish(context, decoded, _Resumed(coroutine, waits_for)))
+
+    def _go_on_in_task(self, context: RequestContext, work: Coroutine[Any, Any, None]) -> None:
+        token = context.request.token
+        task = self.broker.loop.create_task(work)
+        self._tasks.add(task)
+        self._under_way[token] = context
+
+        def forget(task: Any) -> None:
+            self._tasks.discard(task)
+            if self._under_way.get(token) is context:
+                del self._under_way[token]
+
+        task.add_done_callback(forget)
+
+    async def _serve_large(self, context: RequestContext) -> None:
+        """One of them is read in a pass of the loop."""
+        turn = context.turn()
+        try:
+            await turn.wait()
+        except AbandonedError:
+            self._put(context.request.token, None)
+            return
+        decoded = self._read(context)
+        if decoded is not None:
+            await self._finish(context, decoded, self._handler(context)(context, decoded))
+
+    async def _finish(self, context: RequestContext, decoded: Any, answering: Awaitable[Any]) -> None:
+        try:
+            response = await answering
+        except Exception as error:  # noqa: BLE001 - as above
+            self._respond_error(context, decoded, error)
+        else:
+            self._respond(context, decoded, response)
+
+    def _context(self, request: Request) -> RequestContext | None:
+        """None for what is not served; its connection is closed."""
+        api = BY_KEY.get(request.api_key)
+        if api is None or not api.has_version(request.api_version):
+            self._close(request, f"API key {request.api_key} version {request.api_version} is not served")
+            return None
+        context = RequestContext(request, api, self.broker)
+        context.is_abandoned = self._is_stopping
+        return context
+
+    def _read(self, context: RequestContext) -> Any:
+        """The decoded request; None when it has been answered, or its connection closed, without a handler."""
+        request = context.request
+        try:
+            decoded = self._decode(context)
+        except MalformedRequestError as error:
+            self._close(request, str(error))
+            return None
+        except Exception:  # D: unread, it cannot be answered
+            logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
+            self._put(request.token, None)
+            return None
+        if context.api.is_inter_broker and not self._may_give_orders(request):
+            self._respond_error(context, decoded, ClusterAuthorizationFailedError())  # no effect, whoever it is
+            return None
+        return decoded
+
+    def _close(self, request: Request, reason: str) -> None:
+        logger.warning("Closing the connection of %s (%s): %s", request.client_host, request.client_id or "", reason)
+        self._put(request.token, None)
 
     def _may_give_orders(self, request: Request) -> bool:
         """Whether it came where brokers reach each other; a broker that is alone takes none, from anywhere."""
         config = self.broker.config
         return config.is_member and request.listener == config.inter_broker_listener
 
-    async def _finish(
-        self, context: RequestContext, decoded: Any, coroutine: Coroutine[Any, Any, Any], waits_for: Any
-    ) -> None:
-        try:
-            response = await _Resumed(coroutine, waits_for)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._respond_error(context, decoded, error)
-        else:
-            self._respond(context, decoded, response)
-
-    def _decode(self, request: Request) -> tuple[RequestContext, Any]:
-        api = BY_KEY.get(request.api_key)
-        version = request.api_version
-        if api is None or not api.has_version(version):
-            message = f"API key {request.api_key} version {version} is not served"
-            raise MalformedRequestError(message)
+    def _decode(self, context: RequestContext) -> Any:
+        request, version = context.request, context.api_version
         reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
         from kafkastore.server.codec import SerialError
 
         try:
-            decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
+            with _no_collection():
+                decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
         except (ValueError, OverflowError, SerialError) as error:
-            message = f"malformed {api.name} v{version} request: {error}"
+            message = f"malformed {context.api.name} v{version} request: {error}"
             raise MalformedRequestError(message) from None
-        return RequestContext(request, api, self.broker), decoded
+        return decoded
 
     def _make_reader(self, key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
         from kafkastore.interbroker import shapes
@@ -208,17 +293,55 @@ class KafkaApis:
     def _respond(self, context: RequestContext, decoded: Any, response: Any) -> None:
         if response is SERVED_BY_DATA_PLANE:
             return
+        from kafkastore.interbroker.encoding import row_pieces
+
+        self._write(context, decoded, row_pieces(response))
+
+    def _write(self, context: RequestContext, decoded: Any, pieces: Iterator[bytes]) -> None:
+        """At once what takes no longer than a slice, the rest in turns. ``decoded`` is None when this is the error response."""
+        out, time = io.BytesIO(), self.broker.loop.time
+        over_at = time() + SLICE_S
         try:
-            body = self._encode(response)
+            for piece in pieces:
+                out.write(piece)
+                if time() >= over_at:
+                    self._go_on_in_task(context, self._go_on_writing(context, decoded, pieces, out))
+                    return
         except Exception as error:  # noqa: BLE001 - a handler's response that cannot be written is case D
-            self._respond_error(context, decoded, error)
+            self._respond_unwritten(context, decoded, error)
             return
-        self._put(context.request.token, body)
+        self._put(context.request.token, out.getvalue())
+
+    async def _go_on_writing(
+        self, context: RequestContext, decoded: Any, pieces: Iterator[bytes], out: io.BytesIO
+    ) -> None:
+        turn = context.turn()
+        try:
+            await turn.wait()
+            for piece in pieces:
+                out.write(piece)
+                await turn.give_way()
+        except Exception as error:  # noqa: BLE001 - as above
+            self._respond_unwritten(context, decoded, error)
+            return
+        self._put(context.request.token, out.getvalue())
+
+    def _respond_unwritten(self, context: RequestContext, decoded: Any, error: Exception) -> None:
+        if decoded is None:  # not even the error could be written
+            logger.error(
+                "An error of %s v%d could not be written", context.api.name, context.api_version, exc_info=error
+            )
+            self._put(context.request.token, None)
+        else:
+            self._respond_error(context, decoded, error)
 
     def _respond_error(self, context: RequestContext, decoded: Any, error: Exception) -> None:
-        from kafkastore.server.error_response import error_response
+        from kafkastore.server.error_response import error_answer
 
         request = context.request
+        if isinstance(error, AbandonedError):  # F
+            self._put(request.token, None)
+            return
         code, message = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
         if isinstance(error, KafkastoreError):
             code, message = error.code, error.client_message
@@ -229,18 +352,8 @@ class KafkaApis:
                 "%s v%d from %s (%s) failed", context.api.name, request.api_version, request.client_host,
                 request.client_id or "", exc_info=error,
             )  # fmt: skip
-        response = error_response(context.api, request.api_version, decoded, code, message)
-        self._put(request.token, self._encode(response))
-
-    def _encode(self, response: Any) -> bytes:
-        writer = self._writers.get(type(response))
-        if writer is None:
-            from kafkastore.server.codec import entity_writer
-
-            writer = self._writers[type(response)] = entity_writer(type(response))
-        buffer = io.BytesIO()
-        writer(buffer, response)
-        return buffer.getvalue()
+        response = error_answer(context.api, request.api_version, decoded, code, message)
+        self._write(context, None, response.pieces())
 
     def _put(self, token: int, body: bytes | None) -> None:
         """Queues an answer; all those of one pass of the loop go out together."""
@@ -254,6 +367,18 @@ class KafkaApis:
         if self._answers:
             answers, self._answers = self._answers, []
             self.broker.engine.respond(answers)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """What is read is a tree and all of it is kept: looking for cycles in it while it grows takes longer than reading it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Resumed:

@@ -323,7 +323,7 @@ class Member:
         handler = import_module(f"kafkastore.handlers.{api.module}").handle
         context = RequestContext(asked, api, self.broker)
         try:
-            return await handler(context, request)
+            return context.as_entity(await handler(context, request))
         except KafkastoreError as error:
             from kafkastore.server.error_response import error_response
 

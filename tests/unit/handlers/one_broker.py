@@ -105,7 +105,7 @@ class OneBroker:
         context = RequestContext(Request(api.key, version, b""), api, self.services)  # type: ignore[arg-type]
         handler = import_module(f"kafkastore.handlers.{module}")
         try:
-            response = await handler.handle(context, request)
+            response = context.as_entity(await handler.handle(context, request))
         except KafkastoreError as error:
             response = error_response(api, version, request, error.code, error.client_message)
         assert type(response) is load(module, version, "response")

@@ -49,6 +49,50 @@ def test_a_pass_of_the_loop_runs_one_slice_however_many_works_wait() -> None:
     asyncio.run(run())
 
 
+def test_works_that_begin_in_one_pass_share_its_slice() -> None:
+    async def run() -> None:
+        done: list[int] = []
+
+        async def one_item(number: int) -> None:
+            await Turn().give_way()
+            _hold(TURN_S)
+            done.append(number)
+
+        works = [asyncio.ensure_future(one_item(number)) for number in range(10)]
+        done_in_a_pass = []
+        while not all(work.done() for work in works):
+            before = len(done)
+            await asyncio.sleep(0)
+            done_in_a_pass.append(len(done) - before)
+        assert max(done_in_a_pass) == 1
+
+    asyncio.run(run())
+
+
+def test_check_that_raises_at_the_end_of_a_slice_ends_the_work() -> None:
+    class GoneError(Exception):
+        pass
+
+    async def run() -> int:
+        goes_on = True
+
+        def check() -> None:
+            if not goes_on:
+                raise GoneError
+
+        turn, items = Turn(check), 0
+        try:
+            while True:
+                _hold(TURN_S)
+                await turn.give_way()
+                items += 1
+                goes_on = items < 3
+        except GoneError:
+            return items
+
+    assert asyncio.run(run()) == 3
+
+
 def test_works_take_their_slices_in_turn() -> None:
     async def run() -> None:
         done: list[str] = []

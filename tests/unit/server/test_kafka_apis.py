@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import sys
+import time
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ from kio.schema.metadata.v5.request import MetadataRequestTopic
 from world import run, running_broker
 
 from kafkastore.errors import UnknownMemberIdError
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.context import RequestContext, schema_class
+from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
 from kafkastore.server.registry import BY_NAME
 
 if TYPE_CHECKING:
@@ -251,6 +254,123 @@ def test_event_that_fails_does_not_take_those_behind_it_along(
         assert "AppendDone could not be handled" in caplog.text
 
     check(tmp_path, test)
+
+
+def _hold(seconds: float) -> None:
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+
+
+def test_pass_of_the_loop_begins_no_more_requests_when_its_slice_is_over(
+    tmp_path: Path, handler: types.ModuleType
+) -> None:
+    begun: list[str] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        begun.append(request.member_id)
+        _hold(SLICE_S)
+        return context.response(error_code=0)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        tokens = range(1, 11)
+        broker.services.engine.submit(*(heartbeat(token, str(token)) for token in tokens))
+        most = 0
+        while len(begun) < len(tokens):
+            before = len(begun)
+            await asyncio.sleep(0)
+            most = max(most, len(begun) - before)
+        assert most == 1
+        assert begun == [str(token) for token in tokens]
+
+    check(tmp_path, test)
+
+
+def test_large_requests_are_read_one_in_a_pass_and_small_ones_pass_them(
+    tmp_path: Path, handler: types.ModuleType
+) -> None:
+    begun: list[str] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        begun.append(request.member_id[:5])
+        return context.response(error_code=0)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        large = [heartbeat(token, f"large{'x' * LARGE_BYTES}") for token in range(1, 6)]
+        broker.services.engine.submit(*large, heartbeat(6, "small"))
+        most = 0
+        while len(begun) < 6:
+            before = len(begun)
+            await asyncio.sleep(0)
+            most = max(most, len(begun) - before)
+        assert most == 1
+        assert begun == ["small", *["large"] * 5]
+        await _until(lambda: len(broker.services.engine.answers) == 6)
+
+    check(tmp_path, test)
+
+
+def describe_configs(token: int) -> Request:
+    body = encode("DescribeConfigs", 4, resources=(), include_synonyms=False, include_documentation=False)
+    return Request(BY_NAME["DescribeConfigs"].key, 4, body, token)
+
+
+class _Described:
+    """In the place of ``handlers.describe_configs``: answers ``count`` results, each of which takes a slice to make."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+        module = types.ModuleType("kafkastore.handlers.describe_configs")
+        module.handle = self.handle  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        self.count = count
+        self.made = 0
+
+    async def handle(self, context: RequestContext, request: Any) -> Any:
+        def make(number: int) -> Any:
+            self.made += 1
+            _hold(SLICE_S)
+            return context.row(
+                "DescribeConfigsResult",
+                error_code=0,
+                error_message=None,
+                resource_type=2,
+                resource_name=str(number),
+                configs=(),
+            )
+
+        return context.answer(results=Rows(range(self.count), make))
+
+
+def test_long_answer_is_written_in_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = _Described(monkeypatch, 10)
+
+    async def test(broker: Broker) -> None:
+        broker.services.engine.submit(describe_configs(1))
+        most = 0
+        while 1 not in broker.services.engine.answers:
+            before = described.made
+            await asyncio.sleep(0)
+            most = max(most, described.made - before)
+        assert most == 1
+        answer = decode("DescribeConfigs", 4, broker.services.engine.answers[1])
+        assert [one.resource_name for one in answer.results] == [str(number) for number in range(10)]
+
+    check(tmp_path, test)
+
+
+def test_long_answer_is_given_up_when_the_broker_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = _Described(monkeypatch, 10_000)
+
+    async def test(broker: Broker) -> None:
+        broker.services.engine.submit(describe_configs(1))
+        await _until(lambda: described.made > 0)
+
+    check(tmp_path, test)
+    assert 0 < described.made < 100
 
 
 def test_metadata_creates_what_is_missing_and_goes_back_to_the_data_plane(tmp_path: Path) -> None:

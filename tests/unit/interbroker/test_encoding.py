@@ -1,0 +1,140 @@
+"""Responses as bytes: what kio's writer would write, row by row (issue 13, item 3)."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import random
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args, get_origin
+
+import pytest
+from kio.schema.errors import ErrorCode
+from kio.serial import entity_reader, entity_writer
+from kio.static.primitive import i32Timedelta, i64Timedelta
+
+from kafkastore.interbroker.encoding import MAX_STRING_BYTES, Rows, Unwritten, encoder_of
+from kafkastore.server.context import schema_class
+from kafkastore.server.registry import APIS, BY_NAME, INTER_BROKER_APIS, Api
+
+_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
+_UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
+CODES = list(ErrorCode)
+
+
+def _versions() -> list[tuple[Api, int]]:
+    return [
+        (api, version)
+        for api in APIS + INTER_BROKER_APIS
+        for version in range(api.min_version, api.max_version + 1)
+        if api.name != "Produce" or version > 2  # kio has none of these
+    ]
+
+
+def _any_entity(entity_class: type[Any], rng: random.Random) -> Any:
+    return entity_class(**{field.name: _any_value(field, rng) for field in dataclasses.fields(entity_class)})
+
+
+def _any_value(field: Any, rng: random.Random) -> Any:
+    if field.metadata.get("tag") is not None and rng.random() < 0.5:
+        return field.default
+    annotation, is_nullable = _without_none(field.type)
+    if is_nullable and rng.random() < 0.3 and field.metadata.get("tag") is None:
+        return None
+    if get_origin(annotation) is tuple:
+        item = _without_none(get_args(annotation)[0])[0]
+        return tuple(_one(field, item, rng) for _ in range(rng.choice((0, 1, 3))))
+    return _one(field, annotation, rng)
+
+
+def _without_none(annotation: Any) -> tuple[Any, bool]:
+    inner = [one for one in get_args(annotation) if one is not type(None)]
+    is_nullable = type(None) in get_args(annotation)
+    return (inner[0] if is_nullable else annotation), is_nullable
+
+
+def _one(field: Any, annotation: Any, rng: random.Random) -> Any:
+    if dataclasses.is_dataclass(annotation):
+        return _any_entity(annotation, rng)  # type: ignore[arg-type]
+    kind = field.metadata["kafka_type"]
+    if kind in _BITS:
+        return rng.randrange(-(2 ** (_BITS[kind] - 1)), 2 ** (_BITS[kind] - 1))
+    if kind in _UNSIGNED:
+        return rng.randrange(2 ** _UNSIGNED[kind])
+    if kind == "string":
+        return "".join(rng.choices("aé€𝄞-", k=rng.choice((0, 1, 40, 200))))
+    if kind in ("bytes", "records"):
+        return rng.randbytes(rng.choice((0, 1, 126, 127, 300)))
+    made = {
+        "bool": lambda: rng.random() < 0.5,
+        "error_code": lambda: rng.choice(CODES),
+        "uuid": lambda: uuid.UUID(int=rng.randrange(1, 2**128)),
+        "float64": rng.random,
+        "datetime_i64": lambda: datetime.fromtimestamp(rng.randrange(2**31), UTC),
+        "timedelta_i32": lambda: i32Timedelta.parse(timedelta(milliseconds=rng.randrange(-(2**31), 2**31))),
+        "timedelta_i64": lambda: i64Timedelta.parse(timedelta(milliseconds=rng.randrange(-(2**40), 2**40))),
+    }
+    return made[kind]()
+
+
+@pytest.mark.parametrize("direction", ["request", "response"])
+@pytest.mark.parametrize(("api", "version"), _versions(), ids=str)
+def test_bytes_of_any_entity_are_those_of_kios_writer(api: Api, version: int, direction: str) -> None:
+    rng = random.Random(f"{api.name}-{version}")
+    entity_class = schema_class(api, version, direction)
+    for _ in range(5):
+        entity = _any_entity(entity_class, rng)
+        out = io.BytesIO()
+        entity_writer(entity_class)(out, entity)
+        assert b"".join(encoder_of(entity_class).pieces(entity)) == out.getvalue(), entity
+
+
+def _row(name: str, **given: Any) -> bytes | Unwritten:
+    module = __import__("kio.schema.describe_configs.v4.response", fromlist=[name])
+    return encoder_of(getattr(module, name)).row(given)
+
+
+def test_rows_are_made_when_they_are_written() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> bytes | Unwritten:
+        made.append(name)
+        return _row(
+            "DescribeConfigsResult", error_code=0, error_message=None, resource_type=2, resource_name=name, configs=()
+        )
+
+    response_class = schema_class(BY_NAME["DescribeConfigs"], 4, "response")
+    response = encoder_of(response_class).row({"results": Rows(["a", "b"], make)})
+    assert isinstance(response, Unwritten)
+    pieces = response.pieces()
+    seen = [b""]
+    while made != ["a"]:
+        seen.append(next(pieces))
+    decoded, _ = entity_reader(response_class)(b"".join([*seen, *pieces]), 0)
+    assert [one.resource_name for one in decoded.results] == ["a", "b"]
+    assert made == ["a", "b"]
+
+
+@pytest.mark.parametrize("version", [1, 4])
+@pytest.mark.parametrize("letter", ["x", "é", "€"])
+def test_string_longer_than_its_field_is_cut_between_characters(version: int, letter: str) -> None:
+    module = __import__(f"kio.schema.describe_configs.v{version}.response", fromlist=["DescribeConfigsResponse"])
+    row = encoder_of(module.DescribeConfigsResult).row(
+        {
+            "error_code": 42,
+            "error_message": letter * 40_000,
+            "resource_type": 2,
+            "resource_name": "n",
+            "configs": (),
+        }
+    )
+    assert isinstance(row, bytes)
+    decoded, _ = entity_reader(module.DescribeConfigsResult)(row, 0)
+    assert decoded.error_message == letter * (MAX_STRING_BYTES // len(letter.encode()))
+    assert decoded.resource_name == "n"
+
+
+def test_value_that_a_handler_left_out_fails() -> None:
+    with pytest.raises(Exception, match="NotGiven"):
+        _row("DescribeConfigsResult", error_code=0)
