@@ -158,8 +158,9 @@ python-types: $(BIN)/.requirements
 	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 
-docs: build ## writes docs/apis.md from the registry of APIs
+docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys
 	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page
+	PYTHONPATH=tests $(BIN)/python -m tidy.keys_page
 
 format: build ## cargo fmt, ruff format
 	cargo fmt

@@ -147,11 +147,13 @@ impl Server {
     pub fn start(broker: Arc<Broker>, listeners: &[ListenerConfig]) -> Result<Self, String> {
         let options = broker.options();
         let mut sockets = Vec::new();
+        let mut names: Vec<Arc<str>> = Vec::new(); // of each socket's listener
         let mut ports = Vec::new();
         for listener in listeners {
-            let socket = bind(listener, options.socket_listen_backlog_size)?;
-            ports.push(socket.local_addr().map_err(|e| refused(listener, &e))?.port());
-            sockets.push(socket);
+            let (port, bound) = bind(listener, options.socket_listen_backlog_size)?;
+            ports.push(port);
+            names.extend(bound.iter().map(|_| Arc::from(listener.name.as_str())));
+            sockets.extend(bound);
         }
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let loops = options.network_threads.clamp(1, cores);
@@ -171,7 +173,7 @@ impl Server {
             max_idle: options.connections_max_idle,
             next_connection_id: AtomicU64::new(1),
             limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
-            listeners: listeners.iter().map(|l| l.name.as_str().into()).collect(),
+            listeners: names,
             mailboxes,
             spread: Spread::new(loops, cores),
             broker,
@@ -280,20 +282,69 @@ fn unresolved(listener: &ListenerConfig, e: &io::Error) -> String {
     )
 }
 
-fn bind(listener: &ListenerConfig, backlog: i32) -> Result<TcpListener, String> {
+/// Opens a listener: its port, and its sockets. A name of this host alone (`localhost`) may have an IPv4 and an IPv6
+/// address; clients try either first, so both are opened. Any other name is opened at the first address that works, as
+/// Kafka does.
+fn bind(listener: &ListenerConfig, backlog: i32) -> Result<(u16, Vec<TcpListener>), String> {
     let fail = |e: io::Error| refused(listener, &e);
-    let socket = if listener.host.is_empty() {
-        TcpListener::bind(SocketAddr::from(([0u16; 8], listener.port)))
+    let mut sockets = Vec::new();
+    if listener.host.is_empty() {
+        let socket = TcpListener::bind(SocketAddr::from(([0u16; 8], listener.port)))
             .or_else(|_| TcpListener::bind(SocketAddr::from(([0u8; 4], listener.port))))
-            .map_err(fail)?
+            .map_err(fail)?;
+        sockets.push(socket);
     } else {
         let addresses: Vec<_> = (listener.host.as_str(), listener.port)
             .to_socket_addrs()
             .map_err(|e| unresolved(listener, &e))?
             .collect();
-        TcpListener::bind(&addresses[..]).map_err(fail)?
-    };
-    rustix::net::listen(&socket, backlog).map_err(|e| fail(e.into()))?;
-    socket.set_nonblocking(true).map_err(fail)?;
-    Ok(socket)
+        if addresses.iter().all(|address| address.ip().is_loopback()) {
+            sockets = bind_each(&addresses).map_err(fail)?;
+        } else {
+            sockets.push(TcpListener::bind(&addresses[..]).map_err(fail)?);
+        }
+    }
+    for socket in &sockets {
+        rustix::net::listen(socket, backlog).map_err(|e| fail(e.into()))?;
+        socket.set_nonblocking(true).map_err(fail)?;
+    }
+    let port = sockets
+        .first()
+        .ok_or_else(|| fail(io::ErrorKind::AddrNotAvailable.into()))?
+        .local_addr()
+        .map_err(fail)?
+        .port();
+    Ok((port, sockets))
 }
+
+/// Binds every address that this machine has, each once, all to one port. Any other failure fails all.
+fn bind_each(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
+    let mut sockets: Vec<TcpListener> = Vec::new();
+    let mut missing = None;
+    for (i, address) in addresses.iter().enumerate() {
+        if addresses[..i].contains(address) {
+            continue; // a hosts file may name it twice
+        }
+        let port = sockets.first().map_or(Ok(address.port()), |first| {
+            first.local_addr().map(|bound| bound.port())
+        })?;
+        match TcpListener::bind(SocketAddr::new(address.ip(), port)) {
+            Ok(socket) => sockets.push(socket),
+            Err(e) if is_missing(&e) => missing = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    match missing {
+        Some(e) if sockets.is_empty() => Err(e),
+        _ => Ok(sockets),
+    }
+}
+
+/// Whether an address cannot be bound because this machine does not have it, or not its family.
+fn is_missing(e: &io::Error) -> bool {
+    e.kind() == io::ErrorKind::AddrNotAvailable
+        || e.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests;

@@ -10,12 +10,19 @@ import pytest
 
 from tidy.apis_page import PAGE
 from tidy.apis_page import page as apis_page
-from tidy.sources import PYTHON, ROOT
+from tidy.keys_page import PAGE as KEYS_PAGE
+from tidy.keys_page import page as keys_page
+from tidy.sources import PYTHON, ROOT, is_rust_test, python_files, rust_files
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MADE_WHEN_NEEDED = {"benches/record/", "demo/output/delays-by-carrier.png"}
+NAMED_FOR_OTHER_REASONS = {
+    "background.threads", "num.io.threads", "num.replica.fetchers",  # Kafka's rules for changing them at run time
+    "share.coordinator.state.topic.min.isr", "share.coordinator.state.topic.replication.factor",  # the embedded profile
+    "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
+}  # fmt: skip
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -26,6 +33,38 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_page_of_apis_is_what_make_docs_writes() -> None:
     assert PAGE.read_text() == apis_page(), "run `make docs`"
+
+
+def test_page_of_keys_is_what_make_docs_writes() -> None:
+    assert KEYS_PAGE.read_text() == keys_page(), "run `make docs`"
+
+
+def documented_keys() -> set[str]:
+    """Those in the first column of the tables of keys with an effect."""
+    sections = (ROOT / "docs" / "configuration.md").read_text().split("\n## ")
+    rows = [row for section in sections if " keys with an effect\n" in section for row in section.splitlines()]
+    return {name for row in rows if row.startswith("| `") for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
+
+
+def test_keys_with_an_effect_are_documented_and_no_others() -> None:
+    from kafkastore.config.definitions import broker_keys, topic_keys
+    from kafkastore.config.effect import TOPIC_KEYS_WITHOUT_EFFECT, has_effect
+
+    tables = (broker_keys(), topic_keys())
+    effective = {name for name in tables[0] if has_effect(name)} | (tables[1].keys() - TOPIC_KEYS_WITHOUT_EFFECT)
+    internal = {name for table in tables for name, key in table.items() if key.is_internal}
+    assert effective - internal <= documented_keys() <= effective
+
+
+def test_keys_that_the_code_reads_have_an_effect() -> None:
+    from kafkastore.config.definitions import broker_keys
+    from kafkastore.config.effect import asks_for_protection, has_effect
+
+    sources = [*python_files(), *(path for path in rust_files() if not is_rust_test(path))]
+    code = "".join(path.read_text() for path in sources)
+    read = {name for name in broker_keys() if f'"{name}"' in code}
+    idle = {name for name in read if not has_effect(name) and not asks_for_protection(name)}
+    assert idle == NAMED_FOR_OTHER_REASONS
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -13,7 +13,7 @@ usage: kafkastore broker [server.properties] [--override key=value ...]
 
 Runs one broker in the foreground until SIGTERM, SIGINT or SIGHUP. Keys, types and defaults are Kafka's.
 
-Without a file: one broker, node.id=1, listeners=PLAINTEXT://:9092 (advertised as localhost), data in
+Without a file: one broker, node.id=1, listeners=PLAINTEXT://localhost:9092 (this host alone reaches it), data in
 $XDG_DATA_HOME/kafkastore or ~/.local/share/kafkastore, no delay for the first member of a group.
 
 options:

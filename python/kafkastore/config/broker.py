@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config.definitions import broker_keys
+from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import parse_properties
 from kafkastore.errors import ConfigError
@@ -22,6 +23,7 @@ logger = logging.getLogger("kafkastore.config")
 
 EMBEDDED_PROFILE: Final = {
     "node.id": "1",
+    "listeners": "PLAINTEXT://localhost:9092",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
@@ -30,8 +32,8 @@ EMBEDDED_PROFILE: Final = {
     "group.initial.rebalance.delay.ms": "0",
 }
 """What ``kafkastore broker`` without a file runs with: one broker that needs nothing formatted. The data goes to
-:func:`default_log_dir`, which outlives a reboot and does not depend on the working directory; the listener is Kafka's
-default PLAINTEXT://:9092, advertised as localhost."""
+:func:`default_log_dir`, which outlives a reboot and does not depend on the working directory; the listener is reached from
+this host alone, since there is no authentication."""
 
 # DescribeConfigs' sources (org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource)
 SOURCE_TOPIC: Final = 1
@@ -64,6 +66,7 @@ class BrokerConfig:
         self.is_embedded = is_embedded
         self.static: dict[str, str] = {name: value for name, value in properties.items() if name in keys}
         self.unknown: list[str] = sorted(name for name in properties if name not in keys)
+        refuse_protection(properties)
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._parsed: dict[str, Any] = {}
@@ -81,15 +84,17 @@ class BrokerConfig:
     def load(cls, path: str | None, overrides: Iterable[str] = ()) -> BrokerConfig:
         """From a ``server.properties`` (None: the embedded profile) and ``key=value`` overrides, which win. Unknown
         keys are logged; a wrong value raises ConfigError."""
-        properties = dict(EMBEDDED_PROFILE) if path is None else _read_file(path)
+        given = {} if path is None else _read_file(path)
         for override in overrides:
             name, separator, value = override.partition("=")
             if not separator or not name.strip():
                 raise ConfigError(f"--override {override}: give it as key=value, as in --override num.partitions=3")
-            properties[name.strip()] = value.strip()
-        config = cls(properties, is_embedded=path is None)
+            given[name.strip()] = value.strip()
+        config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
         for name in config.unknown:
-            logger.warning("Unknown configuration %s=%s is ignored", name, properties[name])
+            logger.warning("Unknown configuration %s=%s is ignored", name, given[name])
+        if idle := without_effect(given):
+            logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
         return config
 
     # ---- values
@@ -285,6 +290,11 @@ class BrokerConfig:
         if host in ("", "0.0.0.0", "::"):  # noqa: S104
             host = "localhost" if self.is_embedded else _canonical_host_name()
         return Listener(listener.name, host, listener.port, listener.protocol)
+
+    @property
+    def open_listeners(self) -> list[Listener]:
+        """Those that other hosts can reach; nobody who reaches one is asked who he is."""
+        return [listener for listener in self.listeners if not listener.is_loopback]
 
 
 def _canonical_host_name() -> str:

@@ -20,6 +20,11 @@ class Listener:
         self.port = port
         self.protocol = protocol
 
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host can reach it."""
+        return self.host in ("localhost", "::1") or (self.host.startswith("127.") and _family(self.host) == "IPv4")
+
     def __repr__(self) -> str:
         return f"{self.name}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 

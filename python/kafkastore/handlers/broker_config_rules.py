@@ -2,7 +2,8 @@
 
 The checks in Kafka's order: (A) keys that are read-only; (B) keys of TLS, which belong to one listener; (C) values of
 the wrong type or out of range; (D) keys that only a single broker may have, asked for all; (E) thread counts, which may
-at most double or halve. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
+at most double or halve. Then, which Kafka has no need of: (F) keys that ask for a protection that is not there. Every
+failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.config.definitions import broker_keys
+from kafkastore.config.effect import refuse_protection
 from kafkastore.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -54,6 +56,10 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
         is_hidden = is_default and name in config.dynamic_broker
         if name in overrides and not is_hidden:
             _check_thread_count(name, config.get(name), int(overrides[name]))
+    try:
+        refuse_protection(overrides)  # F
+    except ConfigError as error:
+        raise InvalidRequestError(error.client_message) from None
 
 
 def _refuse(names: list[str], reason: str) -> None:

@@ -310,9 +310,11 @@ def _leave() -> NoReturn:
 def _say_how_to_connect(broker: Broker) -> None:
     services = broker.services
     addresses = ",".join(f"{host}:{port}" for _, host, port in registration.advertised(broker.config, broker.ports))
+    reachable = ", ".join(map(repr, broker.config.open_listeners))
+    warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
     sys.stderr.write(
         f"kafkastore {version()} is ready: bootstrap.servers={addresses}"
         f" (node {services.node_id}, cluster {services.cluster_id}, {len(services.image.topics)} topics,"
-        f" data in {', '.join(broker.config.log_dirs)})\n"
+        f" data in {', '.join(broker.config.log_dirs)}){warning}\n"
     )
     sys.stderr.flush()

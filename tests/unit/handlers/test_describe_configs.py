@@ -68,9 +68,9 @@ def test_synonyms_before_the_described_key_are_left_out(make_broker: MakeBroker)
 
 
 def test_passwords_and_unknown_keys_are_kept_back(make_broker: MakeBroker) -> None:
-    broker = make_broker({"ssl.keystore.password": "secret", "my.plugin.key": "secret too"})
+    broker = make_broker({"kafkastore.zookeeper.digest": "secret", "my.plugin.key": "secret too"})
     found = describe(broker, BROKER, "1", include_synonyms=True)
-    for name, kind in (("ssl.keystore.password", 9), ("my.plugin.key", 0)):
+    for name, kind in (("kafkastore.zookeeper.digest", 9), ("my.plugin.key", 0)):
         assert (found[name].value, found[name].is_sensitive, found[name].config_type) == (None, True, kind)
         assert synonyms(found[name]) == [(name, None, OF_FILE)]
 

@@ -1,0 +1,201 @@
+"""Which keys do something here, and which ask for a protection that this version does not have.
+
+Kafka knows more keys than this broker obeys. Three kinds: keys with an effect; keys without one, which are named once at the
+start and change nothing; keys that ask for protection (authentication, authorisation, encryption, limits against clients,
+policies, a second copy in other storage). Whoever sets one of the last relies on it, so the start is refused until the
+feature exists, unless the value is Kafka's default, which asks for nothing.
+
+Never decides what a value means, and holds no list of keys beside the tables of ``definitions`` but these two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EVERY_KEY_PAGE: Final = "docs/configuration-keys.md"
+
+_WITH_EFFECT: Final = frozenset(
+    [
+        "advertised.listeners",
+        "alter.log.dirs.replication.quota.window.num",
+        "alter.log.dirs.replication.quota.window.size.seconds",
+        "auto.create.topics.enable",
+        "auto.leader.rebalance.enable",
+        "broker.id",
+        "broker.rack",
+        "connections.max.idle.ms",
+        "controller.listener.names",
+        "controller.socket.timeout.ms",
+        "default.replication.factor",
+        "delete.topic.enable",
+        "fetch.max.bytes",
+        "follower.replication.throttled.rate",
+        "group.initial.rebalance.delay.ms",
+        "group.max.session.timeout.ms",
+        "group.max.size",
+        "group.min.session.timeout.ms",
+        "inter.broker.listener.name",
+        "kafkastore.metadata.path",
+        "kafkastore.zookeeper.digest",
+        "leader.imbalance.check.interval.seconds",
+        "leader.replication.throttled.rate",
+        "listener.security.protocol.map",
+        "listeners",
+        "log.dir",
+        "log.dirs",
+        "log.flush.offset.checkpoint.interval.ms",
+        "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.initial.task.delay.ms",
+        "log.retention.check.interval.ms",
+        "max.connections",
+        "max.connections.per.ip",
+        "max.incremental.fetch.session.cache.slots",
+        "max.request.partition.size.limit",
+        "node.id",
+        "num.network.threads",
+        "num.partitions",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.alter.log.dirs.threads",
+        "offset.metadata.max.bytes",
+        "offsets.commit.timeout.ms",
+        "offsets.retention.check.interval.ms",
+        "offsets.retention.minutes",
+        "offsets.topic.compression.codec",
+        "offsets.topic.num.partitions",
+        "offsets.topic.replication.factor",
+        "offsets.topic.segment.bytes",
+        "producer.id.expiration.check.interval.ms",
+        "producer.id.expiration.ms",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        "replica.fetch.backoff.ms",
+        "replica.fetch.max.bytes",
+        "replica.fetch.min.bytes",
+        "replica.fetch.response.max.bytes",
+        "replica.fetch.wait.max.ms",
+        "replica.high.watermark.checkpoint.interval.ms",
+        "replica.lag.time.max.ms",
+        "replica.selector.class",
+        "replica.socket.receive.buffer.bytes",
+        "replica.socket.timeout.ms",
+        "replication.quota.window.num",
+        "replication.quota.window.size.seconds",
+        "security.inter.broker.protocol",
+        "socket.connection.setup.timeout.ms",
+        "socket.listen.backlog.size",
+        "socket.receive.buffer.bytes",
+        "socket.request.max.bytes",
+        "socket.send.buffer.bytes",
+        "transaction.max.timeout.ms",
+        "zookeeper.connect",
+        "zookeeper.connection.timeout.ms",
+        "zookeeper.max.in.flight.requests",
+        "zookeeper.session.timeout.ms",
+        "zookeeper.set.acl",
+        "zookeeper.ssl.cipher.suites",
+        "zookeeper.ssl.client.enable",
+        "zookeeper.ssl.enabled.protocols",
+        "zookeeper.ssl.endpoint.identification.algorithm",
+        "zookeeper.ssl.keystore.location",
+        "zookeeper.ssl.keystore.password",
+        "zookeeper.ssl.keystore.type",
+        "zookeeper.ssl.protocol",
+        "zookeeper.ssl.truststore.location",
+        "zookeeper.ssl.truststore.type",
+    ]
+)
+"""Broker keys that do what Kafka says, besides those that are defaults of topic keys with an effect."""
+
+TOPIC_KEYS_WITHOUT_EFFECT: Final = frozenset(
+    [
+        "delete.retention.ms",
+        "local.retention.bytes",
+        "local.retention.ms",
+        "max.compaction.lag.ms",
+        "min.cleanable.dirty.ratio",
+        "min.compaction.lag.ms",
+        "preallocate",
+        "remote.log.copy.disable",
+        "remote.log.delete.on.disable",
+        "remote.storage.enable",
+    ]
+)
+
+_PROTECTION_PREFIXES: Final = ("ssl.", "sasl.")
+"""Also behind ``listener.name.<listener>.``, as Kafka has them."""
+
+_PROTECTION: Final = frozenset(
+    [
+        "allow.everyone.if.no.acl.found",
+        "alter.config.policy.class.name",
+        "authorizer.class.name",
+        "client.quota.callback.class",
+        "config.providers",
+        "connections.max.reauth.ms",
+        "create.topic.policy.class.name",
+        "delegation.token.secret.key",
+        "max.connection.creation.rate",
+        "max.connections.per.ip.overrides",
+        "principal.builder.class",
+        "remote.log.storage.system.enable",
+        "security.inter.broker.protocol",
+        "security.providers",
+        "super.users",
+        "zookeeper.ssl.crl.enable",
+        "zookeeper.ssl.ocsp.enable",
+    ]
+)
+
+
+def has_effect(name: str) -> bool:
+    """Whether a broker key does something here."""
+    return name in _WITH_EFFECT or name in _topic_defaults()
+
+
+def without_effect(properties: Mapping[str, str]) -> list[str]:
+    """The known broker keys among ``properties`` that change nothing, in alphabetical order."""
+    keys = broker_keys()
+    return sorted(
+        name for name in properties if name in keys and not has_effect(name) and not asks_for_protection(name)
+    )
+
+
+def asks_for_protection(name: str) -> bool:
+    """Whether a key, known to Kafka's table or not, is one of those that protect; whatever its value."""
+    if name.startswith("listener.name."):
+        return ".ssl." in name or ".sasl." in name or name.split(".", 3)[-1] in _PROTECTION
+    return name in _PROTECTION or name.startswith(_PROTECTION_PREFIXES)
+
+
+def refuse_protection(properties: Mapping[str, str]) -> None:
+    """Raises ConfigError naming the first key that asks for a protection which is not there."""
+    keys = broker_keys()
+    for name in sorted(properties):
+        if not asks_for_protection(name):
+            continue
+        value, key = properties[name].strip(), keys.get(name)
+        if not value or (key is not None and value == key.default):
+            continue
+        shown = "[hidden]" if key is None or key.is_sensitive else value
+        raise ConfigError(
+            f"{name}={shown} asks for a protection that this version does not have, and clients would be served without it;"
+            " remove the key to run without that protection"
+        )
+
+
+_defaults_of_topics: set[str] = set()
+
+
+def _topic_defaults() -> set[str]:
+    """Broker keys that topics inherit from."""
+    if not _defaults_of_topics:
+        for key in topic_keys().values():
+            if key.name not in TOPIC_KEYS_WITHOUT_EFFECT:
+                _defaults_of_topics.update(name for name, _ in key.synonyms)
+    return _defaults_of_topics

@@ -1,0 +1,89 @@
+"""Keys that do nothing, and keys whose protection is not there (spec R0.1)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.config import BrokerConfig
+from kafkastore.config.definitions import broker_keys, topic_keys
+from kafkastore.config.effect import _WITH_EFFECT, TOPIC_KEYS_WITHOUT_EFFECT, has_effect, without_effect
+from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+        ("super.users", "User:admin"),
+        ("allow.everyone.if.no.acl.found", "false"),
+        ("ssl.keystore.location", "/etc/keystore.jks"),
+        ("ssl.client.auth", "required"),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-512"),
+        ("listener.name.clients.scram-sha-256.sasl.jaas.config", "x"),
+        ("listener.name.clients.ssl.keystore.location", "/etc/keystore.jks"),
+        ("security.inter.broker.protocol", "SASL_SSL"),
+        ("remote.log.storage.system.enable", "true"),
+        ("create.topic.policy.class.name", "com.example.Policy"),
+        ("max.connections.per.ip.overrides", "10.0.0.1:5"),
+        ("config.providers", "file"),
+    ],
+)
+def test_key_that_asks_for_protection_refuses_the_start_and_is_named(name: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{name}=.* asks for a protection that this version does not have"):
+        BrokerConfig.load(None, [f"{name}={value}"])
+
+
+def test_a_secret_is_not_shown_by_the_refusal() -> None:
+    with pytest.raises(ConfigError) as raised:
+        BrokerConfig.load(None, ["ssl.keystore.password=opensesame"])
+    assert "opensesame" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ssl.client.auth", "none"),
+        ("ssl.protocol", "TLSv1.3"),
+        ("sasl.mechanism.inter.broker.protocol", "GSSAPI"),
+        ("security.inter.broker.protocol", "PLAINTEXT"),
+        ("remote.log.storage.system.enable", "false"),
+        ("authorizer.class.name", ""),
+    ],
+)
+def test_default_value_asks_for_nothing(name: str, value: str) -> None:
+    BrokerConfig.load(None, [f"{name}={value}"])
+
+
+def test_keys_without_effect_are_named_once_in_one_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.io.threads=8\nnum.partitions=3\nprocess.roles=broker\nlog.segment.bytes=1048576\n")
+    with caplog.at_level(logging.WARNING):
+        BrokerConfig.load(str(file))
+    assert [record.getMessage() for record in caplog.records] == [
+        "Without effect in this version: num.io.threads, process.roles (docs/configuration-keys.md lists every key)"
+    ]
+
+
+def test_start_without_a_file_names_no_key(caplog: pytest.LogCaptureFixture) -> None:
+    BrokerConfig.load(None)
+    assert caplog.records == []
+
+
+def test_defaults_of_topic_keys_have_the_effect_of_these() -> None:
+    assert has_effect("log.retention.hours")
+    assert has_effect("log.segment.bytes")
+    assert not has_effect("log.preallocate")
+    assert without_effect({"log.preallocate": "true", "log.retention.ms": "1", "of.a.plugin": "x"}) == [
+        "log.preallocate"
+    ]
+
+
+def test_lists_name_only_keys_that_there_are() -> None:
+    assert broker_keys().keys() >= _WITH_EFFECT
+    assert topic_keys().keys() >= TOPIC_KEYS_WITHOUT_EFFECT
