@@ -232,6 +232,11 @@ class PolicyViolationError(KafkastoreError):
     text = "Request parameters do not satisfy the configured policy."
 
 
+class TransactionalIdAuthorizationFailedError(KafkastoreError):
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    text = "The transactional id used by us is not authorized to produce messages"
+
+
 class InvalidTransactionTimeoutError(KafkastoreError):
     code = ErrorCode.INVALID_TRANSACTION_TIMEOUT
     text = (

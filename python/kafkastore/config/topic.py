@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_TOPIC, BrokerConfig
@@ -9,7 +10,12 @@ from kafkastore.config.definitions import ConfigKey, topic_keys
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+logger = logging.getLogger("kafkastore.config")
+
+SHOWN_NAMES = 5
+SHOWN_LENGTH = 100  # characters of each, in a log line
 
 
 class TopicConfig:
@@ -72,6 +78,17 @@ def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str
         key.parse(value)
     _check_together(keys, checked)
     return checked
+
+
+def warn_of_compaction(topics: Iterable[tuple[str, Mapping[str, str | None]]]) -> None:
+    """Says that those of the (name, overrides) that ask for compaction keep everything, in one line; nothing without any."""
+    asking = [name for name, overrides in topics if "compact" in (overrides.get("cleanup.policy") or "")]
+    if asking:
+        shown = ", ".join(name[:SHOWN_LENGTH] for name in asking[:SHOWN_NAMES])
+        logger.warning(
+            "cleanup.policy=compact of %d topics (%s%s): this version does not compact, every record is kept",
+            len(asking), shown, ", ..." if len(asking) > SHOWN_NAMES else "",
+        )  # fmt: skip
 
 
 def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) -> None:

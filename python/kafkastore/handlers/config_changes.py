@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kafkastore.config.definitions import broker_keys, topic_keys
-from kafkastore.config.topic import validate_topic_configs
+from kafkastore.config.topic import validate_topic_configs, warn_of_compaction
 from kafkastore.errors import (
     ConfigError,
     ErrorCode,
@@ -130,6 +130,8 @@ async def _alter_topic(
         await topics.ask_to_change_configs(name, changes)
     else:
         await topics.set_config_overrides(name, overrides)
+    if any(change.name == "cleanup.policy" for change in changes):
+        warn_of_compaction([(name, overrides)])
 
 
 async def _alter_broker(

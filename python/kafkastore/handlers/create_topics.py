@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config import TopicConfig, topic_keys
+from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import (
     ErrorCode,
     InvalidReplicaAssignmentError,
@@ -51,6 +52,9 @@ async def handle(context: RequestContext, request: Any) -> Any:
             outcomes[topic.name] = KafkastoreError()  # until it is made
     made = await context.broker.topics.create_all(asked, validate_only=request.validate_only)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
+    if not request.validate_only:
+        fresh = (one for one in asked if not isinstance(outcomes[one.name], KafkastoreError))
+        warn_of_compaction((one.name, one.configs or {}) for one in fresh)
     describe = _ConfigDescriber(context)
     return context.response(
         topics=[

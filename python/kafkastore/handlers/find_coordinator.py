@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkastore.coordinator.group.partitioning import partition_for
 from kafkastore.coordinator.group.service import offsets_topic
 from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
+from kafkastore.handlers.no_transactions import MESSAGE, refused
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext
@@ -33,6 +34,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     if version >= 4:
         # Kafka names the reason for a key type that nobody knows, and none for those that it knows and refuses
         message = InvalidRequestError.text if key_type not in (GROUP, TRANSACTION, SHARE) else ""
+        message = MESSAGE if key_type == TRANSACTION else message
         rows = []
         for key in request.coordinator_keys:
             found = await _find(context, key, key_type)
@@ -43,13 +45,14 @@ async def handle(context: RequestContext, request: Any) -> Any:
         ErrorCode.NONE: "NONE",
         ErrorCode.COORDINATOR_NOT_AVAILABLE: CoordinatorNotAvailableError.text,
         ErrorCode.INVALID_REQUEST: InvalidRequestError.text,
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: MESSAGE,
     }[found.error_code]
     return context.response(error_message=message, **found._asdict())
 
 
 async def _find(context: RequestContext, key: str, key_type: int) -> Found:
     if key_type == TRANSACTION:
-        return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return Found(refused(context, key).code)
     if key_type != GROUP:
         return Found(ErrorCode.INVALID_REQUEST)
     broker = context.broker

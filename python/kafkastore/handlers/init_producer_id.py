@@ -4,21 +4,15 @@ Translates between the wire and ``server/producer_ids.py``, which draws the ids.
 always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
 holds which id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in
 Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is
-no transaction coordinator here, which clients are told as COORDINATOR_NOT_AVAILABLE: they look for one again and give
-up in time.
+no transaction coordinator here (``no_transactions``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.errors import (
-    CoordinatorNotAvailableError,
-    ErrorCode,
-    InvalidRequestError,
-    InvalidTransactionTimeoutError,
-    KafkastoreError,
-)
+from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTransactionTimeoutError, KafkastoreError
+from kafkastore.handlers.no_transactions import refused
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
@@ -50,4 +44,4 @@ def _check(context: RequestContext, request: Any) -> None:
     longest_ms = context.broker.config.get("transaction.max.timeout.ms")
     if not 0 < milliseconds(request.transaction_timeout) <= longest_ms:
         raise InvalidTransactionTimeoutError  # B
-    raise CoordinatorNotAvailableError  # C
+    raise refused(context, request.transactional_id)  # C

@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkastore._core import Engine, EngineError, StartError, version
+from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import MetadataImage
@@ -29,6 +30,7 @@ from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.registry import api_version_ranges
+from kafkastore.server.topic_plans import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -179,6 +181,8 @@ class Broker:
             self._listen()
         await member.join(self.ports or None, lost)
         services.stored_topics.forget()
+        clients = (topic for topic in services.image.topics.values() if not is_internal(topic.name))
+        warn_of_compaction((topic.name, topic.configs) for topic in clients)
         self._is_settled = True
         await services.config_changes.start(may_have_missed=is_among_others)
         if not is_among_others:

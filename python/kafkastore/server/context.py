@@ -85,6 +85,8 @@ class BrokerServices:
         self.now_ms = now_ms
         self._group_coordinator: GroupCoordinator | None = None
         self._producer_ids: ProducerIds | None = None
+        self.has_refused_transactions = False
+        """Whether a transactional.id was refused, which is logged once."""
 
     @property
     def group_coordinator(self) -> GroupCoordinator:

@@ -81,6 +81,11 @@ def internal_topic(config: BrokerConfig, name: str) -> NewTopic:
     )
 
 
+def is_internal(name: str) -> bool:
+    """Whether the broker keeps its own state in the topic."""
+    return name in _INTERNAL_PREFIXES
+
+
 def internal_configs(config: BrokerConfig, name: str) -> dict[str, str]:
     """The configuration that Kafka creates an internal topic with; empty for any other topic."""
     prefix = _INTERNAL_PREFIXES.get(name)

@@ -54,7 +54,11 @@ class GroupBroker:
         self.image = image
         self.topics = FakeTopics(image)
         self.services: Any = types.SimpleNamespace(
-            image=image, topics=self.topics, group_coordinator=self.world.coordinator, node_id=1
+            has_refused_transactions=False,
+            image=image,
+            topics=self.topics,
+            group_coordinator=self.world.coordinator,
+            node_id=1,
         )
 
     async def handle(self, api: str, version: int, body: bytes, client_id: str | None = "wire") -> bytes:

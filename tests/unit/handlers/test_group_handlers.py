@@ -94,7 +94,7 @@ def test_a_topic_that_cannot_be_made_is_a_coordinator_that_is_not_available() ->
 def test_there_is_no_transaction_coordinator_yet() -> None:
     broker = GroupBroker()
     answer = plain(broker.ask("find_coordinator", 4, key_type=1, coordinator_keys=["tx"]))
-    assert answer["coordinators"][0]["error_code"] == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answer["coordinators"][0]["error_code"] == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert broker.topics.created == []
 
 

@@ -9,7 +9,8 @@ import pytest
 if TYPE_CHECKING:
     from .one_broker import OneBroker
 
-COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT = 14, 15, 42, 50
+COORDINATOR_LOAD_IN_PROGRESS, INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT = 14, 42, 50
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
 
 
 def ask(broker: OneBroker, version: int = 5, **given: Any) -> tuple[int, int, int]:
@@ -38,8 +39,8 @@ def test_an_idempotent_producer_gets_a_new_id_whatever_it_had(broker: OneBroker,
         ({"transactional_id": "t", "transaction_timeout": 0}, INVALID_TRANSACTION_TIMEOUT),
         ({"transactional_id": "t", "transaction_timeout": -1}, INVALID_TRANSACTION_TIMEOUT),
         ({"transactional_id": "t", "transaction_timeout": 900_001}, INVALID_TRANSACTION_TIMEOUT),
-        ({"transactional_id": "t"}, COORDINATOR_NOT_AVAILABLE),
-        ({"transactional_id": "t", "transaction_timeout": 900_000}, COORDINATOR_NOT_AVAILABLE),
+        ({"transactional_id": "t"}, TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        ({"transactional_id": "t", "transaction_timeout": 900_000}, TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
     ],
 )
 def test_a_refused_producer_gets_no_id(broker: OneBroker, given: dict[str, Any], code: int) -> None:
@@ -57,3 +58,11 @@ def test_a_store_that_fails_is_told_as_a_coordinator_that_loads(
 
     monkeypatch.setattr(broker.services.store, "get", fail)
     assert ask(broker) == (COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
+
+
+def test_refused_transactional_ids_are_logged_once(broker: OneBroker, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(3):
+        ask(broker, transactional_id=f"id-{number}")
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("transactional.id id-0 of ")

@@ -1,0 +1,48 @@
+"""What a broker says when it is ready: where it is reached, and that nobody is asked who he is (spec R0.2)."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import pytest
+
+from peer.broker_process import wait_until
+
+if TYPE_CHECKING:
+    from peer.broker_factory import BrokerFactory
+    from peer.broker_process import BrokerProcess
+
+
+@pytest.fixture(autouse=True)
+def _ours(broker_factory: BrokerFactory) -> None:
+    if broker_factory.kind != "kafkastore":
+        pytest.skip("Apache Kafka says something else")
+
+
+def ready_line(broker: BrokerProcess) -> str:
+    wait_until(lambda: " is ready: " in broker.output(), 10, "the ready line")
+    return next(line for line in broker.output().splitlines() if " is ready: " in line)
+
+
+def test_broker_that_other_hosts_reach_says_so_when_ready(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory(start=False)
+    broker.host = "0.0.0.0"
+    broker.overrides["advertised.listeners"] = f"PLAINTEXT://localhost:{broker.port}"
+    broker.start()
+    assert f"NO AUTHENTICATION: whoever reaches PLAINTEXT://0.0.0.0:{broker.port} may do everything" in ready_line(
+        broker
+    )
+
+
+def test_broker_that_only_this_host_reaches_says_nothing_of_it(broker_factory: BrokerFactory) -> None:
+    assert "NO AUTHENTICATION" not in ready_line(broker_factory())
+
+
+def test_localhost_is_opened_at_every_address_that_it_has(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory(start=False)
+    broker.host = "localhost"
+    broker.start()
+    for family, _, _, _, address in socket.getaddrinfo("localhost", broker.port, type=socket.SOCK_STREAM):
+        with socket.socket(family) as client:
+            client.connect(address)
