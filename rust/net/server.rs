@@ -325,9 +325,9 @@ fn bind_each(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
         if addresses[..i].contains(address) {
             continue; // a hosts file may name it twice
         }
-        let port = sockets.first().map_or(Ok(address.port()), |first| {
-            first.local_addr().map(|bound| bound.port())
-        })?;
+        let port = sockets
+            .first()
+            .map_or(Ok(address.port()), |first| first.local_addr().map(|bound| bound.port()))?;
         match TcpListener::bind(SocketAddr::new(address.ip(), port)) {
             Ok(socket) => sockets.push(socket),
             Err(e) if is_missing(&e) => missing = Some(e),
