@@ -35,7 +35,6 @@ __all__ = [
     "register_shape",
     "remove_links",
     "sanitize",
-    "version",
 ]
 
 class EngineError(Exception):
@@ -290,8 +289,8 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
     KeyError when no shape is registered."""
 
-def version() -> str:
-    """The version of the package."""
+__version__: str
+"""The version of the package."""
 
 class ScanError(Exception):
     """A scan that cannot go on: a corrupt or unreadable file. ``path`` and ``position`` say where, when it is a file."""

@@ -15,7 +15,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafkastore._core import Engine, EngineError, StartError, version
+from kafkastore._core import Engine, EngineError, StartError, __version__
 from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
@@ -317,7 +317,7 @@ def _say_how_to_connect(broker: Broker) -> None:
     reachable = ", ".join(map(repr, broker.config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
     sys.stderr.write(
-        f"kafkastore {version()} is ready: bootstrap.servers={addresses}"
+        f"kafkastore {__version__} is ready: bootstrap.servers={addresses}"
         f" (node {services.node_id}, cluster {services.cluster_id}, {len(services.image.topics)} topics,"
         f" data in {', '.join(broker.config.log_dirs)}){warning}\n"
     )
