@@ -51,7 +51,9 @@ class Request:
 
     ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1"); ``listener``
     is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are from ApiVersions
-    (KIP-511) or ""; ``body`` is what follows the request header, unchecked: it goes through :func:`sanitize` before kio.
+    (KIP-511) or ""; ``is_broker`` says that it may give orders: it came in on ``inter.broker.listener.name``, and where the
+    brokers have a secret its connection has proven it; ``body`` is what follows the request header, unchecked: it goes
+    through :func:`sanitize` before kio.
     """
 
     token: int
@@ -64,6 +66,7 @@ class Request:
     connection_id: int
     software_name: str
     software_version: str
+    is_broker: bool
     body: bytes
 
 @final

@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkastore._core import Engine, EngineError, StartError, __version__
+from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
@@ -78,6 +79,8 @@ class Broker:
         closed again; a recovery that was under way may still run in its thread."""
         services = self.services
         known_log_dirs.refuse_missing(self.config)
+        self.config.load_secret()
+        _say_who_may_give_orders(self.config)
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
@@ -263,6 +266,18 @@ class Broker:
                 " start again"
             )
             self.request_stop()
+
+
+def _say_who_may_give_orders(config: BrokerConfig) -> None:
+    """One line, where anybody who reaches the listener of the brokers may act as one."""
+    secret = config.inter_broker_secret
+    if config.is_member and (secret is None or not secret.is_required):
+        key = FILE_KEY if secret is None else f"{REQUIRED_KEY}=true"
+        logger.warning(
+            "Whoever reaches listener %s may act as a broker of this cluster: set %s (docs/operations.md)",
+            config.inter_broker_listener,
+            key,
+        )
 
 
 def _on_thread_failed(event: ThreadFailed) -> None:
