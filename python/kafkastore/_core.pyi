@@ -29,6 +29,7 @@ __all__ = [
     "StartError",
     "ThreadFailed",
     "TopicPartitionFiles",
+    "__version__",
     "build_batch",
     "list_partitions",
     "plan_scan",
