@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafkastore.exports import exported
 
 if TYPE_CHECKING:
-    from kafkastore._core import DataLossError, ScanError, __version__
+    from kafkastore._core import DataLossError, ScanError
     from kafkastore.scanning.scan import PartitionRange, Scan, Share, scan
     from kafkastore.scanning.topics import Topic, TopicPartition, topics
 
@@ -20,12 +20,11 @@ __all__ = [
     "Share",
     "Topic",
     "TopicPartition",
-    "__version__",
     "scan",
     "topics",
 ]
 
-__getattr__, __dir__ = exported(
+__getattr__ = exported(
     __name__,
     {
         "DataLossError": "kafkastore._core",
@@ -37,6 +36,5 @@ __getattr__, __dir__ = exported(
         "Topic": "kafkastore.scanning.topics",
         "TopicPartition": "kafkastore.scanning.topics",
         "topics": "kafkastore.scanning.topics",
-        "__version__": "kafkastore._core",
     },
 )

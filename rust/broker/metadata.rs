@@ -131,7 +131,7 @@ fn encode(
         throttle_time_ms: 0,
         brokers: &brokers,
         cluster_id: Some(&cluster_id),
-        controller_id: image.controller_id,
+        controller_id: controller_to_ask(image, broker.node_id, listener),
     };
     let mut writer = MetadataResponseWriter::begin(out, version, &top, found.len());
     let operations = |wanted: bool, all: i32| if wanted { all } else { AUTHORIZED_OPERATIONS_OMITTED };
@@ -156,6 +156,15 @@ fn encode(
         operations(request.include_cluster_authorized_operations, CLUSTER_OPERATIONS),
         ErrorCode::NONE,
     );
+}
+
+/// Whom clients are told to send what only the controller does: this broker, which passes it on. It is alive and reachable for the
+/// client, since it answers; the controller may be neither until its session ends. A broker that is not a member yet names the controller.
+fn controller_to_ask(image: &Image, node_id: i32, listener: &str) -> i32 {
+    [node_id, image.controller_id]
+        .into_iter()
+        .find(|id| image.node_endpoint(*id, listener).is_some())
+        .unwrap_or(NO_CONTROLLER)
 }
 
 fn encode_row(writer: &mut MetadataResponseWriter<'_>, image: &Image, listener: &str, row: &TopicRow, operations: i32) {

@@ -166,11 +166,9 @@ impl Reactor {
             self.shared.release(ip);
             return;
         }
-        let listener = self.shared.listener_name(listener);
         let client = Arc::new(ClientInfo {
             connection_id: id,
-            is_broker: self.shared.proof.trusts(&listener),
-            listener,
+            listener: self.shared.listener_name(listener),
             host: format!("/{ip}"),
             software_name: String::new(),
             software_version: String::new(),

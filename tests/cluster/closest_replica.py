@@ -269,7 +269,7 @@ def _below_the_log_start(brokers: Brokers) -> dict[str, Answer]:
 
 def _after_another_leader(brokers: Brokers) -> Iterator[tuple[str, Answer]]:
     before = brokers.epoch()
-    controller = brokers.ask(1, "metadata", 12, topics=[]).controller_id
+    controller = brokers.ask(1, "metadata", 12, topics=[]).controller_id  # or a broker that passes on what it is asked
     order = [{"name": TOPIC, "partitions": [{"partition_index": 0, "replicas": [2, 1, 3]}]}]
     brokers.ask(controller, "alter_partition_reassignments", 0, topics=order, timeout=10_000)
     asked = [{"topic": TOPIC, "partitions": [0]}]

@@ -42,7 +42,7 @@ class FourBrokers:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.controller = self.ask("describe_cluster", 0, cluster.broker(1)).controller_id
+        self.controller = cluster.controller()
         self.old, self.new, self.other = (node for node in range(1, 5) if node != self.controller)
         before = [self.controller, self.old, self.other]
         self.assignment = [before[number:] + before[:number] for number in range(PARTITIONS)]

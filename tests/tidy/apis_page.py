@@ -32,8 +32,7 @@ NOTES = """
 
 ## Not served
 
-What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask. (SaslHandshake and
-SaslAuthenticate are served between brokers.)
+What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask.
 
 """
 

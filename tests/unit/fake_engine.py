@@ -43,7 +43,6 @@ class Request:
         self.connection_id: int = fields.get("connection_id", 1)
         self.software_name: str = fields.get("software_name", "")
         self.software_version: str = fields.get("software_version", "")
-        self.is_broker: bool = fields.get("is_broker", False)
 
 
 class AppendDone:
@@ -430,4 +429,5 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     return body
 
 
-__version__ = "0.0.0"
+def version() -> str:
+    return "0.0.0"

@@ -1,12 +1,13 @@
 """A running cluster as ``kafkastore cluster`` sees it: asked through Kafka's protocol on a listener for clients.
 
-Any broker answers what the cluster is made of; what moves, and changes of that, the controller is asked, again when another broker
-has become it meanwhile: those requests say what is to be, so that asking twice does no harm. Sizes are asked of each broker.
+Any broker answers what the cluster is made of, and passes on to the controller what concerns moves. Those requests are asked again
+while there is no controller: they say what is to be, so that asking twice does no harm. Sizes are asked of each broker.
 """
 
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +16,16 @@ from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Key = tuple[str, int]
 
 CLIENT_ID = "kafkastore-cluster"
 TIMEOUT_MS = 10_000
 """Of one request."""
+
+ANSWER_MS = 2_000
+"""How much longer the answer to a request that has a timeout of its own is waited for."""
 
 CONTROLLER_LIMIT_S = 30.0
 """How long an election of the controller is waited for."""
@@ -123,7 +127,19 @@ class ClusterClient:
                 partitions[key] = partitions[key]._replace(**changed)
         held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
-        return View(brokers, metadata.controller_id, partitions, known, silence)
+        return View(brokers, await self.controller(), partitions, known, silence)
+
+    async def controller(self) -> int:
+        """The node id of the controller; -1 when there is none, or the brokers are too old to say. Metadata names a broker
+        that passes requests on to it."""
+        schema: Any = import_module("kio.schema.describe_quorum.v0.request")
+        partition = schema.PartitionData(partition_index=0)
+        topic = schema.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
+        try:
+            answer = await self._ask_any(schema.DescribeQuorumRequest(topics=(topic,)))
+        except AdminError:
+            return -1
+        return int(answer.topics[0].partitions[0].leader_id)
 
     async def topic_configs(self, topics: Sequence[str], key: str, broker: int | None = None) -> dict[str, str]:
         """What ``key`` is for each of these topics that is known: as this broker has it, or any."""
@@ -155,7 +171,9 @@ class ClusterClient:
         topics = tuple(
             schema.ReassignableTopic(name=name, partitions=tuple(partitions)) for name, partitions in by_topic.items()
         )
-        answer = await self._ask_controller(schema.AlterPartitionReassignmentsRequest(topics=topics))
+        answer = await self._ask_until_done(
+            lambda timeout: schema.AlterPartitionReassignmentsRequest(topics=topics, timeout=timeout)
+        )
         return {
             (topic.name, one.partition_index): one.error_message or f"error {int(one.error_code)}"
             for topic in answer.responses
@@ -187,7 +205,9 @@ class ClusterClient:
 
     async def _moving(self, limit_s: float) -> dict[Key, Any]:
         schema: Any = import_module("kio.schema.list_partition_reassignments.v0.request")
-        answer = await self._ask_controller(schema.ListPartitionReassignmentsRequest(topics=None), limit_s)
+        answer = await self._ask_until_done(
+            lambda timeout: schema.ListPartitionReassignmentsRequest(topics=None, timeout=timeout), limit_s
+        )
         return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
 
     # ---- asking
@@ -214,12 +234,12 @@ class ClusterClient:
             if not one.is_future_key
         }
 
-    async def _ask_any(self, request: Any) -> Any:
+    async def _ask_any(self, request: Any, timeout_ms: int = TIMEOUT_MS) -> Any:
         """The answer of the first server that gives one."""
         failures = []
         for host, port in list(self._servers):
             try:
-                answer = await self._send(host, port, request)
+                answer = await self._send(host, port, request, timeout_ms)
             except BrokerUnreachableError as error:
                 failures.append(error.client_message)
                 continue
@@ -242,21 +262,17 @@ class ClusterClient:
             f"broker {node} does not take its configuration ({reason}); start it, or run the command again"
         )
 
-    async def _ask_controller(self, request: Any, limit_s: float = CONTROLLER_LIMIT_S) -> Any:
+    async def _ask_until_done(self, request_in: Callable[[timedelta], Any], limit_s: float = CONTROLLER_LIMIT_S) -> Any:
+        """The answer of the controller, to which any broker passes the request on; asked again while there is none.
+        ``request_in`` makes the request with a timeout."""
         deadline = asyncio.get_running_loop().time() + limit_s
+        timeout_ms = min(TIMEOUT_MS, int(limit_s * 1000))
         while True:
-            metadata = await self._metadata()
-            found = [one for one in metadata.brokers if one.node_id == metadata.controller_id]
-            reason = "the cluster has no controller"
-            for one in found:
-                try:
-                    answer = await self._send(one.host, one.port, request, min(TIMEOUT_MS, int(limit_s * 1000)))
-                except BrokerUnreachableError as error:
-                    reason = error.client_message
-                    continue
-                if answer.error_code == ErrorCode.NONE:
-                    return answer
-                reason = answer.error_message or f"error {int(answer.error_code)}"
+            request = request_in(timedelta(milliseconds=timeout_ms))
+            answer = await self._ask_any(request, timeout_ms + ANSWER_MS)
+            if answer.error_code == ErrorCode.NONE:
+                return answer
+            reason = answer.error_message or f"error {int(answer.error_code)}"
             if asyncio.get_running_loop().time() > deadline:
                 raise AdminError(f"The controller does not do what it is asked ({reason}); see the logs of the brokers")
             await asyncio.sleep(RETRY_S)

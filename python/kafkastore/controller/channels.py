@@ -89,6 +89,7 @@ class Channel:
         self._client = client
         self._channels = channels
         self._wake = asyncio.Event()
+        self._on_told: list[asyncio.Future[None]] = []  # of those who wait for what waits here now
         self.task = channels.loop.create_task(self._run())
 
     def wake(self) -> None:
@@ -100,19 +101,34 @@ class Channel:
                 await self._wake.wait()
                 self._wake.clear()
                 current, self.waiting = self.waiting, _Waiting()
+                on_told, self._on_told = self._on_told, []
                 try:
                     await self._tell(current)
+                    _settle(on_told)
                 except KafkastoreError as error:
                     logger.debug("Broker %d is not reached: %s", self.broker.node_id, error)
-                    await self._retry(current)
+                    await self._retry(current, on_told)
                 except Exception:  # a bug must not silence the way to a broker for good
                     logger.exception("Telling broker %d failed", self.broker.node_id)
-                    await self._retry(current)
+                    await self._retry(current, on_told)
         finally:
+            _settle(self._on_told)
             await self._client.close()
 
-    async def _retry(self, current: _Waiting) -> None:
+    async def wait_told(self, limit_s: float) -> None:
+        """Returns when the broker has been told what waits now, when the channel ends, or after ``limit_s``."""
+        told = self._channels.loop.create_future()
+        self._on_told.append(told)
+        self.wake()
+        timer = self._channels.loop.call_later(limit_s, _settle, [told])
+        try:
+            await told
+        finally:
+            timer.cancel()
+
+    async def _retry(self, current: _Waiting, on_told: list[asyncio.Future[None]]) -> None:
         self.waiting.add_older(current)
+        self._on_told += on_told
         self.wake()
         await asyncio.sleep(RETRY_BACKOFF_S)
 
@@ -142,6 +158,12 @@ class Channel:
         if answer.error_code not in _FINAL:
             raise KafkastoreError(f"the request as a whole failed with error {answer.error_code}")
         self._channels.on_answer(self.broker, order, answer)
+
+
+def _settle(futures: Iterable[asyncio.Future[None]]) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_result(None)
 
 
 class Channels:
@@ -189,6 +211,12 @@ class Channels:
         self._closing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("A channel ended", exc_info=error)
+
+    async def wait_told(self, node_id: int, limit_s: float) -> None:
+        """Returns when this broker has been told what waits for it, at once without a channel to it."""
+        channel = self._channels.get(node_id)
+        if channel is not None:
+            await channel.wait_told(limit_s)
 
     # ---- what to tell
     def tell_replicas(self, partitions: Iterable[Partition], *, is_new: bool = False) -> None:

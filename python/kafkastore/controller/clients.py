@@ -58,9 +58,7 @@ class _WithoutListener:
         return
 
 
-def client_opener(
-    node_id: int, listener: str | None, take: Take, connect: Callable[[str, int, str], BrokerClient] = BrokerClient
-) -> OpenClient:
+def client_opener(node_id: int, listener: str | None, take: Take) -> OpenClient:
     """What a controller in broker ``node_id`` is given."""
 
     def open_client(broker: Registration) -> Client:
@@ -69,6 +67,6 @@ def client_opener(
         endpoint = broker.endpoint(listener)
         if endpoint is None:
             return _WithoutListener(broker, listener)
-        return OtherBroker(connect(endpoint.host, endpoint.port, f"controller-{node_id}"))
+        return OtherBroker(BrokerClient(endpoint.host, endpoint.port, f"controller-{node_id}"))
 
     return open_client

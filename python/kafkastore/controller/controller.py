@@ -188,6 +188,11 @@ class Controller:
         term = self._term
         return [] if term is None else [topic for topic in topics if topic_deletion.has_failed(term, topic)]
 
+    async def wait_told(self, node_id: int, limit_s: float) -> None:
+        """Returns when this broker has been told all that was decided, or after ``limit_s``."""
+        if self._term is not None:
+            await self._term.channels.wait_told(node_id, limit_s)
+
     async def elect_leaders(
         self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = False
     ) -> dict[tuple[str, int], int]:

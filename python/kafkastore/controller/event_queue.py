@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -9,7 +10,6 @@ from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.store import StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Awaitable, Callable, Sequence
 
     from kafkastore.controller.term import Term
@@ -54,9 +54,14 @@ class EventQueue:
     async def ask(self, name: str, run: Callable[[Term], Awaitable[T]]) -> T:
         """What ``run`` returns when its turn has come; raises what it raises, or NotControllerError."""
         self._check_room()
-        answer = self._loop.create_future()
-        self._append(_Event(name, run, answer))
-        return cast("T", await answer)
+        event = _Event(name, run, self._loop.create_future())
+        self._append(event)
+        try:
+            return cast("T", await event.answer)  # type: ignore[misc]
+        except asyncio.CancelledError:  # whoever asked has given up: it is not to happen later
+            if event in self._events:
+                self._events.remove(event)
+            raise
 
     async def ask_together(self, request: Any, run: RunTogether) -> Any:
         """The answer to one of the requests that are waiting when their turn comes, which are run as one event."""

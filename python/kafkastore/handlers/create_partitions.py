@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, RequestTimedOutError
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    KafkastoreError,
+    NotControllerError,
+    RequestTimedOutError,
+)
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
@@ -21,7 +27,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     counts: dict[str, int] = {}
     for topic in request.topics:
         counts[topic.name] = counts.get(topic.name, 0) + 1
-    results = []
+    results: list[Any] = []
     for topic in request.topics:
         count = counts.pop(topic.name, 0)
         if count == 0:
@@ -31,6 +37,10 @@ async def handle(context: RequestContext, request: Any) -> Any:
             if count > 1:
                 raise InvalidRequestError("Duplicate topic name.")
             await _grow(context, topic, request.validate_only)
+        except NotControllerError:
+            if all(result.error_code != ErrorCode.NONE for result in results):
+                raise  # nothing was done: the next controller is asked
+            code, message = RequestTimedOutError.code, RequestTimedOutError.text
         except KafkastoreError as error:
             code, message = error.code, error.message
         results.append(

@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import ErrorCode
+from kafkastore.metadata.image import NO_CONTROLLER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkastore.server.context import RequestContext
 
 ENDPOINT_TYPE_BROKER = 1
@@ -47,10 +50,16 @@ async def handle(context: RequestContext, request: Any) -> Any:
         error_message=None,
         endpoint_type=ENDPOINT_TYPE_BROKER,
         cluster_id=context.broker.cluster_id,
-        controller_id=image.controller_id,
+        controller_id=_controller_to_ask(brokers, context.broker.node_id, image.controller_id),
         brokers=brokers,
         cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED,
     )
+
+
+def _controller_to_ask(brokers: Sequence[Any], node_id: int, controller_id: int) -> int:
+    """As in Metadata (``rust/broker/metadata.rs``): this broker, which passes requests on, and is alive."""
+    known = {broker.broker_id for broker in brokers}
+    return next((one for one in (node_id, controller_id) if one in known), NO_CONTROLLER)
 
 
 def _refused(context: RequestContext, code: int, message: str) -> Any:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kafkastore.replica.manager import ReplicaManager
     from kafkastore.server.config_changes import ConfigChanges
     from kafkastore.server.dynamic_configs import DynamicConfigs
+    from kafkastore.server.forwarding import Forwarding
     from kafkastore.server.member import Member
     from kafkastore.server.producer_ids import ProducerIds
     from kafkastore.server.registry import Api
@@ -75,6 +76,7 @@ class BrokerServices:
     isr_changes: IsrChanges
     controller: Controller
     member: Member
+    forwarding: Forwarding
     config_changes: ConfigChanges
     topics: Topics
     dynamic_configs: DynamicConfigs

@@ -254,8 +254,9 @@ class KafkaApis:
         self._put(request.token, None)
 
     def _may_give_orders(self, request: Request) -> bool:
-        """Whether its connection may act as a broker; a broker that is alone takes none, from anywhere."""
-        return request.is_broker and self.broker.config.is_member
+        """Whether it came where brokers reach each other; a broker that is alone takes none, from anywhere."""
+        config = self.broker.config
+        return config.is_member and request.listener == config.inter_broker_listener
 
     def _decode(self, context: RequestContext) -> Any:
         request, version = context.request, context.api_version
@@ -285,7 +286,7 @@ class KafkaApis:
         handler = self._handlers.get(key)
         if handler is None:
             handler = import_module(f"kafkastore.handlers.{context.api.module}").handle
-            self._handlers[key] = handler
+            handler = self._handlers[key] = self.broker.forwarding.around(context.api, handler)
         return handler
 
     # ---- out

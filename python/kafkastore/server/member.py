@@ -17,7 +17,6 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,7 +25,6 @@ from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
-from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
@@ -39,6 +37,7 @@ from kafkastore.replica.isr_changes import IsrChanges
 from kafkastore.replica.taken_orders import take
 from kafkastore.server import registration
 from kafkastore.server.context import RequestContext
+from kafkastore.server.forwarding import Forwarding
 from kafkastore.server.presence import Presence
 from kafkastore.server.reconcile import Reconciled
 from kafkastore.server.registry import BY_KEY
@@ -93,8 +92,7 @@ class Member:
         self._watching: asyncio.Task[None] | None = None
         config = broker.config
         listener = config.inter_broker_listener
-        connect = partial(BrokerClient, secret=config.inter_broker_secret)
-        self.to_controller = ToController(broker.node_id, broker.image, listener, self.serve, connect)
+        self.to_controller = ToController(broker.node_id, broker.image, listener, self.serve)
         broker.assigned = AssignedReplicas(
             broker.node_id,
             broker.image,
@@ -113,11 +111,12 @@ class Member:
             self.to_controller.ask,
             self._read_state,
         )
-        open_client = client_opener(broker.node_id, listener, self._take, connect)
+        open_client = client_opener(broker.node_id, listener, self._take)
         settings = settings_of(config)._replace(listener=listener)
         broker.controller = Controller(
             broker.node_id, broker.store, open_client, settings, broker.loop, stored=broker.stored_topics
         )
+        broker.forwarding = Forwarding(broker)
         self._presence = Presence(broker.node_id, listener, self._on_absent)
         broker.assigned.on_brokers = self._presence.update
 
@@ -279,6 +278,7 @@ class Member:
         await self.broker.isr_changes.stop()
         await self.broker.controller.stop()
         await self.to_controller.close()
+        await self.broker.forwarding.close()
 
     def report_log_dir_failure(self) -> None:
         """Asks the controller to look at what this broker holds: its answers to LeaderAndIsr name what is offline."""

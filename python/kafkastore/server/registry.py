@@ -93,6 +93,7 @@ _ROWS = (
     (45, "AlterPartitionReassignments", 0, 1, 0, "control", "alter_partition_reassignments"),
     (46, "ListPartitionReassignments", 0, 0, 0, "control", "list_partition_reassignments"),
     (47, "OffsetDelete", 0, 0, NO_FLEXIBLE_VERSION, "control", "offset_delete"),
+    (55, "DescribeQuorum", 0, 2, 0, "control", "describe_quorum"),
     (60, "DescribeCluster", 0, 2, 0, "control", "describe_cluster"),
     (61, "DescribeProducers", 0, 0, 0, "control", "describe_producers"),
     (74, "ListConfigResources", 0, 1, 0, "control", "list_config_resources"),
@@ -105,19 +106,13 @@ _INTER_BROKER_ROWS = (
     (6, "UpdateMetadata", 8, 8, 6, "control", "update_metadata"),
     (7, "ControlledShutdown", 3, 3, 3, "control", "controlled_shutdown"),
     (56, "AlterPartition", 2, 3, 0, "control", "alter_partition"),
-)
-_AUTHENTICATION_ROWS = (
-    (17, "SaslHandshake", 1, 1, NO_FLEXIBLE_VERSION, "data", "sasl_handshake"),
-    (36, "SaslAuthenticate", 0, 2, 2, "data", "sasl_authenticate"),
+    (58, "Envelope", 0, 0, 0, "control", "envelope"),
 )
 _DROPPED_BY_KAFKA_4 = frozenset(("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
 
 APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)
 INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for row in _INTER_BROKER_ROWS)
 """What brokers ask of each other, on the listener ``inter.broker.listener.name`` alone; not told by ApiVersions."""
-
-AUTHENTICATION_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _AUTHENTICATION_ROWS)
-"""How brokers prove to each other that they are brokers; not told by ApiVersions while clients have nothing to prove."""
 
 BY_KEY: dict[int, Api] = {api.key: api for api in APIS + INTER_BROKER_APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS + INTER_BROKER_APIS}
@@ -136,5 +131,7 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
 
 def api_version_ranges() -> list[tuple[int, int, int, int, bool]]:
     """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, told by ApiVersions)."""
-    told = [(api, True) for api in APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
-    return [(api.key, api.min_version, api.max_version, api.flexible_from, is_told) for api, is_told in told]
+    return [
+        (api.key, api.min_version, api.max_version, api.flexible_from, not api.is_inter_broker)
+        for api in APIS + INTER_BROKER_APIS
+    ]

@@ -2,8 +2,8 @@
 
 Order of a creation: lock the name → plan (``topic_plans.py``) → the controller writes the store and tells the brokers, this one
 among them → this broker has been told too, so that a client which asks next sees its topic. A broker that is alone is its own
-controller. One that is not the controller answers NOT_CONTROLLER; what it wants itself (auto-creation, ``__consumer_offsets``,
-configuration) it asks the controller for.
+controller. On one that is not, every method raises NotControllerError before anything is done, and clients' requests go to the
+controller (``forwarding.py``); what such a broker wants itself (auto-creation, ``__consumer_offsets``, configuration) it asks for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from kafkastore.controller.topic_changes import NewTopic as Creation
 from kafkastore.errors import (
     ErrorCode,
     InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
     KafkaStorageError,
     KafkastoreError,
     NotControllerError,
@@ -41,6 +42,12 @@ TOLD_LIMIT_S: Final = 10.0
 """How long an answer waits until this broker knows of what the controller has decided."""
 
 REQUEST_TIMEOUT_MS: Final = 30_000
+
+REPLANS: Final = 3
+"""How often replicas are placed anew when a broker died between the plan and the controller's look at it."""
+
+CREATE_LIMIT_MS: Final = 10_000
+"""How long a client that wants a topic without asking for its creation waits; less than its own request takes."""
 
 TOPIC_RESOURCE: Final = 2
 """Of AlterConfigs."""
@@ -82,17 +89,30 @@ class Topics:
         for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
         self._check_controller()
         async with self._locked([one.name for one in asked]):
-            outcomes = self._planner.plan_all(asked, self._under_way)
-            planned = {one.name: one for one in outcomes if isinstance(one, TopicImage)}
-            if validate_only or not planned:
-                return outcomes
-            self._under_way |= planned
-            try:
-                made = await self._make(list(planned.values()))
-            finally:
-                for name in planned:
-                    del self._under_way[name]
-            return [made.get(one.name, outcome) for one, outcome in zip(asked, outcomes, strict=True)]
+            found = await self._plan_and_make(asked, validate_only=validate_only)
+            for _ in range(REPLANS):
+                placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
+                if not placed:
+                    break
+                # the controller knew of a dead broker before this one, which learns of it next
+                await self.broker.controller.wait_told(self.broker.node_id, TOLD_LIMIT_S)
+                found |= await self._plan_and_make(placed, validate_only=validate_only)
+            return [found[one.name] for one in asked]
+
+    async def _plan_and_make(
+        self, asked: Sequence[NewTopic], *, validate_only: bool
+    ) -> dict[str, TopicImage | KafkastoreError]:
+        outcomes = self._planner.plan_all(asked, self._under_way)
+        found = dict(zip([one.name for one in asked], outcomes, strict=True))
+        planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
+        if validate_only or not planned:
+            return found
+        self._under_way |= planned
+        try:
+            return found | await self._make(list(planned.values()))
+        finally:
+            for name in planned:
+                del self._under_way[name]
 
     async def create_if_absent(
         self,
@@ -102,21 +122,36 @@ class Topics:
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
     ) -> TopicImage:
-        """The topic, created when it does not exist: auto-creation and internal topics, on any broker."""
+        """The topic, created when it does not exist: auto-creation and internal topics, on any broker. Raises RequestTimedOutError when
+        that takes longer than :data:`CREATE_LIMIT_MS`, whatever is waited for."""
         found = self.broker.image.topic(name)
         if found is not None:
             return found
         asked = NewTopic(name, partitions, replication_factor, None, configs)
-        if not self.broker.controller.is_active:
-            await self._ask_to_create(asked)
-            await self._wait_until_told([name])
-            return self.broker.image.topics[name]
-        (outcome,) = await self.create_all([asked])
-        if isinstance(outcome, TopicAlreadyExistsError):
-            outcome = self.broker.image.topic(name) or outcome
-        if isinstance(outcome, KafkastoreError):
+        return await asyncio.get_running_loop().create_task(self._create_if_absent(asked))
+
+    async def _create_if_absent(self, asked: NewTopic) -> TopicImage:
+        try:
+            async with asyncio.timeout(CREATE_LIMIT_MS / 1000):
+                if not (self.broker.controller.is_active and await self._has_created(asked)):
+                    await self._ask_to_create(asked)
+                await self._wait_until_told([asked.name])
+        except TimeoutError:
+            raise RequestTimedOutError from None
+        topic = self.broker.image.topic(asked.name)
+        if topic is None:  # gone again
+            raise UnknownTopicOrPartitionError
+        return topic
+
+    async def _has_created(self, asked: NewTopic) -> bool:
+        """As the controller; False when this broker is none any more."""
+        try:
+            (outcome,) = await self.create_all([asked])
+        except NotControllerError:
+            return False
+        if isinstance(outcome, KafkastoreError) and not isinstance(outcome, TopicAlreadyExistsError):
             raise outcome
-        return outcome
+        return True
 
     async def create_internal(self, name: str) -> TopicImage:
         """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when absent."""
@@ -141,7 +176,7 @@ class Topics:
             configs=configs,
         )
         request = schema.CreateTopicsRequest(topics=(topic,))
-        answer = await self.broker.member.to_controller.ask(request, REQUEST_TIMEOUT_MS)
+        answer = await self.broker.forwarding.ask(request, CREATE_LIMIT_MS)
         for one in answer.topics:
             if one.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
                 raise KafkastoreError(one.error_message, code=one.error_code)
@@ -185,10 +220,18 @@ class Topics:
                 )
             moving = (await self.reassignments()).get((name, 0))  # it has more while it moves
             factor = len(topic.partitions[0].replicas if moving is None else moving.target)
-            replicas = self._planner.place_additional(topic, count, factor, assignments)
-            if validate_only:
-                return
-            await self.broker.controller.create_partitions(name, count, replicas)
+            for attempt in range(REPLANS + 1):
+                replicas = self._planner.place_additional(topic, count, factor, assignments)
+                if validate_only:
+                    return
+                try:
+                    await self.broker.controller.create_partitions(name, count, replicas)
+                except InvalidReplicaAssignmentError:
+                    if assignments is not None or attempt == REPLANS:
+                        raise
+                    await self.broker.controller.wait_told(self.broker.node_id, TOLD_LIMIT_S)  # as above
+                else:
+                    break
             await self._wait_until(lambda: self._partition_count(name) >= count)
 
     def _partition_count(self, name: str) -> int:
@@ -260,11 +303,9 @@ class Topics:
         await self._ask_to_configure(schema.AlterConfigsRequest, schema.AlterConfigsResource, name, configs)
 
     async def _ask_to_configure(self, request: Any, resource: Any, name: str, configs: tuple[Any, ...]) -> None:
-        if self.broker.image.controller_id == self.broker.node_id:  # it is none any more: it would wait for itself
-            raise NotControllerError
         named = resource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
         asked = request(resources=(named,), validate_only=False)
-        answer = await self.broker.member.to_controller.ask(asked, REQUEST_TIMEOUT_MS)
+        answer = await self.broker.forwarding.ask(asked, REQUEST_TIMEOUT_MS)
         for one in answer.responses:
             if one.error_code != ErrorCode.NONE:
                 raise KafkastoreError(one.error_message or "", code=one.error_code)
@@ -343,6 +384,10 @@ class Topics:
                 lock.users -= 1
                 if not lock.users:
                     del self._locks[name]
+
+
+def _is_misplaced(outcome: TopicImage | KafkastoreError) -> bool:
+    return isinstance(outcome, InvalidReplicaAssignmentError)
 
 
 class _NameLock(asyncio.Lock):

@@ -14,8 +14,8 @@ fn body(names: Option<&[&str]>, may_create: bool) -> Vec<u8> {
     out
 }
 
-/// Broker ids, and of each topic: error, name, (error, leader) of each partition.
-type Told = (Vec<i32>, Vec<(i16, String, Vec<(i16, i32)>)>);
+/// Broker ids, of each topic: error, name, (error, leader) of each partition, and the controller.
+type Told = (Vec<i32>, Vec<(i16, String, Vec<(i16, i32)>)>, i32);
 
 fn told(body: &[u8]) -> Told {
     let r = &mut Reader::new(body, false);
@@ -33,7 +33,7 @@ fn told(body: &[u8]) -> Told {
         text(r);
     }
     assert_eq!(text(r), "unit");
-    r.i32().unwrap();
+    let controller = r.i32().unwrap();
     let mut topics = Vec::new();
     for _ in 0..r.count(1).unwrap() {
         let (error, name) = (r.i16().unwrap(), text(r));
@@ -50,7 +50,7 @@ fn told(body: &[u8]) -> Told {
         topics.push((error, name, partitions));
     }
     assert_eq!(r.remaining(), 0);
-    (brokers, topics)
+    (brokers, topics, controller)
 }
 
 fn fixture() -> Fixture {
@@ -133,4 +133,21 @@ fn nothing_is_told_before_there_is_a_controller_to_have_told_it() {
     };
     assert_eq!(outcome(true), MetadataOutcome::HandedOver);
     assert_eq!(outcome(false), MetadataOutcome::Answered, "it has waited");
+}
+
+#[test]
+fn the_broker_that_answers_names_itself_as_the_controller() {
+    // issue 13, item 7: a controller that is dead is named by nobody, whatever is known of it
+    let fixture = Fixture::new(1);
+    let controller = |rows: &[i32], known: i32| {
+        let rows = rows.iter().copied().map(broker_row).collect();
+        fixture.broker.image.publish_cluster(rows, known);
+        ask(&fixture, "PLAINTEXT", &body(Some(&[]), false)).2
+    };
+    assert_eq!(controller(&[1, 2], 2), 1);
+    assert_eq!(controller(&[1], 2), 1, "the controller is gone");
+    assert_eq!(controller(&[2], 2), 2, "this broker is not a member yet");
+    assert_eq!(controller(&[3], 2), NO_CONTROLLER, "nobody can be asked");
+    fixture.broker.image.publish_cluster(vec![broker_row(1)], 1);
+    assert_eq!(ask(&fixture, "SSL", &body(Some(&[]), false)).2, NO_CONTROLLER);
 }

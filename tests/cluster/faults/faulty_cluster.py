@@ -95,12 +95,6 @@ class FaultyCluster(Cluster):
     def others(self, node: int) -> list[int]:
         return [one for one in range(1, len(self.brokers) + 1) if one != node]
 
-    def controller(self, asked: KafkastoreBroker | None = None) -> int:
-        """The node that a broker takes for the controller."""
-        admin = self.admin_at(asked) if asked else self.admin()
-        found = admin.describe_cluster(request_timeout=10).result(15).controller
-        return found.id if found is not None else -1
-
     def can_create(self, topic: str, brokers: Iterable[KafkastoreBroker], limit_s: float) -> bool:
         """Whether a client that knows these brokers gets the topic within the limit; it asks until then."""
         bootstrap = ",".join(broker.bootstrap for broker in brokers)

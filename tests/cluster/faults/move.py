@@ -103,11 +103,7 @@ class Move:
         return found
 
     def _ask_controller(self, api: str, version: int, **given: Any) -> Any:
-        running = next(broker for broker in self.cluster.brokers if broker.is_running())
-        node = self.cluster.controller(running)
-        if node < 1 or not self.cluster.broker(node).is_running():
-            raise ConnectionClosedError
-        broker = self.cluster.broker(node)
+        broker = next(broker for broker in self.cluster.brokers if broker.is_running())
         client = RawClient(broker.host, broker.port)
         try:
             return client.ask(api, version, given)

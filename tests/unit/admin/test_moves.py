@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kio.schema.describe_quorum.v0.request import DescribeQuorumRequest
 
 from kafkastore.admin import cluster_client, mover
 from kafkastore.admin.cluster_client import AdminError, Broker, ClusterClient, Partition, View
@@ -140,10 +141,17 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
     async def minimum(_: ClusterClient, topics: Any, key: str) -> dict[str, str]:
         return {topic: "2" for topic in topics if key == "min.insync.replicas"}
 
+    async def answered(_: ClusterClient, request: Any, __: int = 0) -> Any:
+        if isinstance(request, DescribeQuorumRequest):
+            partition = SimpleNamespace(leader_id=-1)
+            return SimpleNamespace(topics=(SimpleNamespace(partitions=(partition,)),))
+        return SimpleNamespace(error_code=7, error_message="The request timed out.")
+
+    monkeypatch.setattr(ClusterClient, "_ask_any", answered)
     monkeypatch.setattr(cluster_client, "LOOK_LIMIT_S", 0)
     monkeypatch.setattr(cluster_client, "CONTROLLER_LIMIT_S", 0)
     for name, found in (("_metadata", known), ("_held", held), ("topic_configs", minimum)):
         monkeypatch.setattr(ClusterClient, name, found)
     shown = asyncio.run(cluster_status._status("localhost:1"))
     assert "under-replicated: 1\n  t-0\nunder min.insync.replicas: 1\n" in shown
-    assert "moving: not known. The controller does not do what it is asked (the cluster has no controller)" in shown
+    assert "moving: not known. The controller does not do what it is asked (The request timed out.)" in shown

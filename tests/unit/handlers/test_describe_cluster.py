@@ -40,3 +40,14 @@ def test_operations_are_told_when_asked(broker: OneBroker, is_asked: bool, opera
 def test_another_endpoint_is_refused(broker: OneBroker, kind: int, code: int) -> None:
     answer = broker.ask("describe_cluster", 2, {"endpoint_type": kind})
     assert (int(answer.error_code), len(answer.brokers), answer.controller_id) == (code, 0, -1)
+
+
+def test_broker_that_answers_names_itself_as_the_controller(broker: OneBroker) -> None:  # issue 13, item 7
+    image = broker.services.image
+    image.brokers[2] = BrokerImage(2, None, (("PLAINTEXT", "two.example", 9092),))
+    image.controller_id = 2
+    assert broker.ask("describe_cluster", 1, {}).controller_id == 1
+    del image.brokers[1]  # no member yet
+    assert broker.ask("describe_cluster", 1, {}).controller_id == 2
+    del image.brokers[2]
+    assert broker.ask("describe_cluster", 1, {}).controller_id == -1

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.metadata.nodes import encode_config
+from kafkastore.server import topics
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
-INVALID_REQUEST, INVALID_CONFIG, NOT_CONTROLLER = 42, 40, 41
+INVALID_REQUEST, INVALID_CONFIG, REQUEST_TIMED_OUT = 42, 40, 7
 
 Op = tuple[str, int, str | None]
 
@@ -200,7 +201,7 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
         schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")
         return schema.IncrementalAlterConfigsResponse(throttle_time=timedelta(0), responses=())
 
-    monkeypatch.setattr(services.member.to_controller, "ask", ask)
+    monkeypatch.setattr(services.forwarding, "ask", ask)
     broker.run(services.controller.stop())
     services.image.controller_id = 2
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
@@ -210,12 +211,15 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
     assert broker.engine.topic_configs["t"]["retention.ms"] == "60000"  # in effect here when it is answered
 
 
-def test_broker_that_has_just_stopped_being_the_controller_does_not_wait_for_itself(broker: OneBroker) -> None:
+def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_the_requests_time(  # issue 13, item 7
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topics, "REQUEST_TIMEOUT_MS", 200)
     broker.create_topic("t")
     services = broker.services
     broker.run(services.controller.stop())
     assert services.image.controller_id == 1  # nobody has told it of another yet
-    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == NOT_CONTROLLER
+    assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == REQUEST_TIMED_OUT
 
 
 def test_node_that_somebody_spoiled_is_mended_by_a_change(broker: OneBroker) -> None:

@@ -20,8 +20,6 @@ from kafkastore.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.interbroker.schema.controlled_shutdown.v3.request import ControlledShutdownRequest
-from kafkastore.interbroker.schema.controlled_shutdown.v3.response import ControlledShutdownResponse
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import Told
@@ -65,8 +63,6 @@ def answers(broker: Broker, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> l
     schema: Any = import_module("kio.schema.create_topics.v7.response")
 
     async def ask(request: Any, _: int) -> Any:
-        if isinstance(request, ControlledShutdownRequest):
-            return ControlledShutdownResponse(error_code=KioErrorCode.none, remaining_partitions=())
         asked.append(request)
         topic = schema.CreatableTopicResult(
             name=request.topics[0].name,
@@ -79,7 +75,7 @@ def answers(broker: Broker, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> l
         )
         return schema.CreateTopicsResponse(throttle_time=timedelta(0), topics=(topic,))
 
-    monkeypatch.setattr(broker.services.member.to_controller, "ask", ask)
+    monkeypatch.setattr(broker.services.forwarding, "ask", ask)
     return asked
 
 

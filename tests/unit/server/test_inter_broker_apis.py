@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -12,6 +14,7 @@ from kio.serial import entity_reader, entity_writer
 from world import run, running_broker
 
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.envelope import PassedOn, request_of
 from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leaders
 from kafkastore.interbroker.schema.stop_replica.v4 import request as stops
@@ -67,7 +70,16 @@ def requests() -> dict[int, Any]:
         6: metadata.UpdateMetadataRequest(**fields, type_=2, topic_states=(), live_brokers=()),  # type: ignore[arg-type]
         7: shutdown.ControlledShutdownRequest(broker_id=1, broker_epoch=-1),  # type: ignore[arg-type]
         56: alter(broker_id=1, broker_epoch=-1, topics=()),
+        58: request_of(_deletion_of_t(), is_flexible=True),
     }
+
+
+def _deletion_of_t() -> PassedOn:
+    schema: Any = import_module("kio.schema.delete_topics.v6.request")
+    topic = schema.DeleteTopicState(name="t", topic_id=None)
+    request, buffer = schema.DeleteTopicsRequest(topics=(topic,), timeout=timedelta(seconds=10)), io.BytesIO()
+    entity_writer(type(request))(buffer, request)
+    return PassedOn(20, 6, "a client", "/127.0.0.1", buffer.getvalue())
 
 
 async def ask(broker: Broker, key: int, listener: str) -> Any:
@@ -75,9 +87,7 @@ async def ask(broker: Broker, key: int, listener: str) -> Any:
     entity_writer(type(request))(buffer, request)
     engine = broker.services.engine
     engine.answers.pop(5000, None)
-    engine.submit(
-        Request(key, request.__version__, buffer.getvalue(), 5000, listener=listener, is_broker=listener != "CLIENTS")
-    )
+    engine.submit(Request(key, request.__version__, buffer.getvalue(), 5000, listener=listener))
     await until(lambda: 5000 in engine.answers)
     body = engine.answers[5000]
     assert body is not None
@@ -127,6 +137,9 @@ def test_brokers_request_is_taken(tmp_path: Path, api: Api) -> None:
             assert engine.deleted == [("t", [0])]
         elif api.name == "UpdateMetadata":
             assert (image.topics, image.brokers, engine.published_topics) == ({}, {}, {})
+        elif api.name == "Envelope":
+            assert answer.error_code == ErrorCode.NONE
+            assert (image.topics, engine.published_topics) == ({}, {})
         elif api.name == "AlterPartition":
             assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH
 
@@ -150,6 +163,7 @@ def test_broker_that_is_alone_takes_no_orders(tmp_path: Path, api: Api, caplog: 
 
 
 def test_only_what_kafka_4_dropped_comes_from_schemas_of_ours() -> None:
-    assert [api.schema for api in INTER_BROKER_APIS if api.schema.startswith("kio.")] == ["kio.schema.alter_partition"]
+    from_kio = [api.schema for api in INTER_BROKER_APIS if api.schema.startswith("kio.")]
+    assert from_kio == ["kio.schema.alter_partition", "kio.schema.envelope"]
     assert all(api.is_inter_broker for api in INTER_BROKER_APIS)
-    assert not any(BY_KEY[key].is_inter_broker for key in BY_KEY.keys() - {4, 5, 6, 7, 56})
+    assert not any(BY_KEY[key].is_inter_broker for key in BY_KEY.keys() - {4, 5, 6, 7, 56, 58})

@@ -1,0 +1,62 @@
+"""DescribeQuorum (55, KIP-595): which broker is the controller, in which epoch. ``kafka-metadata-quorum`` and
+``kafkastore cluster status`` ask for it; Metadata and DescribeCluster name a broker that passes requests on instead.
+
+The metadata store decides who is the controller, and every broker may become it: so the voters are the brokers. There is no log of
+metadata that they would replicate: offsets are -1, as of a replica of which nothing is known. Answered from what this broker knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkastore.errors import ErrorCode
+from kafkastore.metadata.image import NO_CONTROLLER
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
+UNKNOWN_OFFSET: Final = -1
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    topics = [
+        context.entity(
+            "TopicData",
+            topic_name=topic.topic_name,
+            partitions=[_partition(context, topic.topic_name, one.partition_index) for one in topic.partitions],
+        )
+        for topic in request.topics
+    ]
+    nodes = [
+        context.entity("Node", node_id=broker.node_id, listeners=[context.entity("Listener", name=name, host=host, port=port)])
+        for broker in context.broker.image.brokers.values()
+        for name, host, port in broker.listeners
+        if name == context.request.listener
+    ] if context.api_version >= 2 else []  # fmt: skip
+    return context.response(error_code=ErrorCode.NONE, error_message=None, topics=topics, nodes=nodes)
+
+
+def _partition(context: RequestContext, topic: str, number: int) -> Any:
+    image, controller = context.broker.image, context.broker.controller
+    code = ErrorCode.NONE
+    leader, epoch, voters = NO_CONTROLLER, -1, list(image.brokers)
+    if (topic, number) != (CLUSTER_METADATA_TOPIC, 0):
+        code, voters = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, []
+    else:
+        leader = controller.controller_id if controller.controller_id >= 0 else image.controller_id
+        epoch = controller.epoch if controller.is_active else image.controller_epoch
+    return context.entity(
+        "PartitionData",
+        partition_index=number,
+        error_code=code,
+        error_message=None,
+        leader_id=leader,
+        leader_epoch=epoch,
+        high_watermark=UNKNOWN_OFFSET,
+        current_voters=[
+            context.entity("ReplicaState", replica_id=node, replica_directory_id=None, log_end_offset=UNKNOWN_OFFSET)
+            for node in voters
+        ],
+        observers=(),
+    )

@@ -1,0 +1,36 @@
+"""Envelope (58, KIP-590): a request of a client, passed on by the broker that the client asked. For the controller alone.
+
+The answer says NOT_CONTROLLER when this broker is none, and nothing was done; INVALID_REQUEST for what is not to be passed on. One that
+carries nothing asks whether this broker is the controller and its loop runs. ``server/forwarding.py`` does the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
+
+if TYPE_CHECKING:
+    from kafkastore.server.context import RequestContext
+
+CLIENT_ID = "broker-"
+"""What a broker calls itself, with its node id, when it asks another one."""
+
+
+async def handle(context: RequestContext, request: Any) -> Any:
+    broker = context.broker
+    try:
+        if not broker.controller.is_active:
+            raise NotControllerError
+        if not request.request_data:
+            return context.response(error_code=ErrorCode.NONE, response_data=b"")
+        data = await broker.forwarding.serve_envelope(request, _asker(context.request.client_id or ""))
+    except KafkastoreError as error:
+        return context.response(error_code=error.code, response_data=None)
+    return context.response(error_code=ErrorCode.NONE, response_data=data)
+
+
+def _asker(client_id: str) -> int:
+    """The node id of the broker; -1 for one that does not say."""
+    node = client_id.removeprefix(CLIENT_ID)
+    return int(node) if node.isascii() and node.isdigit() else -1

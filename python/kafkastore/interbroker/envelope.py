@@ -1,0 +1,99 @@
+"""Envelope (58, KIP-590): a client's request as a broker passes it on to the controller, and the answer to it.
+
+Kafka's own request carries both as bytes, with their headers::
+
+    request_data  = api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [0:u8] body
+    response_data = correlation_id:i32 [0:u8] body
+
+The byte 0 (no tagged fields) is there in flexible versions. An empty ``request_data`` asks for nothing: its answer says that the
+broker is the controller and that its loop runs. The bodies pass unread. No I/O.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
+from kafkastore.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FIXED: Final = 8
+"""api_key, api_version, correlation_id"""
+
+
+class PassedOn(NamedTuple):
+    """The request of a client, as :class:`kafkastore._core.Request` has it."""
+
+    api_key: int
+    api_version: int
+    client_id: str | None
+    client_host: str
+    body: bytes
+
+
+def probe() -> Any:
+    """The request that asks for nothing."""
+    return _envelope(b"", b"")
+
+
+def request_of(passed: PassedOn, *, is_flexible: bool) -> Any:
+    """The request that carries ``passed``."""
+    client_id = None if passed.client_id is None else passed.client_id.encode()
+    data = b"".join(
+        (
+            passed.api_key.to_bytes(2, signed=True),
+            passed.api_version.to_bytes(2, signed=True),
+            bytes(4),
+            (-1 if client_id is None else len(client_id)).to_bytes(2, signed=True),
+            client_id or b"",
+            b"\0" if is_flexible else b"",
+            passed.body,
+        )
+    )
+    return _envelope(data, _address_bytes(passed.client_host))
+
+
+def passed_by(request: Any, is_flexible: Callable[[int, int], bool]) -> PassedOn:
+    """What ``request`` carries; ``is_flexible(api key, version)``. Raises InvalidRequestError."""
+    data: bytes = request.request_data
+    if len(data) < _FIXED + 2:
+        raise InvalidRequestError("The header of the enclosed request is cut.")
+    key, version = int.from_bytes(data[:2], signed=True), int.from_bytes(data[2:4], signed=True)
+    length = int.from_bytes(data[_FIXED : _FIXED + 2], signed=True)
+    end = _FIXED + 2 + max(length, 0)
+    flexible = is_flexible(key, version)
+    if length < -1 or end + flexible > len(data) or (flexible and data[end] != 0):
+        raise InvalidRequestError("The header of the enclosed request is wrong.")
+    client_id = None if length < 0 else data[_FIXED + 2 : end].decode(errors="replace")
+    return PassedOn(key, version, client_id, _address_text(request.client_host_address), data[end + flexible :])
+
+
+def response_data(body: bytes, *, is_flexible: bool) -> bytes:
+    """What the answer to an Envelope carries."""
+    return (b"\0\0\0\0\0" if is_flexible else b"\0\0\0\0") + body
+
+
+def response_body(data: bytes, *, is_flexible: bool) -> bytes:
+    """The body of the enclosed answer."""
+    return data[5 if is_flexible else 4 :]
+
+
+def _envelope(data: bytes, address: bytes) -> Any:
+    schema: Any = import_module("kio.schema.envelope.v0.request")
+    return schema.EnvelopeRequest(request_data=data, request_principal=None, client_host_address=address)
+
+
+def _address_bytes(client_host: str) -> bytes:
+    try:
+        return ip_address(client_host.rpartition("/")[2]).packed
+    except ValueError:
+        return b""
+
+
+def _address_text(address: bytes) -> str:
+    """As Kafka shows it; one that is no address is told as nothing."""
+    return f"/{ip_address(address)}" if len(address) in (4, 16) else ""

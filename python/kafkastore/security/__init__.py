@@ -1,1 +1,0 @@
-"""Who is who: ``scram`` (how brokers prove the secret that they share)."""

@@ -1,0 +1,305 @@
+"""Administrative requests reach the controller from any broker, and end at their own time (KIP-590; spec R2.4, R2.8).
+
+The way of one: its timeout begins → while this broker is the controller its handler runs here → otherwise the request goes in an
+Envelope to the controller over the inter-broker listener, and the answer comes back unread → while there is no controller, or
+the one that is known cannot be reached, it waits for the next. NOT_CONTROLLER never reaches a client.
+
+Invariants: whatever a request waits for (a lock, the store, the controller's queue, another broker), it is answered with
+REQUEST_TIMED_OUT when its time is up; what it waited for is cancelled then, so an event of the controller that has not begun does not
+happen later. A request whose outcome is not known is answered REQUEST_TIMED_OUT at once; only those of :func:`_is_repeatable` are
+asked again. An enclosed request is never passed on again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from datetime import timedelta
+from importlib import import_module
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafkastore._core import EngineError, register_shape, sanitize
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    KafkastoreError,
+    NotControllerError,
+    RequestTimedOutError,
+)
+from kafkastore.interbroker.controller_connections import ControllerConnections, NotTakenError, OutcomeUnknownError
+from kafkastore.interbroker.encoding import row_pieces
+from kafkastore.metadata.store import SessionExpiredError
+from kafkastore.server.context import RequestContext, milliseconds, schema_class
+from kafkastore.server.registry import BY_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from kafkastore.interbroker.envelope import PassedOn
+    from kafkastore.server.context import BrokerServices
+    from kafkastore.server.registry import Api
+
+    Handler = Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]
+
+logger = logging.getLogger("kafkastore.server.forwarding")
+
+FORWARDED: Final = frozenset(
+    (
+        "CreateTopics",
+        "DeleteTopics",
+        "CreatePartitions",
+        "ElectLeaders",
+        "AlterPartitionReassignments",
+        "ListPartitionReassignments",
+    )
+)
+"""Done by the controller alone."""
+
+LIMITED: Final = FORWARDED | {"AlterConfigs", "IncrementalAlterConfigs"}
+"""Those, and what asks the controller for a part: topics are its own to configure, brokers are asked themselves."""
+
+DEFAULT_TIMEOUT_MS: Final = 30_000
+"""Of a request that does not say how long it waits: Kafka's request.timeout.ms."""
+
+ANSWER_S: Final = 0.1
+"""How long after the timeout the controller's own answer to it is waited for, which names each topic."""
+
+FIRST_RETRY_S: Final = 0.02
+LAST_RETRY_S: Final = 0.2
+"""Between two looks for a controller; a change that the store tells ends the wait."""
+
+LARGE_BYTES: Final = 16 * 1024
+"""Of an enclosed body: one of them is read in a pass of the loop, as in ``kafka_apis.py``."""
+
+TOLD_LIMIT_S: Final = 1.0
+"""How long an answer waits until the broker that passed the request on knows of what was changed."""
+
+
+class _Asked(NamedTuple):
+    """What a handler looks at of a request that did not come from a client of this broker."""
+
+    api_key: int
+    api_version: int
+    client_id: str | None
+    client_host: str
+    listener: str
+    body: bytes = b""
+
+
+class Forwarding:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, broker: BrokerServices, connections: ControllerConnections | None = None) -> None:
+        self.broker = broker
+        self.connections = connections or ControllerConnections(f"broker-{broker.node_id}")
+        self._changed = asyncio.Event()
+        broker.controller.on_elected = lambda _: self._changed.set()
+
+    async def close(self) -> None:
+        await self.connections.close()
+
+    # ---- requests of clients
+    def around(self, api: Api, handler: Handler) -> Handler:
+        """The handler of ``api`` as clients are served by it: ``handler`` where it runs, in its time."""
+        if api.name not in LIMITED:
+            return handler
+
+        async def serve(context: RequestContext, request: Any) -> Any:
+            timeout_ms = _timeout_ms(request)
+            if timeout_ms <= 0:  # the handler says what that means
+                return await handler(context, request)
+            deadline = self.broker.loop.time() + timeout_ms / 1000
+            if api.name not in FORWARDED:
+                return await self.broker.loop.create_task(_within(deadline, handler(context, request)))
+            asking = self._ask(context, request, handler, deadline, is_repeatable=_is_repeatable(api, request))
+            return await self.broker.loop.create_task(asking)
+
+        return serve
+
+    # ---- requests of this broker itself
+    async def ask(self, request: Any, timeout_ms: int) -> Any:
+        """The controller's answer, wherever it is, to a request of kio's style that may be repeated. Raises
+        RequestTimedOutError."""
+        api, version = BY_KEY[request.__api_key__], request.__version__
+        asked = _Asked(api.key, version, f"broker-{self.broker.node_id}", "", "", b"".join(row_pieces(request)))
+        context = RequestContext(asked, api, self.broker)  # type: ignore[arg-type]
+        deadline = self.broker.loop.time() + timeout_ms / 1000
+        asking = self._ask(context, request, _handler(api), deadline, is_repeatable=True)
+        answer = await self.broker.loop.create_task(asking)
+        if type(answer) is bytes:
+            return _decode(-1 - api.key, version, schema_class(api, version, "response"), answer)
+        return context.as_entity(answer)
+
+    # ---- requests that another broker passes on
+    async def serve_envelope(self, envelope: Any, asker: int) -> bytes:
+        """What the answer carries, as the controller. Raises NotControllerError when nothing was done, InvalidRequestError for what may
+        not be passed on. ``asker`` is the broker, which knows of the change when this returns."""
+        from kafkastore.interbroker.codec import SerialError
+        from kafkastore.interbroker.envelope import passed_by, response_data
+
+        passed = passed_by(envelope, _is_flexible)
+
+        api = BY_KEY.get(passed.api_key)
+        if api is None or api.name not in LIMITED or not api.has_version(passed.api_version):
+            raise InvalidRequestError
+        context = RequestContext(_Asked(*passed[:4], "", passed.body), api, self.broker)  # type: ignore[arg-type]
+        turn = context.turn()
+        if len(passed.body) > LARGE_BYTES:
+            await turn.wait()
+        try:
+            request = _decode(
+                api.key, passed.api_version, schema_class(api, passed.api_version, "request"), passed.body
+            )
+        except (ValueError, OverflowError, SerialError) as error:
+            raise InvalidRequestError(str(error)) from None
+        deadline = self.broker.loop.time() + max(_timeout_ms(request), 0) / 1000
+        doing = self._here(context, request, _handler(api), deadline, is_repeatable=False)
+        try:
+            response = await self.broker.loop.create_task(doing)
+        except NotControllerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no request may take the broker down
+            response = _error_answer(api, passed, request, error)
+        else:
+            await self.broker.controller.wait_told(asker, TOLD_LIMIT_S)
+        out = BytesIO()
+        async for piece in turn.each(row_pieces(response)):
+            out.write(piece)
+        return response_data(out.getvalue(), is_flexible=_is_flexible(passed.api_key, passed.api_version))
+
+    # ---- inside
+    async def _ask(
+        self, context: RequestContext, request: Any, handler: Handler, deadline: float, *, is_repeatable: bool
+    ) -> Any:
+        controller, retry_s, attempt = self.broker.controller, FIRST_RETRY_S, 0
+        while True:
+            self._changed.clear()
+            try:
+                if controller.is_active:
+                    return await self._here(context, request, handler, deadline, is_repeatable=is_repeatable)
+                return await self._there(context, request, deadline, attempt, is_repeatable=is_repeatable)
+            except (NotControllerError, NotTakenError) as error:
+                logger.debug("%s waits for a controller: %s", context.api.name, error)
+            except OutcomeUnknownError as error:
+                if not is_repeatable:
+                    logger.info("%s of %s may have been done: %s", context.api.name, context.request.client_id, error)
+                    raise RequestTimedOutError from None
+            left_s = deadline - self.broker.loop.time()
+            if left_s <= 0:
+                raise RequestTimedOutError
+            try:
+                async with asyncio.timeout(min(retry_s, left_s)):
+                    await self._changed.wait()
+            except TimeoutError:
+                retry_s = min(retry_s * 2, LAST_RETRY_S)
+            attempt += 1
+
+    async def _here(
+        self, context: RequestContext, request: Any, handler: Handler, deadline: float, *, is_repeatable: bool
+    ) -> Any:
+        """Raises NotControllerError when nothing was done, or all may be done again."""
+        try:
+            return await _within(deadline, handler(context, request))
+        except (NotControllerError, SessionExpiredError) as error:
+            if is_repeatable or type(error) is NotControllerError:
+                raise NotControllerError from None
+            raise RequestTimedOutError from None  # it was the controller when it began
+
+    async def _there(
+        self, context: RequestContext, request: Any, deadline: float, attempt: int, *, is_repeatable: bool
+    ) -> bytes:
+        from kafkastore.interbroker.envelope import PassedOn, request_of, response_body
+
+        address = self._address(attempt)
+        asked, left_s = context.request, deadline - self.broker.loop.time()
+        body = asked.body if not attempt else b"".join(row_pieces(_with_timeout(request, left_s)))
+        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body)
+        is_flexible = context.api.is_flexible(asked.api_version)
+        try:
+            async with asyncio.timeout(left_s + ANSWER_S):
+                data = await self.connections.pass_on(
+                    address,
+                    request_of(passed, is_flexible=is_flexible),
+                    left_s + ANSWER_S,
+                    is_repeatable=is_repeatable,
+                )
+        except TimeoutError:
+            raise RequestTimedOutError from None
+        return response_body(data, is_flexible=is_flexible)
+
+    def _address(self, attempt: int) -> tuple[str, int]:
+        """Of the controller: as the store tells, or as controllers have told. They differ while one has just been replaced."""
+        image = self.broker.image
+        known = (self.broker.controller.controller_id, image.controller_id)
+        others = [one for one in dict.fromkeys(known) if one != self.broker.node_id and one in image.brokers]
+        listener = self.broker.config.inter_broker_listener
+        for name, host, port in image.brokers[others[attempt % len(others)]].listeners if others else ():
+            if name == listener:
+                return host, port
+        raise NotTakenError(f"no controller is known on listener {listener}")
+
+
+async def _within(deadline: float, doing: Coroutine[Any, Any, Any]) -> Any:
+    """Needs a task. Raises RequestTimedOutError, with ``doing`` cancelled."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await doing
+    except TimeoutError:
+        raise RequestTimedOutError from None
+
+
+def _timeout_ms(request: Any) -> int:
+    timeout = getattr(request, "timeout", None)
+    return DEFAULT_TIMEOUT_MS if timeout is None else milliseconds(timeout)
+
+
+def _with_timeout(request: Any, left_s: float) -> Any:
+    if not hasattr(request, "timeout"):
+        return request
+    return replace(request, timeout=timedelta(milliseconds=max(1, int(left_s * 1000))))
+
+
+def _is_repeatable(api: Api, request: Any) -> bool:
+    """Whether doing it twice is as doing it once, in what is changed and in the answer."""
+    return api.name == "ListPartitionReassignments" or getattr(request, "validate_only", False)
+
+
+def _is_flexible(key: int, version: int) -> bool:
+    api = BY_KEY.get(key)
+    return api is not None and api.is_flexible(version)
+
+
+def _handler(api: Api) -> Handler:
+    found: Handler = import_module(f"kafkastore.handlers.{api.module}").handle
+    return found
+
+
+# ---- bytes
+_readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
+
+
+def _decode(shape: int, version: int, entity_class: type[Any], body: bytes) -> Any:
+    """``shape`` is the key of a request, or -1 - key of its response."""
+    reader = _readers.get((shape, version))
+    if reader is None:
+        from kafkastore.interbroker import shapes
+        from kafkastore.interbroker.codec import entity_reader
+
+        register_shape(shape, version, shapes.program_for(entity_class))
+        reader = _readers[shape, version] = entity_reader(entity_class)
+    return reader(sanitize(shape, version, body), 0)[0]
+
+
+def _error_answer(api: Api, passed: PassedOn, request: Any, error: Exception) -> Any:
+    from kafkastore.server.error_response import error_answer
+
+    code, message = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
+    if isinstance(error, KafkastoreError):
+        code, message = error.code, error.client_message
+    elif isinstance(error, EngineError):
+        code, message = error.code, str(error)
+    else:
+        logger.error("%s v%d, passed on, failed", api.name, passed.api_version, exc_info=error)
+    return error_answer(api, passed.api_version, request, code, message)

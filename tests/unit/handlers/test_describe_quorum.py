@@ -1,0 +1,45 @@
+"""DescribeQuorum: who the controller is, as this broker knows it (issue 13, item 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.metadata.image import BrokerImage
+
+if TYPE_CHECKING:
+    from .one_broker import OneBroker
+
+QUORUM = {"topics": [{"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}]}
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_names_the_controller_at_every_version(broker: OneBroker, version: int) -> None:
+    broker.services.image.brokers[2] = BrokerImage(2, None, (("PLAINTEXT", "two.example", 9092),))
+    answer = broker.ask("describe_quorum", version, QUORUM)
+    (partition,) = answer.topics[0].partitions
+    assert (answer.error_code, answer.topics[0].topic_name, partition.error_code) == (0, "__cluster_metadata", 0)
+    assert (partition.leader_id, partition.leader_epoch, partition.high_watermark) == (1, 1, -1)
+    assert [(one.replica_id, one.log_end_offset) for one in partition.current_voters] == [(1, -1), (2, -1)]
+    if version >= 2:
+        assert [(one.node_id, one.listeners[0].host) for one in answer.nodes] == [(1, "127.0.0.1"), (2, "two.example")]
+
+
+def test_another_controller_is_named_as_the_store_tells(broker: OneBroker) -> None:
+    services = broker.services
+    broker.run(services.controller.stop())
+    for known, told, named in ((2, 3, 2), (-1, 3, 3), (-2, 3, 3), (-1, -1, -1)):
+        services.controller.controller_id, services.image.controller_id = known, told
+        assert broker.ask("describe_quorum", 0, QUORUM).topics[0].partitions[0].leader_id == named
+
+
+@pytest.mark.parametrize(("topic", "number"), [("t", 0), ("__cluster_metadata", 1)])
+def test_another_partition_is_unknown(broker: OneBroker, topic: str, number: int) -> None:
+    asked = {"topics": [{"topic_name": topic, "partitions": [{"partition_index": number}]}]}
+    (partition,) = broker.ask("describe_quorum", 1, asked).topics[0].partitions
+    assert (partition.error_code, partition.leader_id, partition.current_voters) == (3, -1, ())
+
+
+def test_topics_that_are_not_asked_for_are_not_told(broker: OneBroker) -> None:
+    assert broker.ask("describe_quorum", 1, {"topics": []}).topics == ()

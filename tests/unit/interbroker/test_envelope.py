@@ -1,0 +1,53 @@
+"""What a broker passes on arrives as it was, and nonsense in an Envelope is refused (KIP-590; issue 13, item 7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkastore.errors import InvalidRequestError
+from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body, response_data
+from kafkastore.server.registry import BY_KEY
+from unit.controller.controller_world import through_bytes
+
+
+def is_flexible(key: int, version: int) -> bool:
+    return BY_KEY[key].is_flexible(version)
+
+
+@pytest.mark.parametrize("client_host", ["/127.0.0.1", "/::1", ""])
+@pytest.mark.parametrize("client_id", ["ein Kunde", "", None, "ü" * 300])
+@pytest.mark.parametrize("version", [4, 5])  # CreateTopics is flexible from 5
+def test_request_arrives_as_it_was(version: int, client_id: str | None, client_host: str) -> None:
+    passed = PassedOn(19, version, client_id, client_host, b"\x00\x01body")
+    envelope = through_bytes(request_of(passed, is_flexible=is_flexible(19, version)))
+    assert passed_by(envelope, is_flexible) == passed
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_answer_arrives_as_it_was(flexible: bool) -> None:
+    data = response_data(b"an answer", is_flexible=flexible)
+    assert len(data) == 9 + (5 if flexible else 4)
+    assert response_body(data, is_flexible=flexible) == b"an answer"
+
+
+def test_probe_carries_nothing() -> None:
+    assert through_bytes(probe()).request_data == b""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\0\x13",
+        b"\0\x13\0\x05\0\0\0\0",
+        b"\0\x13\0\x05\0\0\0\0\0\x05abc",
+        b"\0\x13\0\x05\0\0\0\0\xff\xfe\0",
+        b"\0\x13\0\x05\0\0\0\0\0\x01a",
+        b"\0\x13\0\x05\0\0\0\0\0\x01a\x01",
+    ],
+    ids=["two bytes", "no client id", "client id is cut", "negative length", "no tag byte", "tagged fields"],
+)
+def test_header_that_is_wrong_is_refused(data: bytes) -> None:
+    envelope = request_of(PassedOn(19, 5, None, "", b""), is_flexible=True)
+    object.__setattr__(envelope, "request_data", data)
+    with pytest.raises(InvalidRequestError):
+        passed_by(envelope, is_flexible)
