@@ -73,6 +73,7 @@ class ErrorCode:
     SASL_AUTHENTICATION_FAILED = 58
     UNKNOWN_PRODUCER_ID = 59
     REASSIGNMENT_IN_PROGRESS = 60
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
     FETCH_SESSION_ID_NOT_FOUND = 70
@@ -212,6 +213,21 @@ class NoReassignmentInProgressError(KafkastoreError):
 class ClusterAuthorizationFailedError(KafkastoreError):
     code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     text = "Cluster authorization failed."
+
+
+class SecurityDisabledError(KafkastoreError):
+    code = ErrorCode.SECURITY_DISABLED
+    text = "No Authorizer is configured."
+
+
+class DelegationTokenRequestNotAllowedError(KafkastoreError):
+    code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    text = "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated channels."
+
+
+class UnsupportedVersionError(KafkastoreError):
+    code = ErrorCode.UNSUPPORTED_VERSION
+    text = "The version of API is not supported."
 
 
 class NotControllerError(KafkastoreError):

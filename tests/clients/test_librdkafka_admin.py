@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -14,6 +17,7 @@ from confluent_kafka.admin import (
     NewPartitions,
     NewTopic,
     OffsetSpec,
+    ResourcePatternType,
     ResourceType,
 )
 
@@ -193,3 +197,15 @@ def test_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> None
     cluster = admin.describe_cluster().result(LIMIT_S)
     assert cluster.cluster_id
     assert [(node.id, node.host, node.port) for node in cluster.nodes] == [(1, "127.0.0.1", broker.port)]
+
+
+def test_acls_are_told_to_be_switched_off(admin: AdminClient) -> None:
+    every = AclBindingFilter(
+        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+    )
+    assert failure(admin.delete_acls([every])) == KafkaError.SECURITY_DISABLED
+    assert admin.describe_acls(every).result(LIMIT_S) == []  # librdkafka drops the error
+
+
+def test_nobody_has_scram_credentials(admin: AdminClient) -> None:
+    assert admin.describe_user_scram_credentials().result(LIMIT_S) == {}

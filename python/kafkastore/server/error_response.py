@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 _PAIRS = {
     "responses": ("topics", "topic_names", "resources"),
-    "results": ("topics", "resources", "groups_names"),
+    "results": ("topics", "resources", "groups_names", "creations"),
     "coordinators": ("coordinator_keys",),
+    "filter_results": ("filters",),
     "partitions": ("partitions", "partition_indexes"),
     "replica_election_results": ("topic_partitions",),
     "partition_result": ("partitions",),
@@ -36,6 +37,8 @@ _PAIRS = {
 
 _NAMES = ("name", "group_id", "key", "partition_index", "partition_id", "partition", "topic")
 """The field of a response item that takes a request item which is a plain string or number."""
+
+NO_TIME = -1  # milliseconds
 
 _UNKNOWN = frozenset(
     ("node_id", "port", "generation_id", "low_watermark", "end_offset", "leader_epoch", "producer_id", "producer_epoch",
@@ -128,6 +131,7 @@ def _default(name: str, field: Any) -> Any:
             (bytes, b""),
             (timedelta, 0),
             (uuid.UUID, uuid.UUID(int=0)),
+            (datetime, NO_TIME),
         ):
             if issubclass(kind, base):
                 return default

@@ -129,6 +129,8 @@ class KafkaApis:
                 self._on_event(event)
             except Exception:  # the events behind it were taken with it: their clients would wait for ever
                 logger.exception("%s could not be handled", type(event).__name__)
+                if isinstance(event, Request):
+                    self._put(event.token, None)  # its client would wait for ever, too
             if time() >= over_at:
                 break
         if taken and not self._goes_on:

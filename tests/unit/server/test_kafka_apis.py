@@ -14,7 +14,7 @@ from fake_engine import AppendDone, EngineError, Request
 from kio.schema.metadata.v5.request import MetadataRequestTopic
 from world import run, running_broker
 
-from kafkastore.errors import UnknownMemberIdError
+from kafkastore.errors import InvalidRequestError, UnknownMemberIdError
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.context import RequestContext, schema_class
 from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
@@ -253,6 +253,25 @@ def test_event_that_fails_does_not_take_those_behind_it_along(
         (body,) = await answered(broker, heartbeat())
         assert decode("Heartbeat", 4, body).error_code == 0
         assert "AppendDone could not be handled" in caplog.text
+
+    check(tmp_path, test)
+
+
+def test_request_whose_error_cannot_be_answered_closes_its_connection(
+    tmp_path: Path, handler: types.ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def handle(context: RequestContext, request: Any) -> Any:
+        raise InvalidRequestError
+
+    def fail(*_: object) -> None:
+        raise AssertionError
+
+    handler.handle = handle
+    monkeypatch.setattr("kafkastore.server.error_response.error_answer", fail)
+
+    async def test(broker: Broker) -> None:
+        assert await answered(broker, heartbeat()) == [None]
+        assert "Request could not be handled" in caplog.text
 
     check(tmp_path, test)
 
