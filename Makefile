@@ -1,6 +1,6 @@
 # One command each. `make help` lists them; .ci/run calls `make lint` and `make test`.
 # Everything that is installed goes to .venv and to ${XDG_CACHE_HOME:-~/.cache}/kafkastore-tests, and is pinned: Python packages in
-# tests/requirements.txt (the Go compiler too; SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
+# requirements.txt (what a broker needs) and tests/requirements.txt (the Go compiler too; SPARK_VERSIONS below), crates in Cargo.lock, Apache Kafka in tests/peer/pom.xml, franz-go in tests/peer/go/go.mod.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,23 +24,29 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
+.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 PYTHON_SOURCES := $(shell find python/kafkastore -name '*.py')
 
-build: $(BIN)/.compiled ## .venv with kafkastore and everything the tests need; makes .venv/bin/kafkastore
+build: $(BIN)/.compiled ## .venv with kafkastore and what a broker needs; makes .venv/bin/kafkastore
 
-$(BIN)/.requirements: tests/requirements.txt
+$(BIN)/.broker-requirements: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "kafkastore needs Python 3.11 or newer; set PYTHON" >&2; exit 1; }
 	$(PYTHON) -m venv .venv || { $(call apt,python3-venv) && $(PYTHON) -m venv --clear .venv; }
+	$(BIN)/pip install --quiet --no-deps -r requirements.txt
+	touch $@
+
+$(BIN)/.requirements: tests/requirements.txt $(BIN)/.broker-requirements
+	@echo "installing what the tests need: some 1.5 GB, PySpark and Go among them"
 	$(BIN)/pip install --quiet --no-deps -r tests/requirements.txt
 	touch $@
 
-$(BIN)/.built: $(BIN)/.requirements $(RUST_SOURCES)
-	PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet
+$(BIN)/.built: $(BIN)/.broker-requirements $(RUST_SOURCES)
+	@echo "building the broker: two minutes or so on two cores"
+	PIP_QUIET=1 $(BIN)/maturin develop --release --locked
 	touch $@
 
 # bytecode at build time: a start must not compile what it imports, whatever PYTHONDONTWRITEBYTECODE says
@@ -48,17 +54,20 @@ $(BIN)/.compiled: $(BIN)/.built $(PYTHON_SOURCES)
 	$(BIN)/python -m compileall -q python/kafkastore $(BIN)/../lib/python3*/site-packages/kio
 	touch $@
 
+wheel: $(BIN)/.broker-requirements ## a wheel in ./dist, tagged with the oldest glibc that it runs on (manylinux)
+	$(BIN)/maturin build --release --locked --out dist
+
 run: build ## a broker on port 9092 (PORT=...), data in ./data (or what CONFIG=server.properties says)
-	@echo "kafkastore on 127.0.0.1:$(PORT). In another terminal, for instance:"
-	@echo "  echo hello | kcat -b 127.0.0.1:$(PORT) -t greetings -P"
-	@echo "  kcat -b 127.0.0.1:$(PORT) -t greetings -C -e"
+	@echo "kafkastore on localhost:$(PORT). In another terminal, for instance:"
+	@echo "  echo hello | kcat -b localhost:$(PORT) -t greetings -P"
+	@echo "  kcat -b localhost:$(PORT) -t greetings -C -e"
 	@echo "Ctrl-C stops it."
-	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://127.0.0.1:$(PORT) $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
+	@exec $(BIN)/kafkastore broker $(CONFIG) --override listeners=PLAINTEXT://localhost:$(PORT) $(if $(CONFIG),,--override log.dirs=$(CURDIR)/data)
 
 # apt packages; as root, or through sudo (the second argument, when it must not ask)
 apt = as=; [ "$$(id -u)" = 0 ] || as="$(or $(2),sudo)"; $$as apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$as apt-get install -y -qq --no-install-recommends $(1) >/dev/null
 
-test-environment: build peers
+test-environment: build $(BIN)/.requirements peers
 
 peers: $(BIN)/.requirements ## Java, Maven, kcat, ZooKeeper's jars (apt), Apache Kafka's (Maven) and the modules of franz-go, where missing
 	@missing=; \
@@ -101,7 +110,7 @@ $(SIMULATED): $(RUST_SOURCES)
 
 simulator-core: $(SIMULATED) ## the data plane that tests/simulator drives step by step
 
-simulate: build $(SIMULATED) ## clusters in one process, a seed each; SIMULATE_ARGS="--seeds 100000 --from 1000" (docs/simulator.md)
+simulate: build $(BIN)/.requirements $(SIMULATED) ## clusters in one process, a seed each; SIMULATE_ARGS="--seeds 100000 --from 1000" (docs/simulator.md)
 	@cd tests && exec ../$(BIN)/python -m simulator $(SIMULATE_ARGS)
 
 python-test: test-environment $(SIMULATED) ## all of tests/, two files at a time (PYTEST_ARGS=... passes arguments)
@@ -126,11 +135,11 @@ spark-versions: test-environment $(SPARK_VERSIONS:%=.venv/pyspark/%/.installed) 
 	  KAFKASTORE=$(CURDIR)/$(BIN)/kafkastore .venv/pyspark/$$version/bin/python -m pytest $$tests -q -p no:cacheprovider $(PYTEST_ARGS) || failed="$$failed $$version"; \
 	done; [ -z "$$failed" ] || { echo "failed:$$failed" >&2; exit 1; }
 
-demo: build ## the flights of 2013 through a broker and a changing group, Spark and DuckDB on its files; a plot
+demo: build $(BIN)/.requirements ## the flights of 2013 through a broker and a changing group, Spark and DuckDB on its files; a plot
 	@[ -n "$${JAVA_HOME:-}" ] || command -v java >/dev/null || { echo "installing openjdk-17-jdk-headless for Spark"; ( $(call apt,openjdk-17-jdk-headless,sudo -n) ) 2>/dev/null; } || true
 	$(BIN)/python -m demo $(DEMO_ARGS)
 
-bench: build ## end to end beside Apache Kafka when Java is there; writes benches/record/<date>.md
+bench: build $(BIN)/.requirements ## end to end beside Apache Kafka when Java is there; writes benches/record/<date>.md
 	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
@@ -148,7 +157,7 @@ rust-lint:
 	cargo fmt --check
 	cargo clippy --locked --quiet --all-targets --all-features -- -D warnings
 
-python-lint: python-types build
+python-lint: python-types build $(BIN)/.requirements
 	$(BIN)/python -m mypy.stubtest kafkastore._core
 
 python-types: $(BIN)/.requirements
@@ -162,7 +171,7 @@ docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration
 	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page
 	PYTHONPATH=tests $(BIN)/python -m tidy.keys_page
 
-format: build ## cargo fmt, ruff format
+format: $(BIN)/.requirements ## cargo fmt, ruff format
 	cargo fmt
 	$(BIN)/ruff check --fix --quiet $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --quiet $(PYTHON_FOLDERS)

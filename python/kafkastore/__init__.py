@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafkastore.exports import exported
 
 if TYPE_CHECKING:
-    from kafkastore._core import DataLossError, ScanError
+    from kafkastore._core import DataLossError, ScanError, __version__
     from kafkastore.scanning.scan import PartitionRange, Scan, Share, scan
     from kafkastore.scanning.topics import Topic, TopicPartition, topics
 
@@ -20,11 +20,12 @@ __all__ = [
     "Share",
     "Topic",
     "TopicPartition",
+    "__version__",
     "scan",
     "topics",
 ]
 
-__getattr__ = exported(
+__getattr__, __dir__ = exported(
     __name__,
     {
         "DataLossError": "kafkastore._core",
@@ -36,5 +37,6 @@ __getattr__ = exported(
         "Topic": "kafkastore.scanning.topics",
         "TopicPartition": "kafkastore.scanning.topics",
         "topics": "kafkastore.scanning.topics",
+        "__version__": "kafkastore._core",
     },
 )

@@ -29,13 +29,13 @@ __all__ = [
     "StartError",
     "ThreadFailed",
     "TopicPartitionFiles",
+    "__version__",
     "build_batch",
     "list_partitions",
     "plan_scan",
     "register_shape",
     "remove_links",
     "sanitize",
-    "version",
 ]
 
 class EngineError(Exception):
@@ -52,7 +52,9 @@ class Request:
 
     ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1"); ``listener``
     is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are from ApiVersions
-    (KIP-511) or ""; ``body`` is what follows the request header, unchecked: it goes through :func:`sanitize` before kio.
+    (KIP-511) or ""; ``is_broker`` says that it may give orders: it came in on ``inter.broker.listener.name``, and where the
+    brokers have a secret its connection has proven it; ``body`` is what follows the request header, unchecked: it goes
+    through :func:`sanitize` before kio.
     """
 
     token: int
@@ -65,6 +67,7 @@ class Request:
     connection_id: int
     software_name: str
     software_version: str
+    is_broker: bool
     body: bytes
 
 @final
@@ -290,8 +293,8 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
     KeyError when no shape is registered."""
 
-def version() -> str:
-    """The version of the package."""
+__version__: str
+"""The version of the package."""
 
 class ScanError(Exception):
     """A scan that cannot go on: a corrupt or unreadable file. ``path`` and ``position`` say where, when it is a file."""

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-def exported(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package whose names come from these modules (name -> module)."""
+def exported(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The ``__getattr__`` and ``__dir__`` of a package whose names come from these modules (name -> module)."""
 
     def find(name: str) -> Any:
         if name not in modules:
@@ -20,4 +20,7 @@ def exported(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
-    return find
+    def names() -> list[str]:
+        return sorted(vars(sys.modules[package]).keys() | modules.keys())
+
+    return find, names

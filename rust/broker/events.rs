@@ -48,6 +48,8 @@ pub struct ClientInfo {
     pub software_name: String,
     /// Its version, or empty.
     pub software_version: String,
+    /// Whether it may act as a broker of the cluster: fetch as a follower, give orders. See [`crate::net`]'s `proof`.
+    pub is_broker: bool,
 }
 
 /// An append of the control plane that was answered (spec: R3.3).

@@ -127,7 +127,7 @@ pub fn handle(
         },
         replica_id: request.replica_id,
         replica_epoch: request.replica_epoch,
-        is_from_broker: caller.listener == options.inter_broker_listener,
+        is_from_broker: caller.is_broker,
         served_by: if version >= ANY_REPLICA_FROM && request.replica_id < 0 {
             ServedBy::AnyReplica
         } else {
@@ -356,14 +356,15 @@ impl Plan {
         }
     }
 
-    /// A replica id is only good for an assigned replica, on the listener of brokers (CVE-2018-1288): what it says that it has
-    /// counts as replicated.
+    /// A replica id is only good for an assigned replica, from a connection that may act as a broker (CVE-2018-1288): what the
+    /// follower says that it has counts as replicated.
     fn check_replica(&self, partition: &Partition) -> Result<(), Error> {
         if self.replica_id < 0 {
             return Ok(());
         }
         if !self.is_from_broker {
-            let message = "a follower fetches on inter.broker.listener.name".to_owned();
+            let message =
+                "a follower fetches on inter.broker.listener.name, and proves the secret of the brokers".to_owned();
             return Err(Error::rejected(ErrorCode::TOPIC_AUTHORIZATION_FAILED, message));
         }
         let is_assigned = partition.lease().is_some_and(|l| l.replicas.contains(&self.replica_id));

@@ -7,6 +7,10 @@ use std::time::Duration;
 use super::replica_selector::RACK_AWARE;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode, Result};
+use crate::wire::scram::Secret;
+
+/// The option that holds the secret itself; the control plane has read it from its file.
+const SECRET: &str = "kafkastore.inter.broker.secret";
 
 /// Over what a rate is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +99,10 @@ pub struct Options {
     pub alter_log_dirs_quota: QuotaWindow,
     /// `inter.broker.listener.name`, or of the listener with `security.inter.broker.protocol`.
     pub inter_broker_listener: String,
+    /// What is in `kafkastore.inter.broker.secret.file`.
+    pub inter_broker_secret: Option<Secret>,
+    /// `kafkastore.inter.broker.secret.required`: connections that have not proven the secret are no broker's.
+    pub is_inter_broker_secret_required: bool,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
     /// Whether `replica.selector.class` is the one that goes by racks.
@@ -132,6 +140,8 @@ impl Default for Options {
             alter_log_dirs_rate: UNLIMITED,
             alter_log_dirs_quota: QuotaWindow::default(),
             inter_broker_listener: "PLAINTEXT".to_owned(),
+            inter_broker_secret: None,
+            is_inter_broker_secret_required: true,
             producer_id_expiration_ms: 86_400_000,
             is_rack_aware: false,
         }
@@ -250,6 +260,12 @@ impl Options {
             &mut self.replica_socket_receive_buffer_bytes,
         )?;
         parse(pairs, "inter.broker.listener.name", &mut self.inter_broker_listener)?;
+        self.inter_broker_secret = pairs.get(SECRET).map(|text| Secret::new(text));
+        parse(
+            pairs,
+            "kafkastore.inter.broker.secret.required",
+            &mut self.is_inter_broker_secret_required,
+        )?;
         let selector = pairs.get("replica.selector.class");
         self.is_rack_aware = selector.is_some_and(|name| name == RACK_AWARE);
         Ok(())

@@ -23,6 +23,8 @@ pub struct Caller<'a> {
     pub listener: &'a str,
     /// Whether it may write Kafka's internal topics.
     pub may_write_internal: bool,
+    /// Whether it may act as a broker: fetch as a follower.
+    pub is_broker: bool,
 }
 
 /// Buffers reused from one request to the next; one for each network loop.
@@ -343,6 +345,7 @@ impl ParkedProduce {
         let caller = Caller {
             listener,
             may_write_internal: false,
+            is_broker: false,
         };
         encode(
             broker,

@@ -14,6 +14,7 @@ use mio::net::TcpStream;
 use super::input::Input;
 use super::mailbox::ConnectionRef;
 use super::outbox::Outbox;
+use super::proof::Stage;
 use crate::broker::ClientInfo;
 
 /// An answer's place in the order.
@@ -63,6 +64,8 @@ pub struct Connection {
     pub is_warming: bool,
     /// No more requests are taken; it closes once all is sent.
     pub is_closing: bool,
+    /// How far it is with proving to be a broker.
+    pub proof: Stage,
     /// How the connection's weight decides which loop serves it.
     pub weight: Weight,
     /// When something last arrived or was answered.
@@ -85,6 +88,7 @@ impl Connection {
             is_ended: false,
             is_warming: false,
             is_closing: false,
+            proof: Stage::default(),
             weight: Weight::Light,
             last_active: now,
         }

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::connection::Connection;
 use super::operations::{Framing, Operation, Operations, Parked};
 use super::outbox::{FileRange, Outbox};
+use super::proof::Proof;
 use crate::broker::{
     Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, MetadataOutcome,
     ParkedFetch, ProduceOutcome, ProduceScratch, Splice, Waiter,
@@ -49,6 +50,8 @@ pub struct Scratch {
 pub struct Context<'a> {
     /// The data plane's state.
     pub broker: &'a Arc<Broker>,
+    /// Who may act as a broker.
+    pub proof: &'a Proof,
     /// The loop's parked operations.
     pub operations: &'a mut Operations,
     /// Its buffers.
@@ -99,6 +102,15 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
         ApiTable::LIST_OFFSETS => {
             list_offsets(version, &frame[body_at..], framing, connection, context).map_err(malformed)
         }
+        ApiTable::SASL_HANDSHAKE => {
+            let handshake = context.proof.handshake(&frame[body_at..], framing, connection);
+            handshake.map_err(malformed)
+        }
+        ApiTable::SASL_AUTHENTICATE => {
+            let (proof, body) = (context.proof, &frame[body_at..]);
+            let authenticated = proof.authenticate(version, body, framing, connection, context.broker);
+            authenticated.map_err(malformed)
+        }
         ApiTable::METADATA => {
             let body = &frame[body_at..];
             if metadata(version, body, true, framing, connection, context).map_err(malformed)? {
@@ -114,7 +126,7 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
 }
 
 /// Writes a whole response: size, header, and the body by `write`.
-fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
+pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
     write(out);
@@ -169,6 +181,7 @@ fn produce(
     let caller = Caller {
         listener: &listener,
         may_write_internal,
+        is_broker: connection.client.is_broker,
     };
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
@@ -233,6 +246,7 @@ fn fetch(
     let caller = Caller {
         listener: &listener,
         may_write_internal: false,
+        is_broker: connection.client.is_broker,
     };
     let outbox = connection.answer_box();
     let out = outbox.tail();

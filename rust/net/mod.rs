@@ -2,7 +2,7 @@
 //! no partitions.
 //!
 //! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `serve` and `input` (frames) → `dispatch`
-//! (who serves it) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations` and ends in `complete`; other
+//! (who serves it; `proof`: who may act as a broker) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations` and ends in `complete`; other
 //! threads reach a loop through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
 
 mod complete;
@@ -14,8 +14,10 @@ mod limits;
 mod mailbox;
 mod operations;
 mod outbox;
+mod proof;
 mod reactor;
 mod replica_fetchers;
+mod replica_proof;
 mod serve;
 mod server;
 mod socket_options;

@@ -166,9 +166,11 @@ impl Reactor {
             self.shared.release(ip);
             return;
         }
+        let listener = self.shared.listener_name(listener);
         let client = Arc::new(ClientInfo {
             connection_id: id,
-            listener: self.shared.listener_name(listener),
+            is_broker: self.shared.proof.trusts(&listener),
+            listener,
             host: format!("/{ip}"),
             software_name: String::new(),
             software_version: String::new(),

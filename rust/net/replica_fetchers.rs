@@ -2,7 +2,7 @@
 //!
 //! Blocking sockets: a follower waits for one leader's answer at a time. What is asked, and what is done with the answer, is
 //! [`ReplicaFetcher`]'s; here are the frames, the address (looked up for each connection, so a broker that comes back elsewhere is
-//! found), and the pause after a failure. A response is taken in as it arrives, never by the size it declares. A socket is known to
+//! found), the proof that both ends are brokers, and the pause after a failure. A response is taken in as it arrives, never by the size it declares. A socket is known to
 //! [`ReplicaFetchers::stop`] from its connecting on, so a broker that cannot be reached holds up no stop.
 
 use std::collections::HashMap;
@@ -17,13 +17,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
+use super::replica_proof::{Unproven, prove};
 use crate::broker::{Ask, Broker, Next, ReplicaFetcher, Source, backoff, guarded};
 use crate::wire::Reader;
+use crate::wire::scram::{ClientKeys, Secret};
 
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
 const IDLE: Duration = Duration::from_mins(1);
 /// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
 const MOST_RESPONSE_BYTES: usize = 1 << 30;
+/// Largest answer of a leader that has not proven to be one.
+const MOST_UNPROVEN_BYTES: usize = 16 << 10;
 /// Memory that is kept for the next response.
 const KEPT_BYTES: usize = 16 << 20;
 
@@ -127,6 +131,7 @@ struct Connection<'a> {
     running: &'a Mutex<Running>,
     stream: Option<TcpStream>,
     correlation_id: i32,
+    keys: Option<ClientKeys>,
     /// The response without its length prefix.
     buffer: Vec<u8>,
     frame: Vec<u8>,
@@ -139,6 +144,7 @@ impl<'a> Connection<'a> {
             running,
             stream: None,
             correlation_id: 0,
+            keys: None,
             buffer: Vec::new(),
             frame: Vec::new(),
         }
@@ -149,7 +155,38 @@ impl<'a> Connection<'a> {
         self.running.lock().sockets.remove(&self.node_id);
     }
 
+    /// A connection that may fetch: with a secret, both ends have proven it. While it is not required a leader that has none is
+    /// fetched from as it is.
     fn open(&mut self, broker: &Broker) -> io::Result<TcpStream> {
+        let options = broker.options();
+        let stream = self.dial(broker)?;
+        let Some(secret) = &options.inter_broker_secret else {
+            return Ok(stream);
+        };
+        match self.prove(stream, secret, broker.node_id) {
+            Ok(stream) => Ok(stream),
+            Err(Unproven::NotServed(_)) if !options.is_inter_broker_secret_required => self.dial(broker),
+            Err(unproven) => Err(unproven.into()),
+        }
+    }
+
+    fn prove(&mut self, mut stream: TcpStream, secret: &Secret, node_id: i32) -> Result<TcpStream, Unproven> {
+        let mut keys = self.keys.take().unwrap_or_else(|| ClientKeys::new(secret.clone()));
+        let proven = prove(&mut keys, |api_key, api_version, body| {
+            self.write_frame(node_id, (api_key, api_version), false, body);
+            stream.write_all(&self.frame)?;
+            self.read_frame(&mut stream, MOST_UNPROVEN_BYTES)?;
+            let mut reader = Reader::new(&self.buffer, false);
+            match reader.i32() {
+                Ok(id) if id == self.correlation_id => Ok(self.buffer[reader.position()..].to_vec()),
+                _ => Err(io::Error::new(ErrorKind::InvalidData, "it answered something else")),
+            }
+        });
+        self.keys = Some(keys);
+        proven.map(|()| stream)
+    }
+
+    fn dial(&self, broker: &Broker) -> io::Result<TcpStream> {
         let options = broker.options();
         let listener = &options.inter_broker_listener;
         let (host, port) = {
@@ -199,10 +236,9 @@ impl<'a> Connection<'a> {
             Some(stream) => stream,
             None => self.open(broker)?,
         };
-        self.correlation_id = self.correlation_id.wrapping_add(1);
-        self.write_frame(broker.node_id, ask);
+        self.write_frame(broker.node_id, (ask.api_key, ask.api_version), true, &ask.body);
         stream.write_all(&self.frame)?;
-        self.read_frame(&mut stream)?;
+        self.read_frame(&mut stream, MOST_RESPONSE_BYTES)?;
         self.stream = Some(stream);
         let mut reader = Reader::new(&self.buffer, true);
         let header = reader.i32().and_then(|id| reader.skip_tags().map(|()| id));
@@ -212,27 +248,30 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Length, header (version 2) and body.
-    fn write_frame(&mut self, node_id: i32, ask: &Ask) {
+    /// Length, header (version 2 when it is flexible, else 1) and body; under a new correlation id.
+    fn write_frame(&mut self, node_id: i32, (api_key, api_version): (i16, i16), is_flexible: bool, body: &[u8]) {
+        self.correlation_id = self.correlation_id.wrapping_add(1);
         let client_id = format!("broker-{node_id}-fetcher-0");
-        let length = 2 + 2 + 4 + 2 + client_id.len() + 1 + ask.body.len();
+        let length = 2 + 2 + 4 + 2 + client_id.len() + usize::from(is_flexible) + body.len();
         let frame = &mut self.frame;
         frame.clear();
         frame.extend_from_slice(&(length as i32).to_be_bytes());
-        frame.extend_from_slice(&ask.api_key.to_be_bytes());
-        frame.extend_from_slice(&ask.api_version.to_be_bytes());
+        frame.extend_from_slice(&api_key.to_be_bytes());
+        frame.extend_from_slice(&api_version.to_be_bytes());
         frame.extend_from_slice(&self.correlation_id.to_be_bytes());
         frame.extend_from_slice(&(client_id.len() as i16).to_be_bytes());
         frame.extend_from_slice(client_id.as_bytes());
-        frame.push(0); // no tagged fields
-        frame.extend_from_slice(&ask.body);
+        if is_flexible {
+            frame.push(0); // no tagged fields
+        }
+        frame.extend_from_slice(body);
     }
 
-    fn read_frame(&mut self, stream: &mut TcpStream) -> io::Result<()> {
+    fn read_frame(&mut self, stream: &mut TcpStream, most_bytes: usize) -> io::Result<()> {
         let mut size = [0; 4];
         stream.read_exact(&mut size)?;
         let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
-        if size > MOST_RESPONSE_BYTES {
+        if size > most_bytes {
             return Err(io::Error::new(ErrorKind::InvalidData, "its answer is too large"));
         }
         self.buffer.clear();

@@ -129,6 +129,7 @@ impl Reactor {
             }
             let mut context = Context {
                 broker: &self.shared.broker,
+                proof: &self.shared.proof,
                 operations: &mut self.operations,
                 scratch: &mut self.scratch,
                 waiter: &waiter,

@@ -15,6 +15,7 @@ use mio::{Interest, Poll, Token, Waker};
 use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
+use super::proof::Proof;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
@@ -43,6 +44,8 @@ pub struct Shared {
     pub max_idle: Duration,
     /// The next connection's id.
     pub next_connection_id: AtomicU64,
+    /// Who may act as a broker.
+    pub proof: Proof,
     limits: ConnectionLimits,
     listeners: Vec<Arc<str>>,
     mailboxes: Vec<Arc<Mailbox>>,
@@ -172,6 +175,7 @@ impl Server {
             max_frame_bytes: options.socket_request_max_bytes,
             max_idle: options.connections_max_idle,
             next_connection_id: AtomicU64::new(1),
+            proof: Proof::new(&options).map_err(started)?,
             limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
             listeners: names,
             mailboxes,

@@ -18,6 +18,7 @@ pub struct Request {
     connection_id: u64,
     software_name: String,
     software_version: String,
+    is_broker: bool,
     body: Py<PyBytes>,
 }
 
@@ -94,6 +95,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
                 connection_id: r.client.connection_id,
                 software_name: r.client.software_name.clone(),
                 software_version: r.client.software_version.clone(),
+                is_broker: r.client.is_broker,
                 body: PyBytes::new(py, &r.body).unbind(),
             },
         )?

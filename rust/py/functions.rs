@@ -89,9 +89,3 @@ fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     let refused = |panic: Box<dyn Any + Send>| PyRuntimeError::new_err(format!("panic: {}", message_of(&*panic)));
     catch_unwind(AssertUnwindSafe(work)).map_err(refused)
 }
-
-/// The crate's version.
-#[pyfunction]
-pub fn version() -> &'static str {
-    env!("CARGO_PKG_VERSION")
-}

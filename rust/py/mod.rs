@@ -20,6 +20,7 @@ use pyo3::prelude::*;
 /// The storage engine and data plane of kafkastore.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("StartError", module.py().get_type::<errors::StartError>())?;
     module.add_class::<check::PyCheck>()?;
@@ -42,7 +43,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(functions::build_batch, module)?)?;
     module.add_function(wrap_pyfunction!(functions::register_shape, module)?)?;
     module.add_function(wrap_pyfunction!(functions::sanitize, module)?)?;
-    module.add_function(wrap_pyfunction!(functions::version, module)?)?;
     module.add_class::<scan_plan::PyPartitionPlan>()?;
     module.add_class::<scan_plan::PyTopicPartitionFiles>()?;
     module.add_function(wrap_pyfunction!(scan_plan::list_partitions, module)?)?;

@@ -298,6 +298,7 @@ impl Steps {
         let caller = Caller {
             listener: LISTENER,
             may_write_internal: false,
+            is_broker: true,
         };
         let now = at(now_us);
         let state = &mut *self.state.lock();

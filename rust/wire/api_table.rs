@@ -43,6 +43,10 @@ impl ApiTable {
     pub const LIST_OFFSETS: i16 = 2;
     /// Metadata's key.
     pub const METADATA: i16 = 3;
+    /// `SaslHandshake`'s key.
+    pub const SASL_HANDSHAKE: i16 = 17;
+    /// `SaslAuthenticate`'s key.
+    pub const SASL_AUTHENTICATE: i16 = 36;
     /// `ApiVersions`' key.
     pub const API_VERSIONS: i16 = 18;
 

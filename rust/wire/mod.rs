@@ -2,7 +2,8 @@
 //! declared.
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
-//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`api_versions`]);
+//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`api_versions`], [`sasl`]
+//! with the messages that it carries in [`scram`]);
 //! [`shape`] checks the bodies of all the others before the control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
@@ -18,6 +19,8 @@ pub mod list_offsets;
 pub mod metadata;
 pub mod produce;
 pub mod reader;
+pub mod sasl;
+pub mod scram;
 pub mod shape;
 pub mod topic;
 pub mod writer;

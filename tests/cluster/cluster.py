@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from parity.raw_client import RawClient
-from peer.broker_process import wait_until
+from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.zookeeper import ZookeeperProcess
 
@@ -30,6 +31,31 @@ SEGMENT_SUFFIXES = (".log",)
 
 def rack_of(node: int, racks: Sequence[str]) -> dict[str, str]:
     return {"broker.rack": racks[node - 1]} if racks else {}
+
+
+class MemberBroker(KafkastoreBroker):
+    """Has a listener for brokers beside the one for clients, as ``kafkastore cluster create`` writes it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.broker_port = free_port()
+
+    def properties(self) -> dict[str, str]:
+        own = {
+            "listeners": f"PLAINTEXT://{self.host}:{self.port},REPLICATION://{self.host}:{self.broker_port}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,REPLICATION:PLAINTEXT",
+            "inter.broker.listener.name": "REPLICATION",
+        }
+        return {**super().properties(), **own}
+
+
+def write_secret(path: Path) -> Path:
+    """What the brokers share."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(32))
+    return path
 
 
 class Cluster:
@@ -53,6 +79,7 @@ class Cluster:
             "offsets.topic.replication.factor": str(min(3, size)),
             "zookeeper.session.timeout.ms": str(SESSION_MS),
             "replica.lag.time.max.ms": "10000",
+            "kafkastore.inter.broker.secret.file": str(write_secret(folder / "inter-broker.secret")),
             **(overrides or {}),
         }
         if self.zookeeper is not None:
@@ -76,7 +103,7 @@ class Cluster:
         return ZookeeperProcess(self.folder / "zookeeper")
 
     def new_broker(self, node: int, settings: Mapping[str, str], log_dirs: Sequence[Path] = ()) -> KafkastoreBroker:
-        return KafkastoreBroker(self.folder / f"broker-{node}", settings, log_dirs)
+        return MemberBroker(self.folder / f"broker-{node}", settings, log_dirs)
 
     @property
     def bootstrap(self) -> str:

@@ -137,6 +137,7 @@ def _is_open(descriptor: str) -> bool:
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.filterwarnings("ignore:.*left out:RuntimeWarning")  # the first may come before the first checkpoint
 def test_a_hundred_scans_are_exact_while_the_broker_rolls_and_deletes(
     live: tuple[BrokerProcess, Load], summary: list[str]
 ) -> None:

@@ -32,7 +32,8 @@ NOTES = """
 
 ## Not served
 
-What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask.
+What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask. (SaslHandshake and
+SaslAuthenticate are served between brokers.)
 
 """
 

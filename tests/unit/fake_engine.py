@@ -43,6 +43,7 @@ class Request:
         self.connection_id: int = fields.get("connection_id", 1)
         self.software_name: str = fields.get("software_name", "")
         self.software_version: str = fields.get("software_version", "")
+        self.is_broker: bool = fields.get("is_broker", False)
 
 
 class AppendDone:
@@ -429,5 +430,4 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     return body
 
 
-def version() -> str:
-    return "0.0.0"
+__version__ = "0.0.0"

@@ -22,7 +22,8 @@ usage: kafkastore cluster create --folder DIR --brokers N [options]
        kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
        kafkastore cluster cancel --bootstrap-server HOST:PORT
 
-create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same cluster; starts nothing
+create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same cluster, and beside it
+                 the secret by which they know each other; starts nothing
 status           brokers, controller, partitions that want something, what moves and how far it is
 add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that do it
 remove-brokers   moves what these brokers have to the others, and ends when they hold nothing: then they may be stopped
@@ -33,6 +34,7 @@ options of create:
   --hosts H,H,...      one for each broker, or one for all (default: 127.0.0.1)
   --first-id N         node.id of the first (default: 1)
   --first-port N       port of the first; the others on its host take the next (default: 9092)
+  --first-broker-port N  the same of the listener on which brokers reach each other (default: 1000 above --first-port)
   --racks R,R,...      one for each broker
   --log-dirs D,D,...   of each broker, relative to its folder (default: data)
   --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
@@ -115,6 +117,7 @@ def _parser(command: str, refusal: Callable[[str], Exception]) -> argparse.Argum
         parser.add_argument("--hosts", default="127.0.0.1")
         parser.add_argument("--first-id", default="1")
         parser.add_argument("--first-port", default="9092")
+        parser.add_argument("--first-broker-port")
         parser.add_argument("--racks")
         parser.add_argument("--log-dirs", default="data")
         parser.add_argument("--zookeeper")

@@ -1,8 +1,12 @@
 """``kafkastore cluster create``: the properties files of the brokers of a new cluster, or of more brokers for one whose files are in
-the same folder; all of them or none. It starts nothing and asks no broker."""
+the same folder; all of them or none. It starts nothing and asks no broker.
+
+Brokers reach each other on a listener of their own, and prove to each other a secret that stands in a file beside each broker's
+properties: the same for all of the cluster, made here, readable by its owner alone."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import sys
@@ -14,12 +18,20 @@ from kafkastore.admin.cluster_client import AdminError
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
 from kafkastore.config.properties import parse_properties
+from kafkastore.config.secret import FILE_KEY, new_secret, read_secret
 from kafkastore.metadata.zookeeper_settings import read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
 FILE = "server.properties"
+SECRET_FILE = "inter-broker.secret"  # noqa: S105 - a name of a file
+CLIENTS, BROKERS = "PLAINTEXT", "REPLICATION"
+"""Names of listeners."""
+
+BROKER_PORTS_APART = 1000
+"""From a broker's port for clients to the one for brokers, unless the latter is given: as many as there may be brokers."""
+
 MAX_BROKERS = 1000
 LAST_PORT = 65_535
 MAX_ID = 2**31 - 1
@@ -32,9 +44,18 @@ def run(options: Namespace) -> int:
     made = [name for name in files if (folder / name).exists()]
     if made:
         raise AdminError(f"--folder {folder} has {made[0]} already; give another folder, or another --first-id")
+    secret = _secret_of(there)
+    if secret is None:
+        for properties in files.values():
+            _share_listener(properties)
     for properties in files.values():
         _check(properties, there)
-    _write(folder, files)
+    if secret is None:
+        sys.stderr.write(
+            f"kafkastore cluster: the brokers in {folder} have no secret, so the new ones get none: whoever reaches their listener"
+            " may act as a broker; docs/operations.md says how to give them one\n"
+        )
+    _write(folder, files, secret)
     for name in files:
         sys.stdout.write(f"kafkastore broker {shlex.quote(str(folder / name / FILE))}\n")
     return 0
@@ -45,6 +66,11 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
     count = number_of("--brokers", options.brokers, 1, MAX_BROKERS)
     first_id = number_of("--first-id", options.first_id, 0, MAX_ID - count)
     first_port = number_of("--first-port", options.first_port, 1, LAST_PORT)
+    first_broker_port = first_port + BROKER_PORTS_APART
+    said = f"--first-port {first_port}"
+    if options.first_broker_port is not None:
+        first_broker_port = number_of("--first-broker-port", options.first_broker_port, 1, LAST_PORT)
+        said += f" or --first-broker-port {first_broker_port}"
     hosts = _one_for_each("--hosts", options.hosts, count, may_be_one=True)
     racks = _one_for_each("--racks", options.racks, count) if options.racks else []
     if len(set(hosts)) > 1 and not options.zookeeper:
@@ -57,16 +83,22 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
     files = {}
     taken: dict[str, int] = {}
     for number, host in enumerate(hosts):
-        port = first_port + taken.get(host, 0)
+        port, broker_port = (first + taken.get(host, 0) for first in (first_port, first_broker_port))
         taken[host] = taken.get(host, 0) + 1
-        if port > LAST_PORT:
-            raise AdminError(f"--first-port {first_port} leaves no port for all of {count} brokers; give a lower one")
+        if max(port, broker_port) > LAST_PORT:
+            raise AdminError(
+                f"{said} leaves no port for all of {count} brokers, of which each needs one for clients and one for brokers"
+                f" ({BROKER_PORTS_APART} higher, without --first-broker-port); give a lower one"
+            )
         home = folder / f"broker-{first_id + number}"
         log_dirs = [str(home / one) for one in _one_for_each("--log-dirs", options.log_dirs, None)]
         address = f"[{host}]" if ":" in host else host
         files[home.name] = {
             "node.id": str(first_id + number),
-            "listeners": f"PLAINTEXT://{address}:{port}",
+            "listeners": f"{CLIENTS}://{address}:{port},{BROKERS}://{address}:{broker_port}",
+            "listener.security.protocol.map": f"{CLIENTS}:PLAINTEXT,{BROKERS}:PLAINTEXT",
+            "inter.broker.listener.name": BROKERS,
+            FILE_KEY: str(home / SECRET_FILE),
             "log.dirs": ",".join(log_dirs),
             **({"broker.rack": racks[number]} if racks else {}),
             **_store(options, folder),
@@ -102,11 +134,40 @@ def _check(properties: dict[str, str], there: dict[str, dict[str, str]]) -> None
                     f" {key}={properties.get(key, '')}, which is another cluster; give --zookeeper as for the first, or another"
                     " --folder"
                 )
-        if others.get("listeners") == properties["listeners"]:
+        common = _addresses(others) & _addresses(properties)
+        if common:
             raise AdminError(
-                f"--folder: {name} has listeners={others['listeners']}, which a new broker would have too; give another"
-                " --first-port"
+                f"--folder: {name} has listeners={others['listeners']}, and a new broker would listen at {min(common)}, too; give"
+                " another --first-port"
             )
+        for key in ("inter.broker.listener.name", "listener.security.protocol.map"):
+            if others.get(key) != properties.get(key):
+                raise AdminError(
+                    f"--folder: {name} has {key}={others.get(key, '')}, and the new brokers would have"
+                    f" {key}={properties.get(key, '')}, where the others do not reach them; write the files of the new ones by hand"
+                )
+
+
+def _share_listener(properties: dict[str, str]) -> None:
+    """As the brokers of a cluster have it that was made before there were secrets: one listener for clients and brokers."""
+    properties["listeners"] = properties["listeners"].partition(",")[0]
+    for key in ("listener.security.protocol.map", "inter.broker.listener.name", FILE_KEY):
+        del properties[key]
+
+
+def _addresses(properties: dict[str, str]) -> set[str]:
+    return {one.partition("://")[2] for one in properties.get("listeners", "").split(",")} - {""}
+
+
+def _secret_of(there: dict[str, dict[str, str]]) -> str | None:
+    """What the brokers that are there share, a new one when there are none, None when they have none. Raises StartupError."""
+    if not there:
+        return new_secret()
+    for properties in there.values():
+        found = read_secret(properties.get)
+        if found is not None:
+            return found.text
+    return None
 
 
 def _store(options: Namespace, folder: Path) -> dict[str, str]:
@@ -131,7 +192,7 @@ def _one_for_each(key: str, text: str, count: int | None, *, may_be_one: bool = 
     return items
 
 
-def _write(folder: Path, files: dict[str, dict[str, str]]) -> None:
+def _write(folder: Path, files: dict[str, dict[str, str]], secret: str | None) -> None:
     """All in a folder beside, then each in its place."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -141,9 +202,16 @@ def _write(folder: Path, files: dict[str, dict[str, str]]) -> None:
                 text = "".join(f"{key}={_escaped(value)}\n" for key, value in properties.items())
                 (partial / name).mkdir()
                 (partial / name / FILE).write_text(text)
+                if secret is not None:
+                    _write_secret(partial / name / SECRET_FILE, secret)
             for name in files:
                 (partial / name).rename(folder / name)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise AdminError(f"--folder {folder} cannot be written to ({error.strerror or error}); give another") from None
+
+
+def _write_secret(path: Path, secret: str) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret + "\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import warnings
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import islice
@@ -18,6 +19,7 @@ from kafkastore import _core
 from kafkastore.cli.dump import DumpError
 from kafkastore.scanning.bounds import EPOCH, as_timestamp_ms
 from kafkastore.scanning.scan import BATCH_BYTES, BATCH_ROWS, Scan, scan
+from kafkastore.scanning.unseen import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -43,21 +45,29 @@ def dump_records(source: Source, options: Options) -> None:
         rows = opened.rows() if isinstance(opened, Scan) else _rows(opened)
         for row in islice(rows, options.max_records):
             out.write(format_row(dict(zip(columns, row, strict=True))).encode() + b"\n")
+    _tell_unseen(opened, source, options)
+
+
+def _tell_unseen(opened: Scan | _core.Scan, source: Source, options: Options) -> None:
+    """One line on stderr about what the checkpoints keep back."""
+    if isinstance(opened, Scan) and options.end is None and (left_out := opened.unseen()):
+        sys.stderr.write(f"kafkastore dump: {sentence(source.topic, left_out)}; name the .log file to see all of it\n")
 
 
 def _open(source: Source, options: Options, batch_rows: int) -> Scan | _core.Scan:
     """What gives an Arrow stream of the source: for a file alone the core's."""
     if source.file is None:
-        return scan(
-            source.log_dir,
-            source.topic,
-            partitions=source.partitions,
-            columns=options.columns,
-            start=options.start,
-            end=options.end,
-            isolation_level=options.isolation_level,
-            batch_rows=batch_rows,
-        )
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what is left out is told at the end
+            return scan(
+                source.log_dir,
+                source.topic,
+                partitions=source.partitions,
+                columns=options.columns,
+                start=options.start,
+                end=options.end,
+                isolation_level=options.isolation_level,
+                batch_rows=batch_rows,
+            )
     splits = _file_splits(source, source.file, options)
     return _core.Scan(splits, options.columns, batch_rows=batch_rows, batch_bytes=BATCH_BYTES)
 
@@ -112,7 +122,8 @@ def _write_parquet(source: Source, options: Options) -> None:
     except ImportError:
         raise DumpError("--format parquet needs pyarrow; install it with pip install kafkastore[arrow]") from None
     assert options.output is not None
-    reader = pa.RecordBatchReader.from_stream(_open(source, options, BATCH_ROWS))
+    opened = _open(source, options, BATCH_ROWS)
+    reader = pa.RecordBatchReader.from_stream(opened)
     partial = options.output.with_name(f"{options.output.name}.partial")
     try:
         with parquet.ParquetWriter(partial, reader.schema, compression="zstd") as writer:
@@ -123,6 +134,7 @@ def _write_parquet(source: Source, options: Options) -> None:
         raise DumpError(str(error)) from None
     finally:
         partial.unlink(missing_ok=True)
+    _tell_unseen(opened, source, options)
 
 
 def _at_most(batches: Iterable[Any], rows: int | None) -> Iterator[Any]:

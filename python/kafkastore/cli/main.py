@@ -32,9 +32,9 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(USAGE)
         return 0 if given else 2
     if command == "--version":
-        from kafkastore._core import version
+        from kafkastore._core import __version__
 
-        sys.stdout.write(f"kafkastore {version()}\n")
+        sys.stdout.write(f"kafkastore {__version__}\n")
         return 0
     if command == "broker":
         from kafkastore.cli import broker

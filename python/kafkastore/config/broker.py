@@ -19,6 +19,8 @@ from kafkastore.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kafkastore.config.secret import Secret
+
 logger = logging.getLogger("kafkastore.config")
 
 EMBEDDED_PROFILE: Final = {
@@ -70,6 +72,7 @@ class BrokerConfig:
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._parsed: dict[str, Any] = {}
+        self.inter_broker_secret: Secret | None = None
         for name, value in self.static.items():
             _check_characters(name, value)
             self._parsed[name] = _parse_at_start(name, value)
@@ -148,7 +151,15 @@ class BrokerConfig:
         options = {name: text for name in broker_keys() if (text := self.text(name)) is not None}
         options["log.dirs"] = ",".join(self.log_dirs)
         options["inter.broker.listener.name"] = self.inter_broker_listener
+        if self.inter_broker_secret is not None:
+            options["kafkastore.inter.broker.secret"] = self.inter_broker_secret.text
         return options
+
+    def load_secret(self) -> None:
+        """Reads what brokers share, once; until then :attr:`inter_broker_secret` is None. Raises StartupError."""
+        from kafkastore.config.secret import read_secret
+
+        self.inter_broker_secret = read_secret(self.get)
 
     # ---- derived
     @property

@@ -41,6 +41,8 @@ _WITH_EFFECT: Final = frozenset(
         "group.max.size",
         "group.min.session.timeout.ms",
         "inter.broker.listener.name",
+        "kafkastore.inter.broker.secret.file",
+        "kafkastore.inter.broker.secret.required",
         "kafkastore.metadata.path",
         "kafkastore.zookeeper.digest",
         "leader.imbalance.check.interval.seconds",

@@ -58,7 +58,9 @@ class _WithoutListener:
         return
 
 
-def client_opener(node_id: int, listener: str | None, take: Take) -> OpenClient:
+def client_opener(
+    node_id: int, listener: str | None, take: Take, connect: Callable[[str, int, str], BrokerClient] = BrokerClient
+) -> OpenClient:
     """What a controller in broker ``node_id`` is given."""
 
     def open_client(broker: Registration) -> Client:
@@ -67,6 +69,6 @@ def client_opener(node_id: int, listener: str | None, take: Take) -> OpenClient:
         endpoint = broker.endpoint(listener)
         if endpoint is None:
             return _WithoutListener(broker, listener)
-        return OtherBroker(BrokerClient(endpoint.host, endpoint.port, f"controller-{node_id}"))
+        return OtherBroker(connect(endpoint.host, endpoint.port, f"controller-{node_id}"))
 
     return open_client

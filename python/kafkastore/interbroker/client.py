@@ -4,6 +4,9 @@ A request goes out whole, then its answer is awaited; a second caller waits its 
 (time, a closed connection, an answer that is no answer) closes the connection, since what comes next on it could be the
 late answer to that request; the next request opens another one, not before a delay that doubles while none can be opened.
 
+Where the brokers have a secret a new connection begins with both ends proving it (``security/scram.py``); nothing else is sent
+before. While it is not required a broker that does not know of it is spoken to without.
+
 An answer is trusted no more than a client's request: the frame is bounded, and the body is checked against the shape of its
 schema before kio reads it. The client never repeats a request: it cannot know whether the broker did what was asked.
 """
@@ -20,6 +23,9 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from kafkastore.config.secret import Secret
+    from kafkastore.security.scram import Prover
 
     Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
     Open = Callable[[str, int], Awaitable[Connection]]
@@ -59,12 +65,14 @@ class BrokerClient:
         port: int,
         client_id: str,
         *,
+        secret: Secret | None = None,
         open_connection: Open = asyncio.open_connection,
         max_frame_bytes: int = MAX_FRAME_BYTES,
     ) -> None:
         self.host = host
         self.port = port
         self.client_id = client_id
+        self._secret = secret
         self._open_connection = open_connection
         self._max_frame_bytes = max_frame_bytes
         self._connection: Connection | None = None
@@ -85,9 +93,11 @@ class BrokerClient:
             try:
                 async with asyncio.timeout(timeout_ms / 1000):
                     return await self._exchange(request)
-            except BrokerUnreachableError:
+            except BrokerUnreachableError as error:
                 self._disconnect()
-                raise
+                if self._has_sent:
+                    raise
+                raise BrokerNotReachedError(error.client_message) from None
             except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
                 self._disconnect()
                 reason = str(error) or type(error).__name__
@@ -104,10 +114,14 @@ class BrokerClient:
 
     # ---- inside
     async def _exchange(self, request: Any) -> Any:
+        connection = self._living_connection() or await self._connect()
+        self._has_sent = True  # what proves who is there is no request of a caller
+        return await self._exchange_on(connection, request)
+
+    async def _exchange_on(self, connection: Connection, request: Any) -> Any:
         codec = _codec_of(type(request))
-        reader, writer = self._living_connection() or await self._connect()
+        reader, writer = connection
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        self._has_sent = True
         writer.write(_frame(codec, request, self._correlation_id, self.client_id))
         await writer.drain()
         size = int.from_bytes(await reader.readexactly(4), signed=True)
@@ -145,9 +159,46 @@ class BrokerClient:
             await asyncio.sleep(wait_s)
         self._backoff_s = min(max(self._backoff_s * 2, FIRST_BACKOFF_S), LAST_BACKOFF_S)
         self._not_before = loop.time() + self._backoff_s
-        self._connection = await self._open_connection(self.host, self.port)
+        connection = self._connection = await self._open_connection(self.host, self.port)
+        if self._secret is not None and not await self._prove(connection, self._secret):
+            self._disconnect()
+            connection = self._connection = await self._open_connection(self.host, self.port)
         self._backoff_s = 0.0
-        return self._connection
+        return connection
+
+    async def _prove(self, connection: Connection, secret: Secret) -> bool:
+        """Whether both ends have proven the secret; False when the other has none and needs none yet. Raises
+        BrokerUnreachableError."""
+        import kafkastore.interbroker.codec  # noqa: F401 - how kio is imported first
+        from kafkastore.security.scram import MECHANISM, RefusedError
+
+        handshake: Any = import_module("kio.schema.sasl_handshake.v1.request")
+        try:
+            answer = await self._exchange_on(connection, handshake.SaslHandshakeRequest(mechanism=MECHANISM))
+            reason = "" if answer.error_code == ErrorCode.NONE else f"error {int(answer.error_code)}"
+        except (asyncio.IncompleteReadError, ConnectionError):  # how a broker says that it does not know the request
+            reason = "it closed the connection"
+        if reason:
+            if not secret.is_required:
+                return False
+            raise BrokerUnreachableError(
+                f"{self.host}:{self.port} does not take the proof that this is a broker ({reason})"
+            )
+        try:
+            exchange = _prover_of(secret).begin()
+            server_first = await self._token(connection, exchange.first)
+            exchange.check(await self._token(connection, exchange.reply(server_first)))
+        except RefusedError as error:
+            raise BrokerUnreachableError(f"{self.host}:{self.port} has not proven to be a broker: {error}") from None
+        return True
+
+    async def _token(self, connection: Connection, ours: bytes) -> bytes:
+        authenticate: Any = import_module("kio.schema.sasl_authenticate.v1.request")
+        answer = await self._exchange_on(connection, authenticate.SaslAuthenticateRequest(auth_bytes=ours))
+        if answer.error_code != ErrorCode.NONE:
+            raise BrokerUnreachableError(f"{self.host}:{self.port}: {answer.error_message}")
+        theirs: bytes = answer.auth_bytes
+        return theirs
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -156,6 +207,19 @@ class BrokerClient:
 
     def _malformed(self, what: str) -> BrokerUnreachableError:
         return BrokerUnreachableError(f"{self.host}:{self.port} answered with {what}")
+
+
+_provers: dict[Secret, Prover] = {}
+
+
+def _prover_of(secret: Secret) -> Prover:
+    """One for all clients: it knows the last key."""
+    from kafkastore.security.scram import Prover
+
+    prover = _provers.get(secret)
+    if prover is None:
+        prover = _provers[secret] = Prover(secret.text)
+    return prover
 
 
 _codecs: dict[type[Any], _Codec] = {}

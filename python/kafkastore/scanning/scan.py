@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore import _core
 from kafkastore.scanning import bounds
+from kafkastore.scanning.unseen import unseen, warn_when_nothing_is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,7 +64,8 @@ def scan(
 
     How far is read: with ``bootstrap_servers`` to the high watermark, or the last stable offset under
     ``isolation_level="read_committed"``, that the broker tells now; without, as far as the checkpoints beside the
-    segments tell (docs/scan.md). It does not move afterwards.
+    segments tell (docs/scan.md), with a RuntimeWarning when that is nothing at all although the files hold records. It does
+    not move afterwards.
 
     ``check_crcs=False`` skips the checksums of batches; ``threads`` is the number of cores without; a batch of the stream
     ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` offsets that were asked for and
@@ -86,7 +88,11 @@ def scan(
         bounds.as_isolation_level(isolation_level),
         fail_on_data_loss,
     )
-    plans = _plan(request) if bootstrap_servers is None else _plan_beside(request, bootstrap_servers)
+    if bootstrap_servers is None:
+        plans = _plan(request)
+        warn_when_nothing_is_seen(topic, plans)
+    else:
+        plans = _plan_beside(request, bootstrap_servers)
     return Scan(topic, plans, options, thread_count, fail_on_data_loss)
 
 
@@ -345,6 +351,10 @@ class Scan:
             shares[-1].append(split)
             filled += split.size_bytes
         return [Share(tuple(share), self._options, self._fail_on_data_loss) for share in shares]
+
+    def unseen(self) -> dict[int, tuple[int, int]]:
+        """By partition the offsets [from, to) that the files hold now at or beyond the end that the scan was allowed."""
+        return unseen(self._plans)
 
     @property
     def lost(self) -> list[tuple[int, int, int]]:

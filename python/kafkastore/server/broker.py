@@ -15,7 +15,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kafkastore._core import Engine, EngineError, StartError, version
+from kafkastore._core import Engine, EngineError, StartError, __version__
+from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
@@ -78,6 +79,8 @@ class Broker:
         closed again; a recovery that was under way may still run in its thread."""
         services = self.services
         known_log_dirs.refuse_missing(self.config)
+        self.config.load_secret()
+        _say_who_may_give_orders(self.config)
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
@@ -265,6 +268,18 @@ class Broker:
             self.request_stop()
 
 
+def _say_who_may_give_orders(config: BrokerConfig) -> None:
+    """One line, where anybody who reaches the listener of the brokers may act as one."""
+    secret = config.inter_broker_secret
+    if config.is_member and (secret is None or not secret.is_required):
+        key = FILE_KEY if secret is None else f"{REQUIRED_KEY}=true"
+        logger.warning(
+            "Whoever reaches listener %s may act as a broker of this cluster: set %s (docs/operations.md)",
+            config.inter_broker_listener,
+            key,
+        )
+
+
 def _on_thread_failed(event: ThreadFailed) -> None:
     """Ends the process as after a crash: a supervisor starts it again, and recovery checks what was written. An orderly
     stop would wait for the thread, and mark logs as clean that are not."""
@@ -317,7 +332,7 @@ def _say_how_to_connect(broker: Broker) -> None:
     reachable = ", ".join(map(repr, broker.config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
     sys.stderr.write(
-        f"kafkastore {version()} is ready: bootstrap.servers={addresses}"
+        f"kafkastore {__version__} is ready: bootstrap.servers={addresses}"
         f" (node {services.node_id}, cluster {services.cluster_id}, {len(services.image.topics)} topics,"
         f" data in {', '.join(broker.config.log_dirs)}){warning}\n"
     )

@@ -256,9 +256,8 @@ class KafkaApis:
         self._put(request.token, None)
 
     def _may_give_orders(self, request: Request) -> bool:
-        """Whether it came where brokers reach each other; a broker that is alone takes none, from anywhere."""
-        config = self.broker.config
-        return config.is_member and request.listener == config.inter_broker_listener
+        """Whether its connection may act as a broker; a broker that is alone takes none, from anywhere."""
+        return request.is_broker and self.broker.config.is_member
 
     def _decode(self, context: RequestContext) -> Any:
         request, version = context.request, context.api_version

@@ -17,6 +17,7 @@ import asyncio
 import json
 import logging
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -25,6 +26,8 @@ from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import ErrorCode, KafkastoreError, StartupError
+from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.controller_connections import ControllerConnections
 from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, PartitionState
 from kafkastore.metadata.leadership import decode_leadership
@@ -92,7 +95,8 @@ class Member:
         self._watching: asyncio.Task[None] | None = None
         config = broker.config
         listener = config.inter_broker_listener
-        self.to_controller = ToController(broker.node_id, broker.image, listener, self.serve)
+        connect = partial(BrokerClient, secret=config.inter_broker_secret)
+        self.to_controller = ToController(broker.node_id, broker.image, listener, self.serve, connect)
         broker.assigned = AssignedReplicas(
             broker.node_id,
             broker.image,
@@ -111,12 +115,12 @@ class Member:
             self.to_controller.ask,
             self._read_state,
         )
-        open_client = client_opener(broker.node_id, listener, self._take)
+        open_client = client_opener(broker.node_id, listener, self._take, connect)
         settings = settings_of(config)._replace(listener=listener)
         broker.controller = Controller(
             broker.node_id, broker.store, open_client, settings, broker.loop, stored=broker.stored_topics
         )
-        broker.forwarding = Forwarding(broker)
+        broker.forwarding = Forwarding(broker, ControllerConnections(f"broker-{broker.node_id}", connect))
         self._presence = Presence(broker.node_id, listener, self._on_absent)
         broker.assigned.on_brokers = self._presence.update
 

@@ -117,11 +117,18 @@ _INTER_BROKER_ROWS = (
     (56, "AlterPartition", 2, 3, 0, "control", "alter_partition"),
     (58, "Envelope", 0, 0, 0, "control", "envelope"),
 )
+_AUTHENTICATION_ROWS = (
+    (17, "SaslHandshake", 1, 1, NO_FLEXIBLE_VERSION, "data", "sasl_handshake"),
+    (36, "SaslAuthenticate", 0, 2, 2, "data", "sasl_authenticate"),
+)
 _DROPPED_BY_KAFKA_4 = frozenset(("LeaderAndIsr", "StopReplica", "UpdateMetadata", "ControlledShutdown"))
 
 APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)
 INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for row in _INTER_BROKER_ROWS)
 """What brokers ask of each other, on the listener ``inter.broker.listener.name`` alone; not told by ApiVersions."""
+
+AUTHENTICATION_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _AUTHENTICATION_ROWS)
+"""How brokers prove to each other that they are brokers; not told by ApiVersions while clients have nothing to prove."""
 
 BY_KEY: dict[int, Api] = {api.key: api for api in APIS + INTER_BROKER_APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS + INTER_BROKER_APIS}
@@ -140,7 +147,5 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
 
 def api_version_ranges() -> list[tuple[int, int, int, int, bool]]:
     """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, told by ApiVersions)."""
-    return [
-        (api.key, api.min_version, api.max_version, api.flexible_from, not api.is_inter_broker)
-        for api in APIS + INTER_BROKER_APIS
-    ]
+    told = [(api, True) for api in APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
+    return [(api.key, api.min_version, api.max_version, api.flexible_from, is_told) for api, is_told in told]

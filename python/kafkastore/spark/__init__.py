@@ -22,4 +22,5 @@ if TYPE_CHECKING:
 
 __all__ = ["KafkastoreDataSource", "scan_segments", "schema", "segments"]
 
-__getattr__ = exported(__name__, {"KafkastoreDataSource": "kafkastore.spark.datasource"})  # PySpark 3.5 has no sources
+# PySpark 3.5 has no sources
+__getattr__, __dir__ = exported(__name__, {"KafkastoreDataSource": "kafkastore.spark.datasource"})

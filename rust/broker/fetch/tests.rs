@@ -10,6 +10,7 @@ mod log_start;
 const CALLER: Caller<'_> = Caller {
     listener: "PLAINTEXT",
     may_write_internal: false,
+    is_broker: true,
 };
 
 /// What a request says besides its partitions of topic `t`.

@@ -6,6 +6,7 @@ use crate::wire::Writer;
 const CALLER: Caller<'_> = Caller {
     listener: "PLAINTEXT",
     may_write_internal: false,
+    is_broker: true,
 };
 
 /// A version 8 body: topics with a batch for each of these partitions.
@@ -168,6 +169,7 @@ fn only_kafka_s_admin_may_write_internal_topics() {
     assert_eq!(end(), 0);
     let admin = Caller {
         may_write_internal: true,
+        is_broker: true,
         ..CALLER
     };
     serve(&fixture, admin, body(1, 0, topics), &mut Vec::new());

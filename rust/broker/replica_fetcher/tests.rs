@@ -167,6 +167,7 @@ fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instan
     let caller = Caller {
         listener: "PLAINTEXT",
         may_write_internal: false,
+        is_broker: true,
     };
     let scratch = &mut FetchScratch::default();
     let outcome = fetch(&fixture.broker, version, caller, body, scratch, now, &mut out).unwrap();

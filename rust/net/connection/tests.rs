@@ -12,6 +12,7 @@ fn connection() -> Connection {
         host: "/127.0.0.1".into(),
         software_name: String::new(),
         software_version: String::new(),
+        is_broker: false,
     };
     let reference = ConnectionRef { key: 0, id: 1 };
     Connection::new(

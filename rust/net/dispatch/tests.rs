@@ -19,6 +19,7 @@ fn connection() -> (Connection, TcpStream) {
         host: "/127.0.0.1".into(),
         software_name: String::new(),
         software_version: String::new(),
+        is_broker: false,
     };
     let reference = ConnectionRef { key: 0, id: 1 };
     let socket = mio::net::TcpStream::from_std(socket);
@@ -64,6 +65,7 @@ fn serve_one(fixture: &Fixture, connection: &mut Connection, mut frame: Vec<u8>)
     };
     let mut context = Context {
         broker: &fixture.broker,
+        proof: &Proof::new(&fixture.broker.options()).unwrap(),
         operations: &mut Operations::new(0, 1),
         scratch: &mut Scratch::default(),
         waiter: &waiter,

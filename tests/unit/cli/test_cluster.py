@@ -40,7 +40,7 @@ def test_brokers_on_several_hosts_share_a_zookeeper_and_have_their_own_ports(tmp
     assert cli.main(["cluster", "create", "--folder", str(tmp_path), *given]) == 0
     texts = [(tmp_path / f"broker-{node}" / "server.properties").read_text() for node in (1, 2, 3)]
     for text, address in zip(texts, ("one:9092", "two:9092", "one:9093"), strict=True):
-        assert f"listeners=PLAINTEXT://{address}\n" in text
+        assert f"listeners=PLAINTEXT://{address},REPLICATION://{address.replace(':9', ':10')}\n" in text
         assert "zookeeper.connect=zk:2181/k\n" in text
 
 
@@ -95,7 +95,10 @@ def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
     assert cli.main(arguments) == 0
     more = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "1", "--first-id", "4"]
     assert cli.main(more) == 1
-    assert "broker-1 has listeners=PLAINTEXT://127.0.0.1:9092" in capsys.readouterr().err
+    assert (
+        "broker-1 has listeners=PLAINTEXT://127.0.0.1:9092,REPLICATION://127.0.0.1:10092, and"
+        in capsys.readouterr().err
+    )
     more += ["--first-port", "9095"]
     assert cli.main([*more, "--zookeeper", "zk:2181"]) == 1
     assert "which is another cluster; give --zookeeper as for the first" in capsys.readouterr().err
@@ -103,6 +106,46 @@ def test_brokers_for_a_cluster_that_is_there_keep_its_replication(  # R1.4
     config = BrokerConfig.load(str(tmp_path / "broker-4" / "server.properties"))
     keys = ("default.replication.factor", "offsets.topic.replication.factor", "min.insync.replicas")
     assert [config.get_int(key) for key in keys] == [3, 3, 2]
+
+
+def secret_of(config: BrokerConfig) -> str:
+    config.load_secret()
+    assert config.inter_broker_secret is not None
+    return config.inter_broker_secret.text
+
+
+def test_brokers_have_a_listener_of_their_own_and_share_a_secret(tmp_path: Path) -> None:  # issue 13, item 7
+    def create(*given: str) -> None:
+        assert cli.main(["cluster", "create", "--folder", str(tmp_path / "c"), "--brokers", "2", *given]) == 0
+
+    create()
+    create("--first-id", "3", "--first-port", "9192", "--first-broker-port", "9292")
+    configs = [BrokerConfig.load(str(tmp_path / f"c/broker-{node}/server.properties")) for node in (1, 2, 3, 4)]
+    assert [config.inter_broker_listener for config in configs] == ["REPLICATION"] * 4
+    assert [config.listeners[1].port for config in configs] == [10092, 10093, 9292, 9293]
+    texts = {secret_of(config) for config in configs}
+    assert len(texts) == 1
+    assert len(texts.pop()) >= 40
+    modes = {(tmp_path / f"c/broker-{node}/inter-broker.secret").stat().st_mode & 0o777 for node in (1, 2, 3, 4)}
+    assert modes == {0o600}
+    assert cli.main(["cluster", "create", "--folder", str(tmp_path / "d"), "--brokers", "1"]) == 0
+    assert secret_of(BrokerConfig.load(str(tmp_path / "d/broker-1/server.properties"))) != secret_of(configs[0])
+
+
+def test_brokers_for_a_cluster_without_a_secret_are_made_as_its_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "broker-1"
+    home.mkdir()
+    store = f"kafkastore.metadata.path={tmp_path}/metadata.sqlite"
+    (home / "server.properties").write_text(f"node.id=1\nlisteners=PLAINTEXT://127.0.0.1:9092\n{store}\n")
+    more = ["cluster", "create", "--folder", str(tmp_path), "--brokers", "1", "--first-id", "2", "--first-port", "9093"]
+    assert cli.main(more) == 0
+    assert "have no secret, so the new ones get none" in capsys.readouterr().err
+    config = BrokerConfig.load(str(tmp_path / "broker-2" / "server.properties"))
+    assert [repr(listener) for listener in config.listeners] == ["PLAINTEXT://127.0.0.1:9093"]
+    assert config.get("kafkastore.inter.broker.secret.file") is None
+    assert not (tmp_path / "broker-2" / "inter-broker.secret").exists()
 
 
 def test_what_is_printed_starts_a_broker_in_a_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

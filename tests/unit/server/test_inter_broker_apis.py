@@ -87,7 +87,9 @@ async def ask(broker: Broker, key: int, listener: str) -> Any:
     entity_writer(type(request))(buffer, request)
     engine = broker.services.engine
     engine.answers.pop(5000, None)
-    engine.submit(Request(key, request.__version__, buffer.getvalue(), 5000, listener=listener))
+    engine.submit(
+        Request(key, request.__version__, buffer.getvalue(), 5000, listener=listener, is_broker=listener != "CLIENTS")
+    )
     await until(lambda: 5000 in engine.answers)
     body = engine.answers[5000]
     assert body is not None

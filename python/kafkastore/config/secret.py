@@ -1,0 +1,68 @@
+"""The secret that the brokers of a cluster share: the one line of ``kafkastore.inter.broker.secret.file``, read once at the start.
+
+Its text leaves this process in no message and no log; what is said about it names the file.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkastore.errors import StartupError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FILE_KEY: Final = "kafkastore.inter.broker.secret.file"
+REQUIRED_KEY: Final = "kafkastore.inter.broker.secret.required"
+
+FEWEST_CHARACTERS: Final = 16
+MOST_BYTES: Final = 4096
+"""More is no secret but a wrong file."""
+
+_NEW_BYTES: Final = 32
+
+
+class Secret(NamedTuple):
+    """``is_required``: a broker that does not prove it is no broker; otherwise it is served for now, while an upgrade goes on."""
+
+    text: str
+    is_required: bool = True
+
+    def __repr__(self) -> str:
+        return "Secret(hidden)"
+
+
+def new_secret() -> str:
+    """As much as a SHA-256 can hold, in letters, digits, "-" and "_"."""
+    return secrets.token_urlsafe(_NEW_BYTES)
+
+
+def read_secret(get: Callable[[str], object]) -> Secret | None:
+    """What the configuration names; None when it names no file. Raises StartupError."""
+    path = get(FILE_KEY)
+    if not isinstance(path, str):
+        return None
+    return Secret(_read(path), get(REQUIRED_KEY) is not False)
+
+
+def _read(path: str) -> str:
+    setting = f"{FILE_KEY}={path}"
+    try:
+        with open(path, "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise StartupError(f"{setting} cannot be read: {error.strerror}; copy it from another broker") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise StartupError(f"{setting} may be read by others (mode {stat.S_IMODE(mode):o}); chmod 600 it")
+    text = data.decode("ascii", "replace").strip()
+    is_one_line = text.isprintable() and "\ufffd" not in text and " " not in text
+    if not FEWEST_CHARACTERS <= len(text) <= MOST_BYTES or not is_one_line:
+        raise StartupError(
+            f"{setting} does not hold one line of at least {FEWEST_CHARACTERS} letters, digits or signs; copy it from another"
+            " broker, or make one with: openssl rand -hex 32"
+        )
+    return text

@@ -1,0 +1,1 @@
+"""Who is who: ``scram`` (how brokers prove the secret that they share)."""

@@ -1,0 +1,81 @@
+//! `SaslHandshake` 1 and `SaslAuthenticate` 0 to 2: the frames in which two ends prove who they are.
+//!
+//! ```text
+//! handshake request      mechanism string                    response   error int16 | mechanisms [string]
+//! authenticate request   token bytes | tags from 2           response   error int16 | message nullable string | token bytes
+//!                                                                       | lifetime int64, ms, from 1 | tags from 2
+//! ```
+
+use std::ops::Range;
+
+use super::error::WireError;
+use super::reader::Reader;
+use super::writer::Writer;
+use crate::error::ErrorCode;
+
+/// The version of `SaslHandshake`; before it, tokens came without frames.
+pub const HANDSHAKE_VERSION: i16 = 1;
+/// The version of `SaslAuthenticate` in which our brokers ask.
+pub const AUTHENTICATE_VERSION: i16 = 1;
+/// The first with tagged fields.
+const FLEXIBLE_FROM: i16 = 2;
+
+/// The mechanism that is asked for.
+pub fn decode_handshake(body: &[u8]) -> Result<&str, WireError> {
+    let range = Reader::new(body, false).string()?;
+    std::str::from_utf8(&body[range]).map_err(|_| WireError::InvalidUtf8)
+}
+
+/// Asks for a mechanism.
+pub fn encode_handshake(out: &mut Vec<u8>, mechanism: &str) {
+    Writer::new(out, false).string(mechanism);
+}
+
+/// Says whether, and which there are.
+pub fn encode_handshake_response(out: &mut Vec<u8>, code: ErrorCode, mechanisms: &[&str]) {
+    let mut writer = Writer::new(out, false);
+    writer.i16(code.0);
+    writer.length(Some(mechanisms.len()));
+    for mechanism in mechanisms {
+        writer.string(mechanism);
+    }
+}
+
+/// The error of a handshake's response.
+pub fn decode_handshake_response(body: &[u8]) -> Result<ErrorCode, WireError> {
+    Reader::new(body, false).i16().map(ErrorCode)
+}
+
+/// Where the token is in the body.
+pub fn decode_token(version: i16, body: &[u8]) -> Result<Range<usize>, WireError> {
+    let token = Reader::new(body, version >= FLEXIBLE_FROM).nullable_bytes()?;
+    token.ok_or(WireError::UnexpectedNull)
+}
+
+/// A request of [`AUTHENTICATE_VERSION`].
+pub fn encode_token(out: &mut Vec<u8>, token: &[u8]) {
+    let mut writer = Writer::new(out, false);
+    writer.length(Some(token.len()));
+    writer.raw(token);
+}
+
+/// The answer, with the next token or why there is none.
+pub fn encode_token_response(version: i16, out: &mut Vec<u8>, code: ErrorCode, message: Option<&str>, token: &[u8]) {
+    let mut writer = Writer::new(out, version >= FLEXIBLE_FROM);
+    writer.i16(code.0);
+    writer.nullable_string(message);
+    writer.length(Some(token.len()));
+    writer.raw(token);
+    if version >= 1 {
+        writer.i64(0); // the session does not end
+    }
+    writer.no_tags();
+}
+
+/// The answer to a request of [`AUTHENTICATE_VERSION`]: the error with its message, or where the token is.
+pub fn decode_token_response(body: &[u8]) -> Result<(ErrorCode, Option<&str>, Range<usize>), WireError> {
+    let mut reader = Reader::new(body, false);
+    let code = ErrorCode(reader.i16()?);
+    let message = reader.nullable_str()?;
+    Ok((code, message, reader.nullable_bytes()?.unwrap_or_default()))
+}

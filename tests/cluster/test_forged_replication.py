@@ -1,0 +1,218 @@
+"""An ordinary client that says it is a broker: on no listener does anything move (issue 13, item 7; spec R0.11, R2.4)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from kazoo.client import KazooClient
+from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
+from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
+
+from cluster.cluster import Cluster, write_secret
+from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY, Secret
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
+from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
+from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr
+from kafkastore.interbroker.schema.stop_replica.v4 import request as stop
+from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata
+from kafkastore.metadata.sqlite import SqliteStore
+from parity.kio_entities import build, load
+from peer.broker_process import hang, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+TOPIC = "orders"
+PLENTY_MS = 10_000
+LIMIT_S = 30.0
+VERY_HIGH = 1_000_000
+"""An epoch above all others."""
+
+
+@pytest.fixture(params=["sqlite", "zookeeper"])
+def patient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+    """Brokers that hang stay brokers, and in sync."""
+    overrides = {"zookeeper.session.timeout.ms": "18000", "replica.lag.time.max.ms": "60000"}
+    made = Cluster(tmp_path, request.param, overrides=overrides)
+    try:
+        yield made.start()
+    finally:
+        made.close()
+
+
+def epoch_of(cluster: Cluster, node: int) -> int:
+    """The broker's epoch, as a client can guess it on SQLite, and read it where ZooKeeper is open."""
+    path = f"/brokers/ids/{node}"
+    if cluster.zookeeper is None:
+        return asyncio.run(_created(str(cluster.metadata_path), path))
+    client = KazooClient(f"{cluster.zookeeper.address}/kafkastore")
+    client.start()
+    created: int = client.get(path)[1].czxid
+    client.stop()
+    client.close()
+    return created
+
+
+async def _created(file: str, path: str) -> int:
+    store = SqliteStore(file)
+    await store.connect()
+    created = (await store.get(path)).created
+    await store.close()
+    return created
+
+
+async def _ask(port: int, request: Any, secret: Secret | None = None) -> Any:
+    client = BrokerClient("127.0.0.1", port, "broker-2-fetcher-0", secret=secret)
+    try:
+        return await client.send(request, PLENTY_MS)
+    finally:
+        await client.close()
+
+
+def ask(port: int, request: Any) -> Any:
+    """As anybody can."""
+    return asyncio.run(_ask(port, request))
+
+
+def orders(cluster: Cluster, node: int) -> list[Any]:
+    """With the right broker epoch, and of a controller that would be obeyed; ``kio`` has its own types of numbers."""
+    kio_stop: Any = stop
+    kio_isr: Any = isr
+    kio_metadata: Any = metadata
+    kio_shutdown: Any = shutdown
+    from_controller = {"controller_id": 1, "controller_epoch": VERY_HIGH, "broker_epoch": epoch_of(cluster, node)}
+    gone = kio_stop.StopReplicaPartitionState(partition_index=0, leader_epoch=VERY_HIGH, delete_partition=True)
+    of_topic = kio_stop.StopReplicaTopicState(topic_name=TOPIC, partition_states=(gone,))
+    sender = {"broker_id": node, "broker_epoch": epoch_of(cluster, node)}
+    return [
+        kio_stop.StopReplicaRequest(**from_controller, topic_states=(of_topic,)),
+        kio_isr.LeaderAndIsrRequest(**from_controller, type_=1, topic_states=(), live_leaders=()),
+        kio_metadata.UpdateMetadataRequest(**from_controller, type_=2, topic_states=(), live_brokers=()),
+        kio_shutdown.ControlledShutdownRequest(**sender),
+        build(load("alter_partition", 3, "request"), {**sender, "topics": []}),
+    ]
+
+
+def follower_fetch(replica: int, offset: int) -> Any:
+    partition = {"partition": 0, "fetch_offset": offset, "current_leader_epoch": -1, "partition_max_bytes": 1 << 20}
+    given: Mapping[str, Any] = {
+        "replica_id": replica,
+        "max_bytes": 1 << 20,
+        "session_epoch": -1,
+        "topics": [{"topic": TOPIC, "partitions": [partition]}],
+        "rack_id": "",
+    }
+    return build(load("fetch", 12, "request"), given)
+
+
+def high_watermark(cluster: Cluster) -> int:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "looks", "log_level": 0})
+    try:
+        found: tuple[int, int] = consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=10)
+        return found[1]
+    finally:
+        consumer.close()
+
+
+def test_orders_of_a_client_are_refused_on_every_listener(cluster: Cluster) -> None:
+    cluster.create(TOPIC)
+    leader = cluster.leader(TOPIC)
+    before = cluster.partition(TOPIC)
+    for node in (leader, leader % 3 + 1):
+        broker: Any = cluster.broker(node)
+        for port in (broker.port, broker.broker_port):
+            for order in orders(cluster, node):
+                assert ask(port, order).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED, (port, type(order))
+        assert sorted(path.name for path in broker.log_dir.glob(f"{TOPIC}*")) in ([], [f"{TOPIC}-0"])
+    now = cluster.partition(TOPIC)
+    assert (now.leader, now.replicas, now.isrs) == (before.leader, before.replicas, before.isrs)
+    assert len(cluster.admin().list_topics(timeout=10).brokers) == 3
+
+
+def test_fetch_with_a_replica_id_counts_for_nothing_on_any_listener(patient: Cluster) -> None:
+    cluster = patient
+    cluster.create(TOPIC)
+    leader = cluster.leader(TOPIC)
+    cluster.wait_in_sync(TOPIC, 3)
+    followers = [node for node in (1, 2, 3) if node != leader]
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": 1, "log_level": 0})
+    producer.produce(TOPIC, b"on all")
+    assert producer.flush(LIMIT_S) == 0
+    wait_until(lambda: high_watermark(cluster) == 1, LIMIT_S, "the first record is on all replicas")
+    for node in followers:
+        hang(cluster.broker(node).pid)
+    producer.produce(TOPIC, b"on the leader only")
+    assert producer.flush(LIMIT_S) == 0
+    broker: Any = cluster.broker(leader)
+    for port in (broker.port, broker.broker_port):
+        for node in followers:
+            answer = ask(port, follower_fetch(node, 2))
+            of_partition = answer.responses[0].partitions[0]
+            assert of_partition.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert high_watermark(cluster) == 1, "a client has said that it has the record, and the leader has believed it"
+    for node in followers:
+        os.kill(cluster.broker(node).pid, signal.SIGCONT)
+    wait_until(lambda: high_watermark(cluster) == 2, LIMIT_S, "the followers have it")
+
+
+def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: Cluster) -> None:
+    broker: Any = cluster.broker(1)
+    order = orders(cluster, 1)[1]
+    with pytest.raises(BrokerUnreachableError, match="the secret of the brokers was not proven"):
+        asyncio.run(_ask(broker.broker_port, order, Secret("a secret that is wrong")))
+    right = Secret((cluster.folder / "inter-broker.secret").read_text())
+    with pytest.raises(BrokerUnreachableError, match=r"does not take the proof .*error 34"):
+        asyncio.run(_ask(broker.port, order, right))
+    answer = asyncio.run(_ask(broker.broker_port, shutdown_of_nobody(), right))
+    assert answer.error_code == ErrorCode.STALE_BROKER_EPOCH or answer.error_code == ErrorCode.NOT_CONTROLLER
+
+    async def out_of_order() -> None:
+        client = BrokerClient("127.0.0.1", broker.broker_port, "nobody")
+        early = await client.send(SaslAuthenticateRequest(auth_bytes=b"n,,n=broker,r=x"), PLENTY_MS)
+        assert early.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        plain = await client.send(SaslHandshakeRequest(mechanism="PLAIN"), PLENTY_MS)
+        assert (plain.error_code, plain.mechanisms) == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, ("SCRAM-SHA-256",))
+        with pytest.raises(BrokerUnreachableError):
+            await client.send(SaslHandshakeRequest(mechanism="SCRAM-SHA-256"), PLENTY_MS)
+        await client.close()
+
+    asyncio.run(out_of_order())
+    assert "127.0.0.1 on REPLICATION has not proven to be a broker: it does not know the secret" in broker.output()
+
+
+def shutdown_of_nobody() -> Any:
+    return build(load("alter_partition", 3, "request"), {"broker_id": 99, "broker_epoch": 1, "topics": []})
+
+
+def test_secret_is_brought_in_while_the_cluster_serves(tmp_path: Path) -> None:
+    """The steps of docs/operations.md: none, known, required; each broker is restarted in each step."""
+    cluster = Cluster(tmp_path, "sqlite", size=2)
+    file = {FILE_KEY: str(write_secret(tmp_path / "inter-broker.secret"))}
+    try:
+        for broker in cluster.brokers:
+            del broker.overrides[FILE_KEY]
+        cluster.start()
+        cluster.create(TOPIC, replicas=2)
+        produced = 0
+        for step in (file | {REQUIRED_KEY: "false"}, file | {REQUIRED_KEY: "true"}):
+            for broker in cluster.brokers:
+                broker.overrides |= step
+                broker.restart()
+                cluster.wait_for_brokers(2)
+                cluster.wait_in_sync(TOPIC, 2)
+                producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "log_level": 0})
+                producer.produce(TOPIC, b"%d" % produced)
+                assert producer.flush(LIMIT_S) == 0
+                produced += 1
+        assert high_watermark(cluster) == produced == 4
+        said = [broker.output() for broker in cluster.brokers]
+        assert all(text.count("Whoever reaches listener REPLICATION may act as a broker") == 2 for text in said)
+    finally:
+        cluster.close()
