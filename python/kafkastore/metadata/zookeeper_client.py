@@ -5,6 +5,10 @@ events and changes of state are passed to the loop from that one thread with ``c
 them in ZooKeeper's order. kazoo by itself sends what was queued while the connection was lost, forgets watches then, and
 begins a new session after an expiry; a gate, closed in its thread before it does anything of that, keeps requests back
 until the owner has set its watches again, and for good once the session is over.
+
+The session lives no longer than the loop: the thread pings the ensemble only while the loop ticks. A loop that has not ticked for
+a :data:`SILENT_PART` of the session's timeout is in a bug or in work without end; its nodes go when the timeout is over, and
+another broker takes over what it held. What it does when it comes back is refused, and it registers again.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +43,12 @@ RETRY = {"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0}
 MIN_ATTEMPTS = 3
 """Attempts to connect that fit into a session timeout: kazoo gives each an equal part by the number of hosts, and a server
 that is just starting may take a connection and never answer on it."""
+
+SILENT_PART = 1 / 3
+"""Of the session's timeout, without a tick of the loop, until pings are kept back; the time between two pings at most."""
+
+TICKS = 10
+"""Of the loop, in that time."""
 
 STOP_LIMIT_S = 5.0
 """How long a close waits for the ensemble's answer."""
@@ -73,7 +84,12 @@ class ZookeeperClient:
         self._is_open = False
         self._is_over = False
         self._connections = 0
+        self._silence_s = settings.session_timeout_ms / 1000 * SILENT_PART
+        self._ticked_at = time.monotonic()
+        self._has_kept_back = False
+        self._ticking: asyncio.TimerHandle | None = None
         self._kazoo = _Kazoo(
+            self._may_ping,
             self._before_change,
             self._after_change,
             hosts=hosts,
@@ -86,7 +102,18 @@ class ZookeeperClient:
 
     # ---- on the loop
     def start(self) -> None:
+        self._tick()
         self._kazoo.start_async()
+
+    def _tick(self) -> None:
+        """Says to the thread that the loop runs. A ping that was kept back is made good, by any request."""
+        self._ticked_at = time.monotonic()
+        self._ticking = self._loop.call_later(self._silence_s / TICKS, self._tick)
+        if self._has_kept_back:
+            self._has_kept_back = False
+            logger.error("The event loop did not run for longer than %.1f s", self._silence_s)
+            with suppress(AwayError, KazooSessionExpiredError):
+                self.submit(lambda kazoo: kazoo.exists_async("/"), lambda _: None)
 
     @property
     def session_id(self) -> int:
@@ -119,6 +146,8 @@ class ZookeeperClient:
     def stop(self) -> asyncio.Future[None]:
         """Ends the session, in a thread; done when the ensemble has answered or kazoo has given up."""
         done: asyncio.Future[None] = self._loop.create_future()
+        if self._ticking is not None:
+            self._ticking.cancel()
         with self._gate:
             self._is_over = True
             self._is_open = False
@@ -133,6 +162,11 @@ class ZookeeperClient:
         return done
 
     # ---- in kazoo's thread
+    def _may_ping(self) -> bool:
+        is_silent = time.monotonic() - self._ticked_at > self._silence_s
+        self._has_kept_back |= is_silent and not self._is_over
+        return not is_silent
+
     def _before_change(self, state: str) -> None:
         if state in (KeeperState.CONNECTED, KeeperState.CONNECTED_RO):
             return
@@ -166,12 +200,21 @@ class ZookeeperClient:
 
 
 class _Kazoo(KazooClient):
-    """kazoo's client with a word before and after each of its changes of state."""
+    """kazoo's client with a word before and after each of its changes of state, and before each ping."""
 
-    def __init__(self, before: Callable[[str], None], after: Callable[[str], None], **options: Any) -> None:
+    def __init__(
+        self,
+        may_ping: Callable[[], bool],
+        before: Callable[[str], None],
+        after: Callable[[str], None],
+        **options: Any,
+    ) -> None:
         self._before = before
         self._after = after
         super().__init__(**options)
+        connection: Any = self._connection
+        send = connection._send_ping  # noqa: SLF001 - kazoo offers no other way into its thread between two pings
+        connection._send_ping = lambda timeout: send(timeout) if may_ping() else None  # noqa: SLF001
 
     def _session_callback(self, state: str) -> None:
         if state == self._state:

@@ -1,7 +1,8 @@
 """A second process with a store, for tests: run as a script it does what it reads on stdin, a line each, and says what
 came of it and what its session's state is; imported it starts that script.
 
-Commands: ``create PATH`` (ephemeral), ``set PATH``, ``connect``, ``close``. Lines: ``state STATE``, ``done``, ``failed ERROR``.
+Commands: ``create PATH`` (ephemeral), ``set PATH``, ``connect``, ``close``, ``hang`` (until SIGUSR1). Lines: ``state STATE``,
+``done``, ``failed ERROR``, ``hangs``.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def open_store(kind: str, address: str, session_timeout_ms: int) -> MetadataStor
 
 
 async def obey(store: MetadataStore) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     store.listen(lambda state: print("state", state, flush=True))
     await store.connect()
     while True:
@@ -90,6 +92,9 @@ async def obey(store: MetadataStore) -> None:
                 await store.create(path, is_ephemeral=True)
             elif command == "set":
                 await store.set(path, b"other")
+            elif command == "hang":  # the loop, not the other threads
+                print("hangs", flush=True)
+                signal.sigwait([signal.SIGUSR1])
             elif command == "close":
                 await store.close()
             else:

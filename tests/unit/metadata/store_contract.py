@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 SESSION_TIMEOUT_MS = 1500
 """Short, so that expiries are tested in seconds; longer than a busy machine keeps a thread waiting."""
 
+LONG_SESSION_MS = 4_000
+"""20 ticks, the most that the tests' ZooKeeper gives."""
+
 LIMIT_S = 10.0
 
 
@@ -499,6 +502,44 @@ class StoreContract:
                 await other.tell("connect")
                 await other.tell("create /mine")
                 assert await store.exists("/mine") == 0
+
+        self.check(tmp_path, test)
+
+    def test_process_whose_loop_hangs_loses_its_session_learns_it_and_connects_anew(  # issue 13, item 3
+        self, tmp_path: Path
+    ) -> None:
+        """Its threads run, whatever they keep alive."""
+
+        async def test(store: MetadataStore) -> None:
+            seen: list[WatchEvent] = []
+            await store.create("/data")
+            async with store_client(self.client_arguments(tmp_path)) as other:
+                await other.tell("create /mine")
+                assert await store.exists("/mine", seen.append) == 0
+                await other.tell("hang", "hangs")
+                await eventually(lambda: bool(seen))
+                other.send_signal(signal.SIGUSR1)
+                await other.expect("done")
+                await other.expect("state expired")
+                await other.tell("set /data", "failed SessionExpiredError")
+                await other.tell("connect")
+                await other.tell("create /mine")
+                assert (await store.get("/data")).version == 0
+
+        self.check(tmp_path, test)
+
+    def test_process_whose_loop_hangs_for_less_than_its_session_keeps_it(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            async with store_client(self.client_arguments(tmp_path, LONG_SESSION_MS)) as other:
+                await other.tell("create /mine")
+                for _ in range(2):  # together longer than the session
+                    await other.tell("hang", "hangs")
+                    began = time.monotonic()
+                    await eventually(lambda: time.monotonic() - began > LONG_SESSION_MS / 1000 * 0.51)  # noqa: B023
+                    other.send_signal(signal.SIGUSR1)
+                    await other.expect("done")
+                assert await store.exists("/mine") == 0
+                await other.tell("set /mine")
 
         self.check(tmp_path, test)
 
