@@ -6,9 +6,9 @@ by one event at a time. No I/O; no decision.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
+from kafkastore.controller.move_log import MoveLog
 from kafkastore.controller.states import (
     PartitionStatus,
     ReplicaState,
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
-
-logger = logging.getLogger("kafkastore.controller.states")
 
 
 class Partition:
@@ -63,17 +61,15 @@ class Partition:
 
     def move(self, status: PartitionStatus) -> None:
         check_partition_move(self.status, status)
-        if logger.isEnabledFor(logging.DEBUG) and status is not self.status:
-            logger.debug("Partition %s-%d: %s to %s", self.topic.name, self.number, self.status.value, status.value)
+        if self.topic.moves is not None and status is not self.status:
+            self.topic.moves.note("partitions", self.status, status, self.topic.name, self.number)
         self.status = status
 
     def move_replica(self, replica: int, state: ReplicaState) -> None:
         current = self.replica_states[replica]
         check_replica_move(current, state)
-        if logger.isEnabledFor(logging.DEBUG) and state is not current:
-            logger.debug(
-                "Replica %d of %s-%d: %s to %s", replica, self.topic.name, self.number, current.value, state.value
-            )
+        if self.topic.moves is not None and state is not current:
+            self.topic.moves.note("replicas", current, state, self.topic.name, self.number, replica)
         self.replica_states[replica] = state
 
     def reassign(self, assigned: Assigned) -> None:
@@ -94,7 +90,7 @@ class Partition:
 class Topic:
     """One topic; ``partitions[i]`` is partition i."""
 
-    __slots__ = ("configs", "has_folder", "is_deleting", "name", "partitions", "topic_id", "version")
+    __slots__ = ("configs", "has_folder", "is_deleting", "moves", "name", "partitions", "topic_id", "version")
 
     def __init__(self, name: str, topic_id: bytes, assigned: Iterable[Assigned], version: int = 0) -> None:
         self.name = name
@@ -103,6 +99,7 @@ class Topic:
         self.version = version  # of the node with the assignment
         self.has_folder = False  # whether the store has the parent of the partitions
         self.is_deleting = False
+        self.moves: MoveLog | None = None  # none while an earlier controller's topics are read
         self.partitions = [Partition(self, number, one) for number, one in enumerate(assigned)]
 
     @property
@@ -126,6 +123,7 @@ class ControllerContext:
         """While there is one."""
         self.offline_logs: dict[int, set[Partition]] = {}
         """Of live brokers: the partitions whose log directory failed there."""
+        self.moves: MoveLog | None = None
 
     # ---- brokers
     def usable(self) -> set[int]:
@@ -155,7 +153,14 @@ class ControllerContext:
         return {replica for replica in known if not self.is_online(partition, replica)}
 
     # ---- topics
+    def log_moves(self) -> None:
+        """From now on: what was read when this controller began is no news."""
+        self.moves = MoveLog()
+        for topic in self.topics.values():
+            topic.moves = self.moves
+
     def put_topic(self, topic: Topic) -> None:
+        topic.moves = self.moves
         self.topics[topic.name] = topic
         self.topics_by_id[topic.topic_id] = topic
         for partition in topic.partitions:

@@ -288,6 +288,7 @@ class Controller:
                 await reassignment.advance(term)
             if term.context.reassign_node is not None and not term.is_over:
                 await admin_nodes.settle_reassignments(term)
+            term.tell_moves()
             self._tell_waiting()
 
     def _tell_waiting(self) -> None:
@@ -341,6 +342,7 @@ class Controller:
         if term is not None:
             await term.writer.ensure_epoch()
             await failover.take_over(term)
+            term.tell_moves()
         self._must_reload = False
 
     def _resign(self) -> None:
@@ -393,7 +395,7 @@ class Controller:
                     "answer", lambda term: broker_changes.on_leader_and_isr_answer(term, broker, order, answer)
                 )
         elif isinstance(order, StopReplica):
-            self._events.put("answer", lambda term: topic_deletion.on_stop_replica_answer(term, broker, order, answer))
+            self._events.put("stopped", lambda term: topic_deletion.on_stop_replica_answer(term, broker, order, answer))
 
 
 def _set_unless_done(future: asyncio.Future[bool], result: bool) -> None:

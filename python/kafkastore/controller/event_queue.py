@@ -1,10 +1,15 @@
-"""The controller's events, in order: what waits, who asked for it, and the answers. It knows nothing of what events do."""
+"""The controller's events: what waits, who asked for it, and the answers. It knows nothing of what events do.
+
+What keeps partitions led goes first (:data:`URGENT`): a broker that is gone, the in-sync sets that leaders propose, a shutdown. Requests of
+clients come behind that, each kind in order, and after :data:`URGENT_IN_A_ROW` events of the first kind one of the second has its turn.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, cast
 
 from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.store import StoreError, StoreUnavailableError
@@ -23,6 +28,12 @@ MAX_WAITING = 10_000
 """Events in the queue; beyond it requests are refused with REQUEST_TIMED_OUT."""
 
 
+URGENT: Final = frozenset(("brokers", "log_dirs", "epoch", "answer", "together", "fence_broker", "controlled_shutdown"))
+"""Names of events. "answer" is that of a broker which says what it cannot lead or follow, "together" are proposals of in-sync sets."""
+
+URGENT_IN_A_ROW: Final = 16
+
+
 class _Event(NamedTuple):
     name: str
     run: Run
@@ -35,12 +46,14 @@ class EventQueue:
     def __init__(self, loop: asyncio.AbstractEventLoop, wake: Callable[[], None]) -> None:
         self._loop = loop
         self._wake = wake
-        self._events: deque[_Event] = deque()
+        self._urgent: deque[_Event] = deque()
+        self._others: deque[_Event] = deque()
+        self._in_a_row = 0
         self._queued: set[str] = set()
         self._together: list[tuple[Any, asyncio.Future[Any]]] = []
 
     def __bool__(self) -> bool:
-        return bool(self._events)
+        return bool(self._urgent or self._others)
 
     def put(self, name: str, run: Run) -> None:
         self._append(_Event(name, run, None))
@@ -59,8 +72,8 @@ class EventQueue:
         try:
             return cast("T", await event.answer)  # type: ignore[misc]
         except asyncio.CancelledError:  # whoever asked has given up: it is not to happen later
-            if event in self._events:
-                self._events.remove(event)
+            with suppress(ValueError):  # it has begun
+                self._of(name).remove(event)
             raise
 
     async def ask_together(self, request: Any, run: RunTogether) -> Any:
@@ -72,8 +85,8 @@ class EventQueue:
         return await answer
 
     async def run_next(self, term: Term) -> None:
-        """Runs the first event. Raises what it raised, but for a refusal that whoever asked is told."""
-        event = self._events.popleft()
+        """Runs the next event. Raises what it raised, but for a refusal that whoever asked is told."""
+        event = self._take()
         self._queued.discard(event.name)
         if event.answer is not None and event.answer.done():  # whoever asked is gone
             return
@@ -90,7 +103,9 @@ class EventQueue:
 
     def refuse_all(self, error: KafkastoreError) -> None:
         """Empties the queue; whoever asked gets ``error``."""
-        events, self._events = self._events, deque()
+        events = [*self._urgent, *self._others]
+        self._urgent.clear()
+        self._others.clear()
         together, self._together = self._together, []
         self._queued.clear()
         for answer in [*(event.answer for event in events), *(answer for _, answer in together)]:
@@ -109,11 +124,19 @@ class EventQueue:
                 answer.set_result(found)
 
     def _append(self, event: _Event) -> None:
-        self._events.append(event)
+        self._of(event.name).append(event)
         self._wake()
 
+    def _of(self, name: str) -> deque[_Event]:
+        return self._urgent if name in URGENT else self._others
+
+    def _take(self) -> _Event:
+        is_urgent = bool(self._urgent) and not (self._others and self._in_a_row >= URGENT_IN_A_ROW)
+        self._in_a_row = self._in_a_row + 1 if is_urgent else 0
+        return self._urgent.popleft() if is_urgent else self._others.popleft()
+
     def _check_room(self) -> None:
-        if len(self._events) + len(self._together) >= MAX_WAITING:
+        if len(self._urgent) + len(self._others) + len(self._together) >= MAX_WAITING:
             raise StoreUnavailableError("/", "the controller is behind with its work")
 
 

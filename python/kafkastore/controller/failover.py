@@ -42,6 +42,7 @@ async def take_over(term: Term) -> None:
     term.replace_context(context)
     for topic in topics:
         term.introduce(topic)
+    context.log_moves()
     await term.update(context.partitions(), term.without_elr_rule())
     for broker in list(context.brokers.values()):
         if not broker.is_clean:

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.controller.reassignment")
 
+NAMED = 20
+"""Partitions of a request, or complete at once, that have a line of the log each."""
+
 PARTITIONS_AT_ONCE = 200
 """In one write: with the topic's node they must fit one ``multi``, which is all or nothing."""
 
@@ -76,8 +79,11 @@ async def begin(term: Term, todo: Changes) -> None:
     """Writes and tells what :func:`judge` found. :func:`under_way` tells when it has ended."""
     for topic, changes in todo.items():
         await _write(term, topic, changes)
-        for partition, (assigned, _) in changes.items():
-            logger.info("%s moves to %s, from %s", partition, list(assigned.target), list(assigned.origin))
+    begun = [(partition, assigned) for changes in todo.values() for partition, (assigned, _) in changes.items()]
+    for partition, assigned in begun[:NAMED]:
+        logger.info("%s moves to %s, from %s", partition, list(assigned.target), list(assigned.origin))
+    if len(begun) > NAMED:
+        logger.info("%d more partitions move", len(begun) - NAMED)
 
 
 def _existing(term: Term, key: Key) -> Partition:
@@ -141,6 +147,16 @@ async def advance(term: Term) -> None:
         change = change or _settlement(partition)
         if change is not None:
             todo.setdefault(partition.topic, {})[partition] = change
+    completed = [
+        (partition, state)
+        for changes in todo.values()
+        for partition, (_, state) in changes.items()
+        if partition.assigned.is_moving and state is not None
+    ]
+    for partition, state in completed[:NAMED]:
+        logger.info("%s is on %s, led by %d", partition, list(partition.assigned.target), state.leader)
+    if len(completed) > NAMED:
+        logger.info("%d more moves are complete", len(completed) - NAMED)
     for topic, changes in todo.items():
         await _write(term, topic, changes)
 
@@ -153,7 +169,6 @@ def _completion(term: Term, partition: Partition) -> Change | None:
     changed = rules.complete_reassignment(state, assigned.target, usable)
     if changed is None:
         return None
-    logger.info("%s is on %s, led by %d", partition, list(assigned.target), changed.leader)
     return assigned.completed(), changed
 
 

@@ -7,6 +7,7 @@ gone).
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from kafkastore.controller import leader_election as rules
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import Operation
     from kafkastore.metadata.stored_topics import StoredTopics
+
+
+logger = logging.getLogger("kafkastore.controller.states")
 
 
 class Term:
@@ -79,6 +83,12 @@ class Term:
         """To be called before it is decided who leads. Asks the store only where somebody has changed anything."""
         if self.has_config_changes:
             self.settings = await settings_now(self.store, self.node_id, self._started_with)
+
+    def tell_moves(self) -> None:
+        """One line of the log for what partitions and replicas went through since the last call."""
+        moves = self.context.moves
+        if moves is not None and (line := moves.take()):
+            logger.log(logging.DEBUG if self.settings.is_alone else logging.INFO, "Moves: %s", line)
 
     # ---- deciding
     def min_isr(self, partition: Partition) -> int:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.replica.log_dir_moves")
 
+NAMED = 10
+"""Replicas of one request that a line of the log names."""
+
 _LONGEST_NAME = 255
 _LONGEST_SUFFIX = len(".") + 32 + len("-future")
 
@@ -45,6 +48,10 @@ async def alter(broker: BrokerServices, wanted: Mapping[tuple[str, int], str]) -
                 logger.warning("Cannot move %s-%d to %s: %s", topic, partition, directory, error)
                 code = error.code
         outcomes[topic, partition] = code
+    begun = [f"{topic}-{number}" for (topic, number), code in outcomes.items() if code == ErrorCode.NONE]
+    if begun:
+        more = f" and {len(begun) - NAMED} more" if len(begun) > NAMED else ""
+        logger.info("Moving to other log directories: %s%s", ", ".join(begun[:NAMED]), more)
     return outcomes
 
 

@@ -7,7 +7,8 @@ A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept 
 
 Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives
 one twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim
-is made at a time, and those who wait for it share it. Runs on the control plane's loop only.
+is made at a time, and those who wait for it share what comes of it, a failure too: with the store away all of them
+end with the first. Runs on the control plane's loop only.
 """
 
 from __future__ import annotations
@@ -43,18 +44,24 @@ class ProducerIds:
         self._node_id = node_id
         self._next_id = 0
         self._block_end = -1  # the last id of the block; below _next_id when there is no block
-        self._claiming = asyncio.Lock()
+        self._claiming: asyncio.Task[tuple[int, int]] | None = None
 
     async def next_id(self) -> int:
         """An id never given before. Raises CoordinatorLoadInProgressError, which clients retry, when no block could be
         claimed, and ProducerIdsExhaustedError."""
         while self._next_id > self._block_end:
-            async with self._claiming:
-                if self._next_id > self._block_end:
-                    self._next_id, self._block_end = await self._claim()
+            if self._claiming is None:
+                self._claiming = asyncio.get_running_loop().create_task(self._claim())
+                self._claiming.add_done_callback(self._claimed)
+            await asyncio.shield(self._claiming)  # whoever gives up does not end it for the others
         producer_id = self._next_id
         self._next_id += 1
         return producer_id
+
+    def _claimed(self, claiming: asyncio.Task[tuple[int, int]]) -> None:
+        self._claiming = None
+        if not claiming.cancelled() and claiming.exception() is None:
+            self._next_id, self._block_end = claiming.result()
 
     async def _claim(self) -> tuple[int, int]:
         """(first id, last id) of a block that is this broker's alone."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 from kio.schema.errors import ErrorCode
 
-from kafkastore.controller.context import ControllerContext, Topic
+from kafkastore.controller.channels import _Waiting
+from kafkastore.controller.context import ControllerContext, Partition, Topic
 from kafkastore.controller.requests import RequestBuilder
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
@@ -73,6 +75,51 @@ def test_replica_that_a_move_took_goes_by_its_epoch_even_if_the_topic_goes_too()
         builder.stop_replica(broker(node_id), {topic.partitions[0]: True}).stopped[0].leader_epoch for node_id in (1, 2)
     ]
     assert epochs == [7, EPOCH_DURING_DELETE]
+
+
+def waiting(*, of: str) -> tuple[_Waiting, Partition]:
+    """What is not told yet: "LeaderAndIsr" or "StopReplica" of one partition."""
+    partition = Topic("t", b"t" * 16, [Assigned((1, 2))]).partitions[0]
+    found = _Waiting()
+    if of == "LeaderAndIsr":
+        found.add_leader(partition, is_new=True)
+    else:
+        found.add_stop(partition, is_deleted=True)
+    return found, partition
+
+
+@pytest.mark.parametrize(("older", "newer"), [("LeaderAndIsr", "StopReplica"), ("StopReplica", "LeaderAndIsr")])
+def test_older_order_that_was_not_told_does_not_cancel_the_newer_one(
+    older: str, newer: str
+) -> None:  # issue 13, item 8
+    waits, partition = waiting(of=newer)
+    late = _Waiting()
+    if older == "LeaderAndIsr":
+        late.add_leader(partition, is_new=True)
+    else:
+        late.add_stop(partition, is_deleted=True)
+    waits.add_older(late)
+    assert (list(waits.leader_and_isr), list(waits.stop)) == (
+        ([], [partition]) if newer == "StopReplica" else ([partition], [])
+    )
+
+
+def test_whoever_waits_until_a_broker_was_told_goes_on_when_it_was(tmp_path: Path) -> None:  # item 7
+    async def test(world: World) -> None:
+        controller = await world.active()
+        world.brokers[3].is_reachable = False
+        await controller.create_topic(NewTopic("t", assignment=((1, 2),)))
+        told = asyncio.ensure_future(controller.wait_told(3, 60.0))
+        await controller.wait_told(2, 60.0)
+        assert ("t", 0) in world.brokers[2].metadata
+        await controller.wait_told(9, 60.0)  # nobody
+        await controller.wait_told(3, 0.01)  # not in this time
+        assert not told.done()
+        world.brokers[3].is_reachable = True
+        await told
+        assert ("t", 0) in world.brokers[3].metadata
+
+    play(tmp_path, test)
 
 
 def broker(node_id: int) -> Registration:

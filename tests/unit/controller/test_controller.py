@@ -19,11 +19,16 @@ from kafkastore.errors import (
     TopicAlreadyExistsError,
 )
 from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Check, StoreUnavailableError
+from kafkastore.metadata.stored_topics import StoredTopics
 from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, play
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
+
+    from kafkastore.metadata.store import Operation
 
 THREE = ((1, 2, 3),)
 
@@ -111,6 +116,47 @@ def test_dead_leader_is_followed_by_the_next_in_sync_replica(tmp_path: Path) -> 
         assert world.brokers[1].live == [1, 2]
 
     play(tmp_path, test)
+
+
+class Overtaken(SqliteStore):
+    """A store in which somebody else writes right before this broker's next write."""
+
+    def __init__(self, path: str, overtake: Callable[[], Awaitable[Any]]) -> None:
+        super().__init__(path)
+        self._overtake: Callable[[], Awaitable[Any]] | None = overtake
+
+    async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:
+        overtake, self._overtake = self._overtake, None
+        if overtake is not None:
+            await overtake()
+        return await super().multi(operations)
+
+
+@pytest.mark.parametrize("other", ["seat", "epoch"])
+def test_seat_and_epoch_are_taken_together_or_not_at_all(tmp_path: Path, other: str) -> None:  # issue 13, item 8; R2.4
+    """Somebody takes the other of the two between the look and the write."""
+
+    async def test(world: World) -> None:
+        await world.store.create("/controller_epoch", b"7")
+        await world.store.set("/controller_epoch", b"8")
+
+        async def overtake() -> None:
+            if other == "epoch":
+                await world.store.set("/controller_epoch", b"9")
+            else:
+                await world.store.create("/controller", b"somebody")
+
+        store = Overtaken(world.path, overtake)
+        await store.connect()
+        try:
+            await campaign.run(store, StoredTopics(store), 1, 0)
+        finally:
+            seat = None if other == "seat" else await world.store.exists("/controller")
+            await store.close()
+        assert seat is None
+        assert (await world.store.get("/controller_epoch")).data == (b"9" if other == "epoch" else b"8")
+
+    play(tmp_path, test, brokers=())
 
 
 def test_dead_controller_is_followed_and_its_partitions_too(tmp_path: Path) -> None:  # R2.4

@@ -91,6 +91,21 @@ def test_change_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: 
     check(tmp_path, test)
 
 
+@pytest.mark.parametrize("node", ["<default>", "1"])
+def test_change_of_brokers_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: Path, node: str) -> None:
+    """Without the notice no other broker, and no controller, would ever hear of it (issue 13, item 8)."""
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await broker.services.dynamic_configs.set_overrides(node, {"log.retention.ms": "79"})
+        assert retention(broker) == "79"
+        assert json.loads((await store.get(f"/config/brokers/{node}")).data)["config"] == {"log.retention.ms": "79"}
+        (notice,) = await store.get_children(CONFIG_CHANGES)
+        content = (await store.get(f"{CONFIG_CHANGES}/{notice}")).data
+        assert json.loads(content) == {"version": 2, "entity_path": f"brokers/{node}"}
+
+    check(tmp_path, test)
+
+
 def test_what_was_changed_before_the_watch_was_set_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,98 @@
+"""The controller's own work goes before what clients ask for, and nothing waits that nobody waits for (issue 13, items 3 and 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkastore.controller.event_queue import URGENT_IN_A_ROW, EventQueue
+from kafkastore.metadata.store import StoreUnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+TERM: Any = None
+
+
+def check(test: Callable[[EventQueue, list[str]], Awaitable[None]]) -> None:
+    async def body() -> None:
+        await test(EventQueue(asyncio.get_running_loop(), lambda: None), [])
+
+    asyncio.run(body())
+
+
+def noting(done: list[str], name: str) -> Callable[[Any], Awaitable[None]]:
+    async def run(_: Any) -> None:
+        done.append(name)
+
+    return run
+
+
+def ask(queue: EventQueue, done: list[str], name: str) -> asyncio.Task[None]:
+    return asyncio.ensure_future(queue.ask(name, noting(done, name)))
+
+
+async def run_all(queue: EventQueue) -> None:
+    while queue:
+        await queue.run_next(TERM)
+
+
+def test_broker_that_is_gone_is_dealt_with_before_what_clients_ask_for() -> None:
+    async def test(queue: EventQueue, done: list[str]) -> None:
+        asked = [ask(queue, done, f"create_topics {number}") for number in range(3)]
+        await asyncio.sleep(0)
+        queue.put_once("topics", noting(done, "topics"))
+        queue.put_once("brokers", noting(done, "brokers"))
+        asked.append(ask(queue, done, "fence_broker"))
+        await asyncio.sleep(0)
+        await run_all(queue)
+        await asyncio.gather(*asked)
+        assert done == ["brokers", "fence_broker", *(f"create_topics {number}" for number in range(3)), "topics"]
+
+    check(test)
+
+
+def test_clients_have_their_turn_among_urgent_events_without_end() -> None:
+    async def test(queue: EventQueue, done: list[str]) -> None:
+        asked = ask(queue, done, "create_topics")
+        await asyncio.sleep(0)
+        for _ in range(3 * URGENT_IN_A_ROW):
+            queue.put("answer", noting(done, "answer"))
+        await run_all(queue)
+        await asked
+        assert done.index("create_topics") == URGENT_IN_A_ROW
+        assert len(done) == 3 * URGENT_IN_A_ROW + 1
+
+    check(test)
+
+
+def test_request_whose_asker_gave_up_leaves_the_queue_and_does_not_happen() -> None:
+    async def test(queue: EventQueue, done: list[str]) -> None:
+        asked = [ask(queue, done, name) for name in ("create_topics", "delete_topics", "fence_broker")]
+        await asyncio.sleep(0)
+        asked[0].cancel()
+        asked[2].cancel()
+        await asyncio.wait([asked[0], asked[2]])
+        await queue.run_next(TERM)
+        assert not queue
+        await asked[1]
+        assert done == ["delete_topics"]
+
+    check(test)
+
+
+def test_all_that_waits_is_refused_together() -> None:
+    async def test(queue: EventQueue, done: list[str]) -> None:
+        asked = [ask(queue, done, name) for name in ("create_topics", "fence_broker")]
+        asked.append(asyncio.ensure_future(queue.ask_together("proposal", None)))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        queue.refuse_all(StoreUnavailableError("/", "away"))
+        for one in asked:
+            with pytest.raises(StoreUnavailableError):
+                await one
+        assert not queue
+        assert done == []
+
+    check(test)
