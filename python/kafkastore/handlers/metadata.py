@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.handlers.metadata")
 
+CREATE_LIMIT_S: Final = 10.0
+"""No more topics of a request are created when so much time has gone: one waits as long while there is no controller."""
+
 TOLD_LIMIT_S: Final = 5.0
 """Less than clients wait for an answer; a broker without a controller then tells that it knows of nobody."""
 
@@ -29,9 +32,12 @@ async def handle(context: RequestContext, request: Any) -> object:
     broker = context.broker
     await broker.assigned.wait_told(TOLD_LIMIT_S)
     if broker.config.get("auto.create.topics.enable") and getattr(request, "allow_auto_topic_creation", True):
+        over_at = broker.loop.time() + CREATE_LIMIT_S
         for topic in request.topics or ():
             if topic.name and broker.image.topic(topic.name) is None:
                 await _create(context, topic.name)
+                if broker.loop.time() > over_at:  # the client asks again for what is not there
+                    break
     broker.engine.serve_here(context.request.token)
     return SERVED_BY_DATA_PLANE
 

@@ -271,9 +271,16 @@ class Topics:
         """Replaces the topic's own configuration, in effect here when it returns. Through the controller, which has to know of a
         lower ``min.insync.replicas`` before leaders do. Raises ConfigError for a wrong name or value."""
         checked = validate_topic_configs(overrides)
-        if not self.broker.controller.is_active:
-            await self._ask_to_replace_configs(name, checked)
-            return
+        if self.broker.controller.is_active:
+            try:
+                await self._set_config_overrides(name, checked)
+            except NotControllerError:  # it has just stopped being the controller, and the same may be written twice
+                pass
+            else:
+                return
+        await self._ask_to_replace_configs(name, checked)
+
+    async def _set_config_overrides(self, name: str, checked: Mapping[str, str]) -> None:
         async with self._locked([name]):
             self._existing(name)
             await self.broker.controller.set_topic_configs(name, checked)

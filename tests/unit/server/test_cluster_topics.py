@@ -232,3 +232,31 @@ def test_one_topic_that_the_controller_refuses_does_not_fail_the_others(
         assert good is broker.services.image.topics["good"]
 
     check(tmp_path, test)
+
+
+def test_configuration_is_asked_of_the_next_controller_when_this_one_loses_its_seat(  # issue 13, item 7
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def refusing(_: Controller, *__: Any) -> None:
+        raise NotControllerError
+
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("t")
+
+        async def ask(request: Any, _: int) -> Any:
+            asked.append(request)
+            schema: Any = import_module("kio.schema.alter_configs.v2.response")
+            return schema.AlterConfigsResponse(throttle_time=timedelta(0), responses=())
+
+        monkeypatch.setattr(broker.services.forwarding, "ask", ask)
+        monkeypatch.setattr(Controller, "set_topic_configs", refusing)
+        await broker.services.topics.set_config_overrides("t", {"retention.ms": "5"})
+        (resource,) = asked[0].resources
+        assert (resource.resource_name, [(one.name, one.value) for one in resource.configs]) == (
+            "t",
+            [("retention.ms", "5")],
+        )
+
+    check(tmp_path, test)
