@@ -40,6 +40,8 @@ async def on_brokers(term: Term) -> None:
     joined = [one for one in found.values() if one.node_id not in known or known[one.node_id].epoch != one.epoch]
     renewed = [one for one in found.values() if one not in joined and one != known[one.node_id]]
     await term.refresh_settings()
+    if context.spoiled and joined:
+        term.watched.tell("spoiled")  # they may know the id of a topic that waits for one
     changed = await term.update(context.partitions(), term.without_elr_rule())
     if dead:
         changed += await _die(term, dead)

@@ -25,6 +25,7 @@ from kafkastore.controller import (
     reassignment,
     topic_changes,
     topic_deletion,
+    topic_nodes,
 )
 from kafkastore.controller.event_queue import EventQueue
 from kafkastore.controller.settings import REBALANCE_DELAY_S
@@ -60,6 +61,7 @@ LAST_RETRY_S = 1.0
 _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "brokers": broker_changes.on_brokers,
     "topics": topic_changes.on_topics,
+    topic_nodes.EVENT: topic_nodes.on_topic_nodes,
     "deletions": topic_deletion.on_deletions,
     "configs": topic_changes.on_configs,
     "log_dirs": broker_changes.on_log_dirs,

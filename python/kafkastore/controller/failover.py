@@ -8,9 +8,10 @@ directories.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkastore.controller import admin_nodes, broker_changes, reassignment, topic_deletion
+from kafkastore.controller import admin_nodes, broker_changes, reassignment, topic_deletion, topic_nodes
 from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.loading import load_brokers, load_topics
 
@@ -38,7 +39,7 @@ async def take_over(term: Term) -> None:
     await term.refresh_settings()
     context = ControllerContext()
     context.brokers = await load_brokers(term.watched, term.context.brokers)
-    topics = await load_topics(term.watched, context, term.stored)
+    topics = await load_topics(term.watched, context, term.stored, partial(topic_nodes.complete, term, context))
     term.replace_context(context)
     for topic in topics:
         term.introduce(topic)

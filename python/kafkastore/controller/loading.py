@@ -13,7 +13,7 @@ from kafkastore.metadata.store import NoNodeError
 from kafkastore.metadata.stored_topics import TOPICS, UNREADABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from kafkastore.controller.context import ControllerContext
     from kafkastore.controller.watched_store import WatchedStore
@@ -45,9 +45,14 @@ async def load_brokers(watched: WatchedStore, known: Mapping[int, Registration])
     return found
 
 
-async def load_topics(watched: WatchedStore, context: ControllerContext, stored: StoredTopics) -> list[Topic]:
-    """All topics, those being deleted too; ``context`` has what could not be read."""
-    topics = await take(watched, context, await stored.load())
+async def load_topics(
+    watched: WatchedStore,
+    context: ControllerContext,
+    stored: StoredTopics,
+    complete: Callable[[Loaded], Awaitable[Loaded]],
+) -> list[Topic]:
+    """All topics, those being deleted too; ``context`` has what could not be read. ``complete`` is that of ``topic_nodes``."""
+    topics = await take(watched, context, await complete(await stored.load()))
     marks = {path.rpartition("/")[2]: data for path, data, _ in await watched.store.get_tree(DELETION_MARKS)}
     for topic in topics:
         topic.is_deleting = topic.name in marks and is_mark_of(marks[topic.name], topic)
@@ -64,6 +69,7 @@ async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded
     spoiled = [f"{TOPICS}/{name}" for name in loaded.spoiled]
     topics = []
     for stored in loaded.topics.values():
+        assert stored.topic_id is not None, "it was completed"
         topic = Topic(stored.name, stored.topic_id, stored.assigned, stored.version)
         topic.configs, topic.has_folder = stored.configs, stored.has_folder
         for number, state in stored.states.items():

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import Operation
     from kafkastore.metadata.stored_topics import StoredTopics
 
+TOPIC_NODES = "topic_nodes"
+"""The event that looks at topics' nodes, and watches them."""
+
 
 logger = logging.getLogger("kafkastore.controller.states")
 
@@ -179,6 +182,8 @@ class Term:
     def introduce(self, topic: Topic) -> None:
         """A topic that is new to the context: the states of its partitions follow from what the store and brokers say."""
         self.context.put_topic(topic)
+        if not self.settings.is_alone:  # nobody else writes the store of a broker that is alone
+            self.watched.note(topic.path, TOPIC_NODES)
         for partition in topic.partitions:
             self.introduce_partition(partition)
 

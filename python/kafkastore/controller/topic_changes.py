@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore.controller import topic_nodes
 from kafkastore.controller.context import Partition, Topic
 from kafkastore.controller.loading import take
 from kafkastore.controller.placement import place_replicas
@@ -212,7 +213,8 @@ async def on_topics(term: Term) -> None:
     names = await term.watched.get_children("/brokers/topics", "topics")
     for name in names:
         if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.spoiled:
-            for topic in await take(term.watched, term.context, await load_topic(term.store, name)):
+            loaded = await topic_nodes.complete(term, term.context, await load_topic(term.store, name))
+            for topic in await take(term.watched, term.context, loaded):
                 await _adopt(term, topic)
     for name in term.context.topics.keys() - set(names):
         topic = term.context.topics[name]

@@ -8,13 +8,17 @@ has not said yet that the data is deleted.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
-from kafkastore.metadata.nonsense import NonsenseError, ids, json_object, mapping, text
+from kafkastore.metadata.nonsense import NonsenseError, ids, json_object, mapping, shown, text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
+
+
+NEWEST_VERSION: Final = 3
+"""Of the node."""
 
 
 class Assigned(NamedTuple):
@@ -66,7 +70,7 @@ class Assigned(NamedTuple):
 
 def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
     content = {
-        "version": 3,
+        "version": NEWEST_VERSION,
         "topic_id": topic_id_text(topic_id),
         "partitions": {str(number): one.replicas for number, one in enumerate(partitions)},
         "adding_replicas": {str(number): one.adding for number, one in enumerate(partitions) if one.adding},
@@ -75,10 +79,14 @@ def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode()
 
 
-def decode_assigned(data: bytes) -> tuple[bytes, list[Assigned]]:
-    """The topic's id and its partitions. Raises NonsenseError."""
+def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
+    """The topic's id and its partitions. Versions 1, without moves, and 2 have no id (Kafka up to 2.3 and 2.7): None. Raises
+    NonsenseError."""
     content = json_object(data)
-    topic_id = parse_topic_id(text(content, "topic_id"))
+    version = content.get("version", NEWEST_VERSION)
+    if isinstance(version, bool) or version not in range(1, NEWEST_VERSION + 1):
+        raise NonsenseError(f"version is {shown(version)}; 1 to {NEWEST_VERSION} are known")
+    topic_id = parse_topic_id(text(content, "topic_id")) if "topic_id" in content else None
     replicas = mapping(content, "partitions")
     adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
     equal: dict[Assigned, Assigned] = {}  # which share one object, and are looked at once

@@ -4,6 +4,8 @@
 be gone. Absent means clean. Then ``unclean`` says of which partitions (topic → numbers; absent: of all), and ``log_ends`` what is
 left: topic → partition → end of the log. The controller sets it to true and takes both out when it has drawn the consequences, so
 that they are drawn once.
+
+``topic_ids`` is ours, too: the ids that the broker's logs carry of topics whose node in the store has none.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.metadata.leadership import LARGEST_OFFSET
+from kafkastore.metadata.nodes import parse_topic_id
 from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number, shown
+from kafkastore.metadata.nonsense import text as text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,6 +41,8 @@ class Registration(NamedTuple):
     """Of a broker that came back uncleanly."""
     unclean: Mapping[str, frozenset[int]] | None = None
     """And of which partitions something may be gone; None for all."""
+    topic_ids: Mapping[str, bytes] = {}
+    """By the broker's logs, of topics without an id in the store."""
 
     def may_lack(self, topic: str, partition: int) -> bool:
         """Whether something of this partition may be gone."""
@@ -72,7 +78,9 @@ def decode_registration(node_id: int, data: bytes, created: int) -> Registration
     is_clean = content.get("clean_shutdown", True) is not False
     log_ends = {} if is_clean else _log_ends(content)
     unclean = None if is_clean else _unclean(content)
-    return Registration(node_id, created, tuple(endpoints), rack, is_clean, log_ends, unclean)
+    told = mapping(content, "topic_ids")
+    topic_ids = {topic: parse_topic_id(text_of(told, topic)) for topic in told}
+    return Registration(node_id, created, tuple(endpoints), rack, is_clean, log_ends, unclean, topic_ids)
 
 
 def _unclean(content: dict[str, Any]) -> dict[str, frozenset[int]] | None:

@@ -74,9 +74,10 @@ def encode_broker(
     *,
     unclean: Mapping[str, Sequence[int]] | None = None,
     log_ends: Mapping[str, Mapping[str, int]] | None = None,
+    topic_ids: Mapping[str, bytes] | None = None,
 ) -> bytes:
     """``/brokers/ids/N``; ``unclean`` has the partitions of which something may be gone since the broker's last life, and then
-    ``log_ends`` what is left."""
+    ``log_ends`` what is left; ``topic_ids`` are of topics that have none in the store."""
     name, host, port = broker.listeners[0]
     content: dict[str, object] = {
         "version": 5,
@@ -92,6 +93,8 @@ def encode_broker(
         content["rack"] = broker.rack
     if unclean:
         content |= {"clean_shutdown": False, "unclean": unclean, "log_ends": log_ends or {}}
+    if topic_ids:
+        content["topic_ids"] = {topic: topic_id_text(topic_id) for topic, topic_id in topic_ids.items()}
     return _dump(content)
 
 

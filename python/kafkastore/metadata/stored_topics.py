@@ -21,7 +21,7 @@ from kafkastore.metadata.nonsense import NonsenseError, check_topic_name, report
 from kafkastore.metadata.store import Create, NoNodeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.store import MetadataStore, Operation
@@ -40,7 +40,8 @@ class StoredTopic(NamedTuple):
     """One topic; ``assigned[i]`` is partition i's."""
 
     name: str
-    topic_id: bytes
+    topic_id: bytes | None
+    """None where the node has none: Kafka up to 2.7 or one of its tools wrote it."""
     assigned: list[Assigned]
     states: dict[int, Leadership | None]
     """Of the partitions that have a folder; None while there is no state in it."""
@@ -49,7 +50,8 @@ class StoredTopic(NamedTuple):
     has_folder: bool = True  # the parent of the partitions
 
     def image(self) -> TopicImage:
-        """As brokers have it."""
+        """As brokers have it; to be asked only of a topic with an id."""
+        assert self.topic_id is not None, self.name
         equal: dict[tuple[int, int], PartitionState] = {}  # by what is one object in many partitions
         partitions = []
         for number, one in enumerate(self.assigned):
@@ -64,7 +66,8 @@ class StoredTopic(NamedTuple):
         return TopicImage(self.name, self.topic_id, partitions, self.configs)
 
     def nodes(self, controller_epoch: int) -> list[Operation]:
-        """Creates all nodes of a topic that has states."""
+        """Creates all nodes of a topic that has an id and states."""
+        assert self.topic_id is not None, self.name
         path = f"{TOPICS}/{self.name}"
         operations: list[Operation] = [
             Create(f"{CONFIGS}/{self.name}", encode_config(self.configs)),
@@ -85,6 +88,8 @@ class Loaded(NamedTuple):
     spoiled: frozenset[str]
     highest_epoch: int = 0
     """Of the controllers that wrote the states, of spoiled topics too."""
+    rest: Mapping[str, StoredTopic] = {}
+    """What can be read of those in ``spoiled``: all but the id and the assignment."""
 
 
 class StoredTopics:
@@ -94,6 +99,8 @@ class StoredTopics:
         self._store = store
         self._is_kept = is_kept
         self._kept: dict[int | None, Loaded] = {}  # by the store's change that it is of
+        self.known: Callable[[str], TopicImage | None] = lambda _: None
+        """A topic as this broker knows it, whatever the store says."""
 
     async def load(self) -> Loaded:
         """All topics, those being deleted too."""
@@ -181,20 +188,22 @@ def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:
             states.setdefault(rest[1], None)
         elif rest[2:] == ["state"]:
             states[rest[1]] = decoded.get((data, version)) or _state(path, data, version, decoded, tell)
-    topics, spoiled = {}, set()
+    topics, unread = {}, {}
     for name, (data, version) in sorted(found.items()):
+        there = below.get(name, {})
+        own = configs.get(name) or {}
         try:
             check_topic_name(name)
             topic_id, assigned = decode_assigned(data)
         except NonsenseError as error:
             tell(f"{TOPICS}/{name}", "it is left alone until somebody mends it", error)
-            spoiled.add(name)
+            numbered = {int(one): state for one, state in there.items() if one.isascii() and one.isdecimal()}
+            unread[name] = StoredTopic(name, None, [], numbered, own, version, has_folder=name in below)
         else:
-            there = below.get(name, {})
             known = {number: there[text] for number in range(len(assigned)) if (text := str(number)) in there}
-            own = configs.get(name) or {}
             topics[name] = StoredTopic(name, topic_id, assigned, known, own, version, has_folder=name in below)
-    return Loaded(topics, frozenset(spoiled), max((state.controller_epoch for state in decoded.values()), default=0))
+    highest_epoch = max((state.controller_epoch for state in decoded.values()), default=0)
+    return Loaded(topics, frozenset(unread), highest_epoch, unread)
 
 
 def _state(

@@ -107,8 +107,10 @@ class Broker:
         await services.dynamic_configs.load()
         services.image = MetadataImage()
         services.stored_topics = StoredTopics(services.store, is_kept=True)
+        services.stored_topics.known = services.image.topic
         for topic in (await services.stored_topics.load()).topics.values():
-            services.image.put_topic(topic.image())
+            if topic.topic_id is not None:
+                services.image.put_topic(topic.image())
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)
         missing = await known_log_dirs.missing(services.store, config)
@@ -328,7 +330,10 @@ def _leave() -> NoReturn:
 
 def _say_how_to_connect(broker: Broker) -> None:
     services = broker.services
-    addresses = ",".join(f"{host}:{port}" for _, host, port in registration.advertised(broker.config, broker.ports))
+    advertised = registration.advertised(broker.config, broker.ports)
+    own = broker.config.inter_broker_listener if broker.config.get("inter.broker.listener.name") else None
+    of_clients = [one for one in advertised if one[0] != own] or advertised
+    addresses = ",".join(f"{host}:{port}" for _, host, port in of_clients)
     reachable = ", ".join(map(repr, broker.config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
     sys.stderr.write(

@@ -176,7 +176,14 @@ class Member:
     def _registration(self) -> bytes:
         protocols = {listener.name: listener.protocol for listener in self.broker.config.listeners}
         lost = self._lost
-        return encode_broker(self._me(), protocols, self.broker.now_ms(), unclean=lost.unclean, log_ends=lost.log_ends)
+        return encode_broker(
+            self._me(),
+            protocols,
+            self.broker.now_ms(),
+            unclean=lost.unclean,
+            log_ends=lost.log_ends,
+            topic_ids=lost.topic_ids,
+        )
 
     async def _register(self) -> None:
         broker, data = self.broker, self._registration()

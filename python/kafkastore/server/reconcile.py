@@ -1,6 +1,7 @@
 """Brings the store's topics and the logs on the disk together at start, before this broker registers.
 
-A  a topic of the store, a log with its id        → this broker's, noted where it is
+A  a topic of the store, a log with its id        → this broker's, noted where it is; a topic that has no id in the store takes
+                                                    that of its logs, which this broker registers with
 B  a topic of the store, no log here              → made when the controller tells this broker of it; where others count on what
                                                     was in it, the registration says that it is gone
 C  a log whose topic id is another's, beyond its topic's partitions or placed on other brokers → stray: set aside, never deleted
@@ -42,12 +43,14 @@ _KAFKAS_OWN = frozenset(("__cluster_metadata",))
 
 
 class Reconciled(NamedTuple):
-    """What this broker registers of its logs; both are empty when its last life lost nothing."""
+    """What this broker registers of its logs; the first two are empty when its last life lost nothing."""
 
     unclean: dict[str, list[int]]
     """By topic the partitions of which something may be gone."""
     log_ends: dict[str, dict[str, int]]
     """By topic and partition what is left."""
+    topic_ids: Mapping[str, bytes] = {}
+    """By the logs, of topics that have no id in the store."""
 
 
 class _FoundLog(NamedTuple):
@@ -71,7 +74,9 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
         if adopted:
             await _store_adopted(broker, adopted.values())
+    topic_ids = _ids_of_nameless(loaded, found)
     topics = loaded.topics | adopted
+    topics |= {name: topics[name]._replace(topic_id=topic_id) for name, topic_id in topic_ids.items()}
     ends = await _claim(broker, topics, found)
     if not broker.config.is_member:
         await _mend_states(broker, topics)
@@ -79,8 +84,20 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     for name, number in _missing(broker, topics):
         unclean.setdefault(name, []).append(number)
     if not unclean:
-        return Reconciled({}, {})
-    return Reconciled(unclean, {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()})
+        return Reconciled({}, {}, topic_ids)
+    log_ends = {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()}
+    return Reconciled(unclean, log_ends, topic_ids)
+
+
+def _ids_of_nameless(loaded: Loaded, found: Mapping[str, Iterable[_FoundLog]]) -> dict[str, bytes]:
+    """What most of a topic's logs carry."""
+    told = {}
+    for name, topic in loaded.topics.items():
+        if topic.topic_id is None:
+            carried = [log.topic_id for log in found.get(name, ()) if log.topic_id is not None]
+            if carried:
+                told[name] = max(carried, key=carried.count)
+    return told
 
 
 def _leave_alone(broker: BrokerServices, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
@@ -128,14 +145,17 @@ async def _claim(
     for name, logs in found.items():
         topic = topics.get(name)
         for log in logs:
-            if topic is not None and log.topic_id in (None, topic.topic_id) and log.partition < len(topic.assigned):
+            is_its = topic is not None and log.topic_id in (None, topic.topic_id)
+            if topic is not None and is_its and log.partition < len(topic.assigned):
                 is_mine = broker.node_id in topic.assigned[log.partition].replicas
                 if is_mine:
                     ends.setdefault(name, {})[log.partition] = log.end
                 if is_mine or broker.node_id in topic.assigned[log.partition].owed:
                     broker.log_manager.record(name, log.partition, log.log_dir)
                     continue
-            there = "is not in the metadata" if topic is None else f"is {topic_id_text(topic.topic_id)} there"
+            there = "is not in the metadata"
+            if topic is not None:
+                there = f"is {topic_id_text(topic.topic_id)} there" if topic.topic_id else "has no id there"
             logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, log.partition, log.log_dir, there)
             broker.engine.mark_stray(name, log.partition)
             is_any_stray = True

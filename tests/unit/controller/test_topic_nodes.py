@@ -1,0 +1,154 @@
+"""Topic nodes without an id, and nodes that somebody else writes: which id they get, and what is taken from them (issue 13, item 7)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.metadata.assignment import Assigned, decode_assigned, encode_assigned
+from kafkastore.metadata.image import PartitionState, TopicImage
+from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.nodes import topic_id_text
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import Create
+from unit.controller.controller_world import play
+from unit.controller.test_spoiled_nodes import make, replace_controller
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from unit.controller.controller_world import World
+
+TOPIC = "/brokers/topics/t"
+T_ID, OTHER_ID = b"t" * 16, b"u" * 16
+
+
+def first_version(*replicas: tuple[int, ...]) -> bytes:
+    """As Kafka 2.0 writes it."""
+    return json.dumps({"version": 1, "partitions": {str(one): of for one, of in enumerate(replicas)}}).encode()
+
+
+async def node(world: World) -> tuple[bytes | None, list[Assigned]]:
+    return decode_assigned((await world.store.get(TOPIC)).data)
+
+
+async def carries(world: World, node_id: int, topic_id: bytes) -> None:
+    """The broker registers with the id that its logs of ``t`` carry."""
+    path = f"/brokers/ids/{node_id}"
+    content = json.loads((await world.store.get(path)).data)
+    content["topic_ids"] = {"t": topic_id_text(topic_id)}
+    await world.store.set(path, json.dumps(content).encode())
+
+
+async def put_served(world: World, data: bytes, *isr: int) -> None:
+    """A topic of one partition that has been served, written while nobody looks."""
+    state = encode_leadership(Leadership(isr[0], 0, isr), 1)
+    folder = f"{TOPIC}/partitions/0"
+    nodes = [Create(TOPIC, data), Create(f"{TOPIC}/partitions"), Create(folder), Create(f"{folder}/state", state)]
+    await world.store.ensure_path("/brokers/topics")
+    await world.store.multi(nodes)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ({"version": 1, "partitions": {"0": [1, 2]}}, (None, [Assigned((1, 2))])),
+        (
+            {"version": 2, "partitions": {"0": [2, 1]}, "adding_replicas": {"0": [2]}, "removing_replicas": {"0": [1]}},
+            (None, [Assigned((2, 1), (2,), (1,))]),
+        ),
+        ({"version": 3, "partitions": {"0": [1]}, "topic_id": topic_id_text(T_ID)}, (T_ID, [Assigned((1,))])),
+    ],
+)
+def test_versions_1_to_3_are_read(content: object, expected: object) -> None:
+    assert decode_assigned(json.dumps(content).encode()) == expected
+
+
+@pytest.mark.parametrize("version", [0, 4, "1", True, None])
+def test_other_versions_are_not_guessed_at(version: object) -> None:
+    with pytest.raises(NonsenseError, match="1 to 3 are known"):
+        decode_assigned(json.dumps({"version": version, "partitions": {"0": [1]}}).encode())
+
+
+def test_node_that_a_tool_wrote_keeps_id_and_moves_and_gets_its_new_partition_led(tmp_path: Path) -> None:  # A
+    async def test(world: World) -> None:
+        await make(world, "t", 1, 2)
+        controller = await world.active()
+        world.brokers[3].is_reachable = False  # it does not catch up: the move goes on
+        await controller.alter_reassignments({("t", 0): (1, 3)})
+        topic_id, (moving,) = await node(world)
+        assert moving.is_moving
+        await world.store.set(TOPIC, first_version(moving.replicas, (2, 1)))
+        await world.led("t", 2, 1)
+        assert await node(world) == (topic_id, [moving, Assigned((2, 1))])
+
+    play(tmp_path, test)
+
+
+def test_next_controller_takes_the_id_that_brokers_find_in_their_logs(tmp_path: Path) -> None:  # B
+    async def test(world: World) -> None:
+        await carries(world, 2, T_ID)
+        await carries(world, 3, OTHER_ID)  # of an older topic of the name: it was not in sync
+        await world.brokers[1].kill()
+        await put_served(world, first_version((2, 3)), 2)
+        await world.active()
+        await world.led("t", 2)
+        assert (await node(world))[0] == T_ID
+
+    play(tmp_path, test)
+
+
+def test_topic_waits_for_a_broker_that_has_its_logs(tmp_path: Path) -> None:  # C, later
+    async def test(world: World) -> None:
+        await world.brokers[3].kill()
+        await put_served(world, first_version((3,)), 3)
+        await world.quiet()
+        assert (await node(world))[0] is None
+        await world.add(3)  # and says that its log has none
+        await world.led("t", 3)
+        assert (await node(world))[0] is not None
+
+    play(tmp_path, test)
+
+
+def test_topic_that_was_never_served_gets_a_new_id(tmp_path: Path) -> None:  # C
+    async def test(world: World) -> None:
+        await world.store.create(TOPIC, first_version((2, 3), (3, 1)))
+        await world.led("t", 2)
+        await world.led("t", 3, 1)
+        topic_id, assigned = await node(world)
+        assert topic_id
+        assert assigned == [Assigned((2, 3)), Assigned((3, 1))]
+
+    play(tmp_path, test)
+
+
+def test_logs_without_an_id_get_a_new_one(tmp_path: Path) -> None:  # C: directories of Kafka up to 2.7
+    async def test(world: World) -> None:
+        await world.brokers[1].kill()
+        await put_served(world, first_version((2, 3)), 2)
+        await world.led("t", 2)
+        assert (await node(world))[0]
+
+    play(tmp_path, test)
+
+
+def test_node_that_is_nonsense_leaves_the_topic_as_the_next_controller_knows_it(tmp_path: Path) -> None:
+    async def test(world: World) -> None:
+        await make(world, "t", 2, 3)
+        topic_id = (await node(world))[0]
+        assert topic_id
+        image = TopicImage("t", topic_id, [PartitionState(2, 0, 0, (2, 3), (2, 3))], {})
+        for broker in world.brokers.values():
+            assert broker.controller is not None
+            broker.controller._stored.known = {"t": image}.get
+        await world.store.set(TOPIC, b'{"version":9')
+        await replace_controller(world)
+        await world.brokers[2].kill()
+        await world.led("t", 3)
+        await world.store.set(TOPIC, encode_assigned(topic_id, [Assigned((2, 3)), Assigned((3,))]))
+        await world.led("t", 3, 1)
+
+    play(tmp_path, test)
