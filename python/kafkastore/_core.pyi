@@ -22,12 +22,14 @@ __all__ = [
     "PartitionPlan",
     "ReplicaMoved",
     "Request",
+    "RequestAbandoned",
     "Rows",
     "Scan",
     "ScanError",
     "Split",
     "StartError",
     "ThreadFailed",
+    "TooManyRowsError",
     "TopicPartitionFiles",
     "__version__",
     "build_batch",
@@ -121,6 +123,12 @@ class LowWatermarkMoved:
 
     topic: str
     partition: int
+
+@final
+class RequestAbandoned:
+    """The client of a request that is not answered yet has gone, or sends no more. It may have been answered meanwhile."""
+
+    token: int
 
 @final
 class ThreadFailed:
@@ -217,7 +225,15 @@ class Engine:
     def take(
         self, limit: int
     ) -> list[
-        Request | AppendDone | IsrChange | LogLine | LogDirFailed | LowWatermarkMoved | ReplicaMoved | ThreadFailed
+        Request
+        | AppendDone
+        | IsrChange
+        | LogLine
+        | LogDirFailed
+        | LowWatermarkMoved
+        | ReplicaMoved
+        | RequestAbandoned
+        | ThreadFailed
     ]:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
@@ -249,9 +265,9 @@ class Engine:
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
     ) -> tuple[int, int, int]:
         """(error_code, leader_epoch, end_offset)"""
-    def describe_producers(self, topic: str, partition: int) -> list[tuple[int, int, int, int, int, int]]:
-        """(producer_id, producer_epoch, last_sequence, last_timestamp_ms, coordinator_epoch, current_txn_start_offset)
-        of each active producer."""
+    def describe_producers(self, topic: str, partition: int) -> bytes:
+        """Of each active producer 36 bytes, big-endian: producer id (int64), epoch (int32), last sequence (int32), last timestamp
+        in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
     def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
         """(log_dir, error_code, total_bytes, usable_bytes, [(topic, partition, size, offset_lag, is_future)])"""
     # ---- housekeeping, scheduled by Python; all blocking, run in a thread
@@ -285,13 +301,17 @@ def build_batch(
 ) -> bytes:
     """A v2 record batch (key, value) with base offset 0, as coordinators write them."""
 
-def register_shape(api_key: int, api_version: int, program: bytes) -> None:
+class TooManyRowsError(ValueError):
+    """A well-formed request that asks for more at once than its API takes."""
+
+def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
     """Registers the program (``interbroker/shapes.py``) that request bodies of this version are checked against; answers of
-    other brokers are registered under -1 - api_key."""
+    other brokers are registered under -1 - api_key. ``max_rows`` bounds the elements of all arrays of a body, of which eight
+    numbers count as one; without it the bound is that of any frame."""
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
-    KeyError when no shape is registered."""
+    TooManyRowsError when it has more rows than the shape takes, KeyError when no shape is registered."""
 
 __version__: str
 """The version of the package."""

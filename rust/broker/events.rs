@@ -110,6 +110,11 @@ pub enum Event {
         /// Partition.
         index: i32,
     },
+    /// The client of a request that is not answered yet has gone, or will send no more.
+    RequestAbandoned {
+        /// The request's.
+        token: u64,
+    },
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {
         /// Its name.
@@ -118,6 +123,9 @@ pub enum Event {
         reason: String,
     },
 }
+
+/// Bytes of request bodies that are taken at once.
+const MAX_TAKEN_BYTES: usize = 1 << 20;
 
 struct Queue {
     events: VecDeque<Event>,
@@ -159,10 +167,19 @@ impl EventQueue {
         }
     }
 
-    /// Takes at most `limit` events, the oldest first.
+    /// Takes at most `limit` events, the oldest first; of requests not more than [`MAX_TAKEN_BYTES`] and one, since their
+    /// bodies are copied for the taker.
     pub fn take(&self, limit: usize) -> Vec<Event> {
         let mut queue = self.queue.lock();
-        let count = limit.min(queue.events.len());
+        let mut bytes = 0;
+        let fits = |event: &&Event| {
+            let fits = bytes <= MAX_TAKEN_BYTES;
+            if let Event::Request(request) = event {
+                bytes += request.body.len();
+            }
+            fits
+        };
+        let count = queue.events.iter().take(limit).take_while(fits).count();
         let taken = queue.events.drain(..count).collect();
         if queue.events.is_empty() && queue.is_signalled {
             queue.is_signalled = false;

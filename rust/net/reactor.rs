@@ -21,13 +21,13 @@ use super::connection::{Connection, Weight};
 use super::dispatch::Scratch;
 use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
-use super::operations::{Operations, Parked};
+use super::operations::{Operation, Operations, Parked};
 use super::outbox::Sent;
 use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::spread;
 use super::warm::read_ahead;
-use crate::broker::ClientInfo;
+use crate::broker::{self, ClientInfo};
 use crate::io::scheduling::ask_for_turns_of;
 
 /// The waker's token; listeners and connections follow.
@@ -239,10 +239,19 @@ impl Reactor {
             match self.operations.take(number).map(|o| o.parked) {
                 Some(Parked::Fetch(parked)) => parked.forget(&waiter),
                 Some(Parked::Produce(parked)) => parked.forget(&waiter),
+                Some(Parked::Control { .. }) => self.tell_abandoned(number),
                 _ => {}
             }
         }
         self.shared.release(connection.ip);
+    }
+
+    /// The control plane need not go on with a request whose answer nobody waits for.
+    fn tell_abandoned(&self, token: u64) {
+        self.shared
+            .broker
+            .events
+            .push(broker::Event::RequestAbandoned { token });
     }
 
     pub(super) fn find(&self, reference: ConnectionRef) -> bool {
@@ -256,8 +265,19 @@ impl Reactor {
             return;
         };
         connection.is_readable |= event.is_readable();
-        connection.is_ended |= event.is_read_closed();
+        let ends = event.is_read_closed() && !connection.is_ended;
+        connection.is_ended |= ends;
         let reference = connection.reference;
+        let waiting = if ends { connection.waiting() } else { Vec::new() };
+        for number in waiting {
+            let is_control = |one: &mut Operation| matches!(one.parked, Parked::Control { .. });
+            if self.operations.request(number).is_some_and(is_control) {
+                self.tell_abandoned(number);
+            }
+        }
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
         if event.is_writable() && !connection.outbox.is_empty() {
             connection.last_active = Instant::now();
             if !self.send(reference.key) {

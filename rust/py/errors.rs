@@ -1,7 +1,7 @@
 //! The crate's errors as Python exceptions.
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::Error;
@@ -17,6 +17,13 @@ create_exception!(
     StartError,
     PyException,
     "A reason not to start, in one sentence."
+);
+
+create_exception!(
+    _core,
+    TooManyRowsError,
+    PyValueError,
+    "A well-formed request that asks for more at once than its API takes."
 );
 
 impl From<Error> for PyErr {

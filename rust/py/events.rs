@@ -73,6 +73,12 @@ pub struct ThreadFailed {
     reason: String,
 }
 
+/// The client of a request that is not answered yet has gone.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct RequestAbandoned {
+    token: u64,
+}
+
 /// A line for the log.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct LogLine {
@@ -148,6 +154,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             },
         )?
         .into_any(),
+        broker::Event::RequestAbandoned { token } => Py::new(py, RequestAbandoned { token })?.into_any(),
         broker::Event::ThreadFailed { thread, reason } => Py::new(py, ThreadFailed { thread, reason })?.into_any(),
         broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
     })

@@ -12,9 +12,10 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use super::errors::TooManyRowsError;
 use crate::broker::message_of;
 use crate::record::{BatchBuilder, Codec};
-use crate::wire::Shape;
+use crate::wire::{Shape, WireError};
 
 /// Shapes by (API key, version).
 type Shapes = HashMap<(i16, i16), Arc<Shape>>;
@@ -57,8 +58,12 @@ pub fn build_batch<'py>(
 
 /// Registers the program that describes one request version.
 #[pyfunction]
-pub fn register_shape(api_key: i16, api_version: i16, program: &[u8]) -> PyResult<()> {
-    let shape = Shape::parse(program).map_err(|e| PyValueError::new_err(e.to_string()))?;
+#[pyo3(signature = (api_key, api_version, program, max_rows = None))]
+pub fn register_shape(api_key: i16, api_version: i16, program: &[u8], max_rows: Option<usize>) -> PyResult<()> {
+    let mut shape = Shape::parse(program).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    if let Some(max_rows) = max_rows {
+        shape = shape.with_max_rows(max_rows);
+    }
     SHAPES.write().insert((api_key, api_version), Arc::new(shape));
     Ok(())
 }
@@ -80,6 +85,7 @@ pub fn sanitize<'py>(
     match refusing_panics(|| shape.sanitize(body.as_bytes()))? {
         Ok(std::borrow::Cow::Borrowed(_)) => Ok(body),
         Ok(std::borrow::Cow::Owned(cleaned)) => Ok(PyBytes::new(py, &cleaned)),
+        Err(e @ WireError::TooManyRows) => Err(TooManyRowsError::new_err(e.to_string())),
         Err(e) => Err(PyValueError::new_err(e.to_string())),
     }
 }

@@ -23,6 +23,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("StartError", module.py().get_type::<errors::StartError>())?;
+    module.add("TooManyRowsError", module.py().get_type::<errors::TooManyRowsError>())?;
     module.add_class::<check::PyCheck>()?;
     module.add_class::<engine::PyEngine>()?;
     module.add_class::<events::Request>()?;
@@ -31,6 +32,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::ReplicaMoved>()?;
     module.add_class::<events::LowWatermarkMoved>()?;
+    module.add_class::<events::RequestAbandoned>()?;
     module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;
     module.add("ScanError", module.py().get_type::<scan::ScanError>())?;

@@ -18,6 +18,9 @@ pub enum WireError {
     /// More elements than this broker takes in one request, however large the frame.
     #[error("the request has more elements than the limit of one request")]
     TooManyElements,
+    /// More rows than this API takes in one request.
+    #[error("the request has more rows than this API takes at once")]
+    TooManyRows,
     /// A varint of more than five bytes, or one that overflows 32 bits.
     #[error("a variable-length integer is too long")]
     VarintTooLong,

@@ -186,6 +186,21 @@ fn the_control_plane_can_close_a_connection() {
     wait_until("no connection is counted", || broker.open_connections() == 0);
 }
 
+/// Issue 13, item 3: the control plane need not go on with what nobody waits for.
+#[test]
+fn a_client_that_goes_before_its_answer_is_told_to_the_control_plane() {
+    let broker = TestBroker::start();
+    let mut client = broker.connect();
+    client.send(19, 5, true, b"body");
+    let event = broker.event(|e| matches!(e, Event::Request(_)));
+    let Event::Request(request) = event else { unreachable!() };
+    drop(client);
+    let event = broker.event(|e| matches!(e, Event::RequestAbandoned { .. }));
+    assert_eq!(event, Event::RequestAbandoned { token: request.token });
+    broker.engine.respond(vec![(request.token, Some(b"late".to_vec()))]);
+    wait_until("no connection is counted", || broker.open_connections() == 0);
+}
+
 #[test]
 fn a_connection_that_turns_heavy_keeps_its_order_and_its_answers() {
     let broker = TestBroker::start();

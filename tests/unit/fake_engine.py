@@ -24,6 +24,10 @@ class EngineError(Exception):
         self.code = code
 
 
+class TooManyRowsError(ValueError):
+    """A request that asks for too much at once."""
+
+
 class StartError(Exception):
     """A reason not to start."""
 
@@ -91,6 +95,11 @@ class LowWatermarkMoved:
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
         self.partition = partition
+
+
+class RequestAbandoned:
+    def __init__(self, token: int) -> None:
+        self.token = token
 
 
 class ThreadFailed:
@@ -340,9 +349,9 @@ class Engine:
         log = self._led(topic, partition)
         return 0, leader_epoch, log.end_offset
 
-    def describe_producers(self, topic: str, partition: int) -> list[tuple[int, int, int, int, int, int]]:
+    def describe_producers(self, topic: str, partition: int) -> bytes:
         self._led(topic, partition)
-        return []
+        return b""
 
     def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
         return [
@@ -412,14 +421,14 @@ def build_batch(
 registered_shapes: dict[tuple[int, int], bytes] = {}
 
 
-def register_shape(api_key: int, api_version: int, program: bytes) -> None:
+def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
     if api_key < 0:  # an answer of another broker: bytes off a socket, for the compiled module
-        __getattr__("register_shape")(api_key, api_version, program)  # type: ignore[name-defined]  # noqa: F821
+        __getattr__("register_shape")(api_key, api_version, program, max_rows)  # type: ignore[name-defined]  # noqa: F821
     registered_shapes[api_key, api_version] = program
 
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
-    """The body as it is; a body that begins with MALFORMED is refused."""
+    """The body as it is; a body that begins with MALFORMED or has TOO MANY ROWS is refused."""
     if api_key < 0:
         return __getattr__("sanitize")(api_key, api_version, body)  # type: ignore[name-defined,no-any-return]  # noqa: F821
     if (api_key, api_version) not in registered_shapes:
@@ -427,6 +436,9 @@ def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     if body.startswith(b"MALFORMED"):
         message = "the body ends within a field"
         raise ValueError(message)
+    if body.startswith(b"TOO MANY ROWS"):
+        message = "the request has more rows than this API takes at once"
+        raise TooManyRowsError(message)
     return body
 
 

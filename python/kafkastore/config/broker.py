@@ -73,6 +73,8 @@ class BrokerConfig:
         self.dynamic_broker: dict[str, str] = {}
         self._parsed: dict[str, Any] = {}
         self.inter_broker_secret: Secret | None = None
+        self.revision = 0  # rises with each change at run time
+        self.topic_defaults: tuple[int, dict[str, str]] | None = None  # kept by topic.py, with their revision
         for name, value in self.static.items():
             _check_characters(name, value)
             self._parsed[name] = _parse_at_start(name, value)
@@ -145,6 +147,7 @@ class BrokerConfig:
         if broker is not None:
             self.dynamic_broker = dict(broker)
         self._parsed.clear()
+        self.revision += 1
 
     def engine_options(self) -> dict[str, str]:
         """Every effective value that is not null, as text: what the data plane is given."""

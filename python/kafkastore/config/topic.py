@@ -60,8 +60,11 @@ class TopicConfig:
 
 def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
     """What a topic without overrides has: broker synonyms, else Kafka's defaults."""
-    bare = TopicConfig(broker, {})
-    return {name: text for name in topic_keys() if (text := bare.text(name)) is not None}
+    if broker.topic_defaults is None or broker.topic_defaults[0] != broker.revision:
+        bare = TopicConfig(broker, {})
+        found = {name: text for name in topic_keys() if (text := bare.text(name)) is not None}
+        broker.topic_defaults = broker.revision, found
+    return dict(broker.topic_defaults[1])
 
 
 def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str]:

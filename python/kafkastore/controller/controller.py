@@ -31,7 +31,7 @@ from kafkastore.controller.event_queue import EventQueue
 from kafkastore.controller.settings import REBALANCE_DELAY_S
 from kafkastore.controller.term import Term
 from kafkastore.controller.watched_store import WatchedStore
-from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
+from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError, UnknownTopicOrPartitionError
 from kafkastore.interbroker.orders import LeaderAndIsr, StopReplica
 from kafkastore.metadata.nodes import new_id
 from kafkastore.metadata.store import CONNECTED, EXPIRED, SessionExpiredError, StoreError, StoreUnavailableError
@@ -159,8 +159,11 @@ class Controller:
             "create_partitions", lambda term: topic_changes.create_partitions(term, name, count, assignment)
         )
 
-    async def set_topic_configs(self, name: str, configs: Mapping[str, str]) -> None:
-        await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, name, configs))
+    async def set_topic_configs(
+        self, asked: Mapping[str, Mapping[str, str]]
+    ) -> dict[str, UnknownTopicOrPartitionError]:
+        """By topic; those that are not there, with the errors."""
+        return await self._ask("set_topic_configs", lambda term: topic_changes.set_topic_configs(term, asked))
 
     async def delete_topics(self, names: Sequence[str]) -> list[Topic | KafkastoreError]:
         """Returns when the deletions are decided; see :meth:`wait_deleted`."""

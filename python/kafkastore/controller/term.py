@@ -62,6 +62,8 @@ class Term:
         self.stored = stored
         self.settings = self._started_with = settings
         self.has_config_changes = settings.has_changes
+        self.noted_changes: set[str] = set()
+        """Nodes of ``/config/changes`` whose changes are known here: this controller wrote them, or has read what they name."""
         self.context = ControllerContext()
         self.writer = StateWriter(self.store, epoch, version)
         builder = RequestBuilder(self.context, node_id, epoch, settings.listener)

@@ -22,9 +22,10 @@ from kafkastore.errors import (
 )
 from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.batches import size_of
-from kafkastore.metadata.nodes import config_notice, encode_config
-from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, SetData
-from kafkastore.metadata.stored_topics import load_configs, load_topic
+from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config_notice, encode_config
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, NoNodeError, SetData
+from kafkastore.metadata.stored_topics import load_config, load_configs, load_topic
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -174,38 +175,78 @@ async def create_partitions(
     return topic
 
 
-async def set_topic_configs(term: Term, name: str, configs: Mapping[str, str]) -> None:
-    """Replaces the topic's own configuration, checked already, and tells all brokers. Raises UnknownTopicOrPartitionError.
+async def set_topic_configs(
+    term: Term, asked: Mapping[str, Mapping[str, str]]
+) -> dict[str, UnknownTopicOrPartitionError]:
+    """Replaces the own configuration of topics, checked already, in one write, and tells all brokers. Those that are not there, with
+    the error that each has for itself.
 
     Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
     before the leaders can learn of it and commit on fewer replicas."""
-    topic = _existing(term, name)
+    topics = {name: topic for name in asked if (topic := term.context.topics.get(name)) and not topic.is_deleting}
+    failed = {name: UnknownTopicOrPartitionError() for name in asked if name not in topics}
+    if not topics:
+        return failed
     await term.refresh_settings()
-    before, topic.configs = topic.configs, dict(configs)
+    before = [(topic, topic.configs) for topic in topics.values()]
+    partitions = [partition for topic in topics.values() for partition in topic.partitions]
+    for name, topic in topics.items():
+        topic.configs = dict(asked[name])
     try:
-        changed = await term.update(topic.partitions, term.without_elr_rule())
+        changed = await term.update(partitions, term.without_elr_rule())
     except BaseException:
-        topic.configs = before
+        for topic, configs in before:
+            topic.configs = configs
         raise
-    path = f"/config/topics/{name}"
-    await term.store.ensure_path(path)
-    await term.writer.write([SetData(path, encode_config(configs), ANY_VERSION), config_notice("topics", name)])
-    changed += await term.settle(topic.partitions)  # an unclean election may be allowed now
+    for name in topics.keys() - await _configured(term, topics):
+        await term.store.ensure_path(f"/config/topics/{name}")
+    changes = [SetData(f"/config/topics/{name}", encode_config(asked[name]), ANY_VERSION) for name in topics]
+    written = await term.writer.write([*changes, *config_notices("topics", list(topics))])
+    term.noted_changes.update(one.rpartition("/")[2] for one in written if isinstance(one, str))
+    changed += await term.settle(partitions)  # an unclean election may be allowed now
     term.tell(list(dict.fromkeys(changed)))
+    return failed
 
 
 async def on_configs(term: Term) -> None:
-    """Somebody changed configurations and said so in ``/config/changes``."""
-    await term.watched.get_children("/config/changes", "configs")
+    """Somebody changed configurations and said so in ``/config/changes``; what this controller wrote itself it knows."""
+    nodes = set(await term.watched.get_children(CONFIG_CHANGES, "configs"))
+    unknown = nodes - term.noted_changes
+    term.noted_changes &= nodes
+    if not unknown:
+        return
+    names = await _topics_named(term, unknown)
     await term.refresh_settings()
-    found = await load_configs(term.store)
-    for topic in term.context.topics.values():
+    if names is None:
+        found = await load_configs(term.store)
+        touched = list(term.context.topics.values())
+    else:
+        touched = [topic for name in names if (topic := term.context.topics.get(name)) is not None]
+        found = {topic.name: await load_config(term.store, topic.name) for topic in touched}
+    for topic in touched:
         configs = found.get(topic.name, {})
         if configs is not None:
             topic.configs = configs
-    changed = await term.update(term.context.partitions(), term.without_elr_rule())
-    changed += await term.settle(term.context.partitions())
+    partitions = [partition for topic in touched for partition in topic.partitions]
+    changed = await term.update(partitions, term.without_elr_rule())
+    changed += await term.settle(partitions)
+    term.noted_changes |= unknown
     term.tell(list(dict.fromkeys(changed)))
+
+
+async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
+    """The topics that these changes are of; None for many, for changes of brokers, which concern all topics, and where a change is gone
+    or cannot be read."""
+    names: dict[str, None] = {}
+    for node in nodes if len(nodes) <= FEW_TOPICS else ():
+        try:
+            kind, named = decode_config_notice((await term.store.get(f"{CONFIG_CHANGES}/{node}")).data)
+        except (NoNodeError, NonsenseError):
+            return None
+        if kind != "topics":
+            return None
+        names.update(dict.fromkeys(named))
+    return list(names) if 0 < len(names) <= FEW_TOPICS else None
 
 
 async def on_topics(term: Term) -> None:

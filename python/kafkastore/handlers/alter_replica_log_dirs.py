@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
-    wanted = {
-        (topic.name, partition): directory.path
-        for directory in request.dirs
-        for topic in directory.topics
-        for partition in topic.partitions
-    }
-    by_topic: dict[str, list[Any]] = {}
-    for (topic, partition), code in (await log_dir_moves.alter(context.broker, wanted)).items():
-        result = context.entity("AlterReplicaLogDirPartitionResult", partition_index=partition, error_code=code)
-        by_topic.setdefault(topic, []).append(result)
+    turn = context.turn()
+    wanted: dict[tuple[str, int], str] = {}
+    for directory in request.dirs:
+        for topic in directory.topics:
+            async for partition in turn.each(topic.partitions):
+                wanted[topic.name, partition] = directory.path
+    by_topic: dict[str, list[bytes]] = {}
+    async for (name, partition), code in turn.each((await log_dir_moves.alter(context.broker, wanted, turn)).items()):
+        result = context.row("AlterReplicaLogDirPartitionResult", partition_index=partition, error_code=code)
+        by_topic.setdefault(name, []).append(result)
     results = [
-        context.entity("AlterReplicaLogDirTopicResult", topic_name=topic, partitions=partitions)
+        context.row("AlterReplicaLogDirTopicResult", topic_name=topic, partitions=partitions)
         for topic, partitions in by_topic.items()
     ]
-    return context.response(results=results)
+    return context.answer(results=results)

@@ -26,6 +26,7 @@ from kafkastore.errors import (
 )
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.dynamic_configs import DEFAULT_BROKER
 from kafkastore.server.topic_plans import validate_topic_name
 
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkastore.config.definitions import ConfigKey
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import BrokerServices, RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.config_changes")
 
 # org.apache.kafka.clients.admin.AlterConfigOp.OpType
 SET, DELETE, APPEND, SUBTRACT = range(4)
+TOGETHER = 1000
+"""Resources that are checked and written together, before another request has its turn."""
+
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
 
 
@@ -61,45 +66,91 @@ class Change(NamedTuple):
 
 async def alter(context: RequestContext, request: Any, *, is_incremental: bool) -> Any:
     """The response to a request of either API; ``is_incremental`` says whether what is not named stays."""
-    counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
-    responses = []
-    for resource in request.resources:
-        name = resource.resource_type, resource.resource_name
-        code, message = ErrorCode.NONE, None
-        try:
-            if counts[name] > 1:
-                raise InvalidRequestError("Each resource must appear at most once.")
-            async with _lock(context.broker):
-                await _alter_resource(context, resource, request.validate_only, is_incremental)
-        except KafkastoreError as error:
-            code, message = error.code, error.client_message
-            logger.info("Configurations of %s %s were not changed: %s", *name, message)
-        responses.append(
-            context.entity(
-                "AlterConfigsResourceResponse",
-                error_code=code,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
+    turn = context.turn()
+    counts: Counter[tuple[int, str]] = Counter()
+    async for resource in turn.each(request.resources):
+        counts[resource.resource_type, resource.resource_name] += 1
+    failed: dict[tuple[int, str], KafkastoreError] = {}
+    for at in range(0, len(request.resources), TOGETHER):
+        async with _lock(context.broker):
+            failed |= await _alter_some(
+                context, turn, request.resources[at : at + TOGETHER], counts, request.validate_only, is_incremental
             )
+    if failed:
+        (kind, name), error = next(iter(failed.items()))
+        logger.info(
+            "Configurations of %d of %d resources were not changed, the first is %s %s: %s",
+            len(failed), len(counts), kind, name, error.client_message,
+        )  # fmt: skip
+
+    def row(resource: Any) -> bytes:
+        error = failed.get((resource.resource_type, resource.resource_name))
+        return context.row(
+            "AlterConfigsResourceResponse",
+            error_code=ErrorCode.NONE if error is None else error.code,
+            error_message=None if error is None else error.client_message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
         )
-    return context.response(responses=responses)
+
+    return context.answer(responses=Rows(request.resources, row))
 
 
-async def _alter_resource(context: RequestContext, resource: Any, validate_only: bool, is_incremental: bool) -> None:
+async def _alter_some(
+    context: RequestContext,
+    turn: Turn,
+    resources: Sequence[Any],
+    counts: Mapping[tuple[int, str], int],
+    validate_only: bool,
+    is_incremental: bool,
+) -> dict[tuple[int, str], KafkastoreError]:
+    """Checks each and writes those of topics together. The errors of those that failed."""
+    failed: dict[tuple[int, str], KafkastoreError] = {}
+    written: dict[str, dict[str, str]] = {}
+    policies: list[tuple[str, dict[str, str]]] = []
+    async for resource in turn.each(resources):
+        key = resource.resource_type, resource.resource_name
+        if key in failed:
+            continue
+        try:
+            if counts[key] > 1:
+                raise InvalidRequestError("Each resource must appear at most once.")
+            overrides = await _alter_resource(context, resource, validate_only, is_incremental)
+        except KafkastoreError as error:
+            failed[key] = error
+        else:
+            if overrides is None:
+                continue
+            written[resource.resource_name] = overrides
+            if any(change.name == "cleanup.policy" for change in resource.configs):
+                policies.append((resource.resource_name, overrides))
+    if written:
+        try:
+            errors = await context.broker.topics.set_all_configs(written)
+        except KafkastoreError as error:
+            errors = dict.fromkeys(written, error)
+        failed |= {(TOPIC, name): error for name, error in errors.items()}
+        warn_of_compaction((name, overrides) for name, overrides in policies if name not in errors)
+    return failed
+
+
+async def _alter_resource(
+    context: RequestContext, resource: Any, validate_only: bool, is_incremental: bool
+) -> dict[str, str] | None:
+    """The whole new overrides of a topic that is to be written, None for what is done, or nothing to do."""
     changes = [Change(one.name, one.config_operation if is_incremental else SET, one.value) for one in resource.configs]
     _check_changes(changes)
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC:
-        await _alter_topic(context, name, changes, validate_only, is_incremental)
-    elif kind == BROKER:
+        return await _alter_topic(context, name, changes, validate_only, is_incremental)
+    if kind == BROKER:
         await _alter_broker(context, name, changes, validate_only, is_incremental)
-    elif kind == GROUP and not name:
+        return None
+    if kind == GROUP and not name:
         raise InvalidRequestError("Default group resources are not allowed.")
-    elif kind in (GROUP, CLIENT_METRICS) or (kind == BROKER_LOGGER and is_incremental):
+    if kind in (GROUP, CLIENT_METRICS) or (kind == BROKER_LOGGER and is_incremental):
         raise InvalidRequestError(f"Configurations of resource type {kind} cannot be changed on this broker.")
-    else:
-        raise InvalidRequestError(f"Unknown resource type {kind}")
+    raise InvalidRequestError(f"Unknown resource type {kind}")
 
 
 def _check_changes(changes: Sequence[Change]) -> None:
@@ -113,7 +164,7 @@ def _check_changes(changes: Sequence[Change]) -> None:
 
 async def _alter_topic(
     context: RequestContext, name: str, changes: Sequence[Change], validate_only: bool, is_incremental: bool
-) -> None:
+) -> dict[str, str] | None:
     found, topics = context.broker.image.topic(name), context.broker.topics
     current = await topics.stored_configs(name) if found is not None and is_incremental else {}
     not_a_list = "Can't {operation} to key {name} because its type is not LIST."
@@ -125,13 +176,14 @@ async def _alter_topic(
     if found is None:
         raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
     if validate_only:
-        return
-    if is_incremental and not context.broker.controller.is_active:
+        return None
+    if context.broker.controller.is_active:
+        return overrides
+    if is_incremental:
         await topics.ask_to_change_configs(name, changes)
     else:
         await topics.set_config_overrides(name, overrides)
-    if any(change.name == "cleanup.policy" for change in changes):
-        warn_of_compaction([(name, overrides)])
+    return None
 
 
 async def _alter_broker(

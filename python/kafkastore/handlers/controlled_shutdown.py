@@ -10,10 +10,9 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: Any) -> Any:
     remaining = await context.broker.controller.controlled_shutdown(request.broker_id, request.broker_epoch)
-    return context.response(
+    return context.answer(
         error_code=0,
         remaining_partitions=[
-            context.entity("RemainingPartition", topic_name=topic, partition_index=number)
-            for topic, number in remaining
+            context.row("RemainingPartition", topic_name=topic, partition_index=number) for topic, number in remaining
         ],
     )

@@ -44,9 +44,9 @@ async def handle(context: RequestContext, request: Any) -> Any:
         except KafkastoreError as error:
             code, message = error.code, error.message
         results.append(
-            context.entity("CreatePartitionsTopicResult", name=topic.name, error_code=code, error_message=message)
+            context.row("CreatePartitionsTopicResult", name=topic.name, error_code=code, error_message=message)
         )
-    return context.response(results=results)
+    return context.answer(results=results)
 
 
 async def _grow(context: RequestContext, topic: Any, validate_only: bool) -> None:

@@ -18,6 +18,7 @@ from kafkastore.errors import (
     KafkastoreError,
     RequestTimedOutError,
 )
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.context import milliseconds
 from kafkastore.server.topic_plans import NewTopic
 
@@ -37,11 +38,12 @@ async def handle(context: RequestContext, request: Any) -> Any:
     if milliseconds(request.timeout) <= 0:
         raise RequestTimedOutError
     counts: dict[str, int] = {}
-    for topic in request.topics:
+    turn = context.turn()
+    async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
     outcomes: dict[str, TopicImage | KafkastoreError] = {}  # in the order of the request
     asked: list[NewTopic] = []
-    for topic in request.topics:
+    async for topic in turn.each(request.topics):
         if topic.name in outcomes:
             continue  # the first of its name has failed for all of them
         try:
@@ -56,13 +58,13 @@ async def handle(context: RequestContext, request: Any) -> Any:
         fresh = (one for one in asked if not isinstance(outcomes[one.name], KafkastoreError))
         warn_of_compaction((one.name, one.configs or {}) for one in fresh)
     describe = _ConfigDescriber(context)
-    return context.response(
-        topics=[
-            _failed(context, name, outcome)
-            if isinstance(outcome, KafkastoreError)
-            else _created(context, outcome, describe)
-            for name, outcome in outcomes.items()
-        ]
+    return context.answer(
+        topics=Rows(
+            outcomes.items(),
+            lambda one: (
+                _failed(context, *one) if isinstance(one[1], KafkastoreError) else _created(context, one[1], describe)
+            ),
+        )
     )
 
 
@@ -91,8 +93,8 @@ def _assignments(topic: Any) -> Mapping[int, tuple[int, ...]] | None:
     return found
 
 
-def _failed(context: RequestContext, name: str, error: KafkastoreError) -> Any:
-    return context.entity(
+def _failed(context: RequestContext, name: str, error: KafkastoreError) -> bytes:
+    return context.row(
         "CreatableTopicResult",
         name=name,
         topic_id=None,
@@ -102,8 +104,8 @@ def _failed(context: RequestContext, name: str, error: KafkastoreError) -> Any:
     )
 
 
-def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber) -> Any:
-    return context.entity(
+def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescriber) -> bytes:
+    return context.row(
         "CreatableTopicResult",
         name=topic.name,
         topic_id=topic.topic_id,
@@ -121,9 +123,9 @@ class _ConfigDescriber:
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self._inherited: dict[str, Any] = {}
+        self._inherited: dict[str, bytes] = {}
 
-    def __call__(self, overrides: Mapping[str, str]) -> list[Any]:
+    def __call__(self, overrides: Mapping[str, str]) -> list[bytes]:
         config = TopicConfig(self._context.broker.config, overrides)
         if not self._inherited:
             bare = TopicConfig(self._context.broker.config, {})
@@ -133,8 +135,8 @@ class _ConfigDescriber:
         own = {name: self._entry(config, name) for name in overrides}
         return [own.get(name, inherited) for name, inherited in self._inherited.items()]
 
-    def _entry(self, config: TopicConfig, name: str) -> Any:
+    def _entry(self, config: TopicConfig, name: str) -> bytes:
         _, value, source = config.layers(name)[0]
-        return self._context.entity(
+        return self._context.row(
             "CreatableTopicConfigs", name=name, value=value, read_only=False, config_source=source, is_sensitive=False
         )

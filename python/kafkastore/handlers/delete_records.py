@@ -7,44 +7,51 @@ Never touches a log itself. One partition's error never fails the others.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.replica.low_watermarks import INVALID_LOW_WATERMARK
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.server.context import RequestContext
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
-    asked = [(topic.name, one.partition_index, one.offset) for topic in request.topics for one in topic.partitions]
-    begun = [await _delete(context, *one) for one in asked]
+    begun: list[tuple[int, int]] = []  # of each partition as it was asked for
     wanted: dict[tuple[str, int], int] = {}
-    for (topic, partition, _), (code, offset) in zip(asked, begun, strict=True):
-        if code == ErrorCode.NONE:
-            wanted[topic, partition] = max(offset, wanted.get((topic, partition), 0))
+    turn = context.turn()
+    for topic in request.topics:
+        async for one in turn.each(topic.partitions):
+            code, offset = await _delete(context, topic.name, one.partition_index, one.offset)
+            begun.append((code, offset))
+            if code == ErrorCode.NONE:
+                key = topic.name, one.partition_index
+                wanted[key] = max(offset, wanted.get(key, 0))
     low_watermarks = context.broker.replica_manager.low_watermarks
     reached = await low_watermarks.reach(wanted, milliseconds(request.timeout))
     codes = iter([code for code, _ in begun])
-    topics = []
-    for topic in request.topics:
-        results = []
-        for partition in topic.partitions:
-            code, low_watermark = next(codes), INVALID_LOW_WATERMARK
-            if code == ErrorCode.NONE:
-                code, low_watermark = reached[topic.name, partition.partition_index]
-            results.append(
-                context.entity(
-                    "DeleteRecordsPartitionResult",
-                    partition_index=partition.partition_index,
-                    low_watermark=low_watermark,
-                    error_code=code,
-                )
-            )
-        topics.append(context.entity("DeleteRecordsTopicResult", name=topic.name, partitions=results))
-    return context.response(topics=topics)
+
+    def partition(name: str, asked: Any) -> bytes:
+        code, low_watermark = next(codes), INVALID_LOW_WATERMARK
+        if code == ErrorCode.NONE:
+            code, low_watermark = reached[name, asked.partition_index]
+        return context.row(
+            "DeleteRecordsPartitionResult",
+            partition_index=asked.partition_index,
+            low_watermark=low_watermark,
+            error_code=code,
+        )
+
+    def row(topic: Any) -> Unwritten:
+        partitions = Rows(topic.partitions, partial(partition, topic.name))
+        return context.unwritten_row("DeleteRecordsTopicResult", name=topic.name, partitions=partitions)
+
+    return context.answer(topics=Rows(request.topics, row))
 
 
 async def _delete(context: RequestContext, topic: str, partition: int, offset: int) -> tuple[int, int]:

@@ -42,7 +42,8 @@ async def handle(context: RequestContext, request: Any) -> Any:
         raise RequestTimedOutError
     results = []
     found: list[TopicImage] = []
-    for (name, topic_id), count in _counted(_asked(request)):
+    turn = context.turn()
+    async for (name, topic_id), count in turn.each(_counted(_asked(request))):
         try:
             found.append(_find(context, name, topic_id, count))
         except KafkastoreError as error:
@@ -55,8 +56,8 @@ async def handle(context: RequestContext, request: Any) -> Any:
     doomed = [topic for topic in counts if topic not in errors]
     deleted = await context.broker.topics.delete_all([topic.name for topic in doomed])
     errors.update(zip(doomed, deleted, strict=True))
-    results += [_result(context, topic.name, topic.topic_id, errors[topic]) for topic in counts]
-    return context.response(responses=results)
+    results += [_result(context, topic.name, topic.topic_id, errors[topic]) async for topic in turn.each(counts)]
+    return context.answer(responses=results)
 
 
 def _asked(request: Any) -> Iterator[Asked]:
@@ -109,7 +110,7 @@ def _find(context: RequestContext, name: str | None, topic_id: UUID | None, coun
 def _result(
     context: RequestContext, name: str | None, topic_id: UUID | bytes | None, error: KafkastoreError | None
 ) -> Any:
-    return context.entity(
+    return context.row(
         "DeletableTopicResult",
         name=name,
         topic_id=topic_id,

@@ -37,7 +37,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         return _refused(context, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
     image = context.broker.image
     brokers = [
-        context.entity(
+        context.row(
             "DescribeClusterBroker", broker_id=broker.node_id, host=host, port=port, rack=broker.rack, is_fenced=False
         )
         for broker in image.brokers.values()
@@ -45,7 +45,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         if listener == context.request.listener
     ]
     asked = request.include_cluster_authorized_operations
-    return context.response(
+    return context.answer(
         error_code=ErrorCode.NONE,
         error_message=None,
         endpoint_type=ENDPOINT_TYPE_BROKER,
@@ -63,4 +63,4 @@ def _controller_to_ask(brokers: Sequence[Any], node_id: int, controller_id: int)
 
 
 def _refused(context: RequestContext, code: int, message: str) -> Any:
-    return context.response(error_code=code, error_message=message, cluster_id="", brokers=())
+    return context.answer(error_code=code, error_message=message, cluster_id="", brokers=())

@@ -12,6 +12,7 @@ One resource's error never fails the others, except a resource type that is no t
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
 from kafkastore.config.definitions import broker_keys, topic_keys
@@ -26,6 +27,8 @@ from kafkastore.handlers.config_resources import (
     TOPIC,
     broker_id,
 )
+from kafkastore.handlers.repeats import Repeats
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
@@ -52,6 +55,10 @@ QUOTAS = (
 CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
 """A subscription's keys with their types and defaults (KIP-714)."""
 
+MOST_KEPT = 1000
+LONGEST_KEPT = 1000
+"""Entries of topics that are kept for the next answer, and the bytes of one."""
+
 UNIT_GROUPS = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
@@ -64,28 +71,36 @@ UNIT_GROUPS = (
 async def handle(context: RequestContext, request: Any) -> Any:
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
         raise InvalidRequestError
-    return context.response(results=[_result(context, request, resource) for resource in request.resources])
+    entries, repeats = _entries_of(context, request), Repeats()
+
+    def result(resource: Any) -> bytes:
+        name = resource.resource_type, resource.resource_name
+        try:
+            repeats.check(name)
+            row = _result(context, entries, resource)
+        except UnknownTopicOrPartitionError as error:
+            row = _failed(context, resource, error, message="")
+        except KafkastoreError as error:
+            row = _failed(context, resource, error)
+        repeats.note(name, len(row))
+        return row
+
+    return context.answer(results=Rows(request.resources, result))
 
 
-def _result(context: RequestContext, request: Any, resource: Any) -> Any:
-    try:
-        configs = _DESCRIBERS[resource.resource_type](context, request, resource)
-    except UnknownTopicOrPartitionError as error:
-        return _failed(context, resource, error, message="")
-    except KafkastoreError as error:
-        return _failed(context, resource, error)
-    return context.entity(
+def _result(context: RequestContext, entries: Entries, resource: Any) -> bytes:
+    return context.row(
         "DescribeConfigsResult",
         error_code=ErrorCode.NONE,
         error_message="",
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=configs,
+        configs=_DESCRIBERS[resource.resource_type](context, entries, resource),
     )
 
 
-def _failed(context: RequestContext, resource: Any, error: KafkastoreError, message: str | None = None) -> Any:
-    return context.entity(
+def _failed(context: RequestContext, resource: Any, error: KafkastoreError, message: str | None = None) -> bytes:
+    return context.row(
         "DescribeConfigsResult",
         error_code=error.code,
         error_message=error.client_message if message is None else message,
@@ -95,48 +110,105 @@ def _failed(context: RequestContext, resource: Any, error: KafkastoreError, mess
     )
 
 
+# ---- entries that many resources share
+class Entries:
+    """The entries that answers of one version and one choice of synonyms and documentation have in common, as bytes: made at
+    their first use, good for as long as the broker's configuration does not change."""
+
+    def __init__(self, context: RequestContext, include_synonyms: bool, include_documentation: bool) -> None:
+        self.revision = context.broker.config.revision
+        self._encoder = context.encoder("DescribeConfigsResourceResult")
+        self._synonym = context.encoder("DescribeConfigsSynonym")
+        self._include_synonyms = include_synonyms
+        self._include_documentation = include_documentation
+        self._of_topics: dict[tuple[str, str | None], bytes] = {}
+        self._of_broker: dict[str, bytes] = {}
+
+    def of_topic(self, config: BrokerConfig, name: str, value: str | None) -> bytes:
+        """The entry of a topic's key ``name``; ``value`` is the topic's own, or None."""
+        found = self._of_topics.get((name, value))
+        if found is None:
+            topic = TopicConfig(config, {} if value is None else {name: value})
+            key = topic_keys()[name]
+            found = self.entry(name, key, _as_text(topic.get(name)), _topic_synonyms(topic, key))
+            if len(self._of_topics) < MOST_KEPT and len(found) <= LONGEST_KEPT:
+                self._of_topics[name, value] = found
+        return found
+
+    def of_broker(self, config: BrokerConfig, name: str) -> bytes:
+        """The entry of this broker's key ``name``."""
+        found = self._of_broker.get(name)
+        if found is None:
+            key = broker_keys().get(name)
+            value = None if key is None else _as_text(config.get(name))
+            unknown: Synonyms = [(name, None, SOURCE_STATIC_BROKER)]
+            synonyms = unknown if key is None else _broker_synonyms(config, name)
+            found = self._of_broker[name] = self.entry(name, key, value, synonyms)
+        return found
+
+    def entry(self, name: str, key: ConfigKey | None, value: str | None, synonyms: Synonyms) -> bytes:
+        is_sensitive = key is None or key.is_sensitive  # what is not known may be a secret
+        is_topic_key = key is not None and key is topic_keys().get(name)
+        listed = synonyms if self._include_synonyms else ()
+        return self._encoder.row(
+            {
+                "name": name,
+                "value": None if is_sensitive else value,
+                "read_only": not is_topic_key and (key is None or key.update_mode == "read-only"),
+                "config_source": synonyms[0][2] if synonyms else SOURCE_DEFAULT,
+                "is_sensitive": is_sensitive,
+                "synonyms": [
+                    self._synonym.row({"name": other, "value": None if is_sensitive else text, "source": source})
+                    for other, text, source in listed
+                ],
+                "config_type": UNKNOWN_TYPE if key is None else CONFIG_TYPES[key.type],
+                "documentation": _documentation(key) if self._include_documentation else None,
+            }
+        )
+
+
+_entries: WeakKeyDictionary[BrokerConfig, dict[tuple[int, bool, bool], Entries]] = WeakKeyDictionary()
+
+
+def _entries_of(context: RequestContext, request: Any) -> Entries:
+    kinds = _entries.setdefault(context.broker.config, {})
+    kind = context.api_version, request.include_synonyms, getattr(request, "include_documentation", False)
+    found = kinds.get(kind)
+    if found is None or found.revision != context.broker.config.revision:
+        found = kinds[kind] = Entries(context, kind[1], kind[2])
+    return found
+
+
 # ---- one function for each type of resource
-def _topic(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+def _topic(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
     name = resource.resource_name
     validate_topic_name(name)
     found = context.broker.image.topic(name)
     if found is None:
         raise UnknownTopicOrPartitionError
-    config = TopicConfig(context.broker.config, found.configs)
-    keys = topic_keys()
+    config, overrides = context.broker.config, found.configs
     return [
-        _entry(context, request, name, keys[name], _as_text(config.get(name)), _topic_synonyms(config, keys[name]))
-        for name in _wanted(resource, (name for name, key in keys.items() if not key.is_internal))
+        entries.of_topic(config, name, overrides.get(name))
+        for name in _wanted(resource, (name for name, key in topic_keys().items() if not key.is_internal))
     ]
 
 
-def _broker(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+def _broker(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
     config = context.broker.config
     keys = broker_keys()
     name = resource.resource_name
     if not name:
-        entries = []
+        found = []
         for key in _wanted(resource, config.dynamic_default):
             synonyms = [one for one in _broker_synonyms(config, key) if one[2] == SOURCE_DYNAMIC_DEFAULT_BROKER]
-            entries.append(_entry(context, request, key, keys.get(key), config.dynamic_default[key], synonyms))
-        return entries
+            found.append(entries.entry(key, keys.get(key), config.dynamic_default[key], synonyms))
+        return found
     if broker_id(name) != context.broker.node_id:
         raise InvalidRequestError(
             f"Unexpected broker id, expected {context.broker.node_id} or empty string, but received {name}"
         )
     known = [key for key in keys if not keys[key].is_internal and _is_listed(config, key)]
-    names = [*known, *config.unknown]
-    return [
-        _entry(
-            context,
-            request,
-            key,
-            keys.get(key),
-            _as_text(config.get(key)) if key in keys else None,
-            _broker_synonyms(config, key) if key in keys else [(key, None, SOURCE_STATIC_BROKER)],
-        )
-        for key in _wanted(resource, names)
-    ]
+    return [entries.of_broker(config, key) for key in _wanted(resource, [*known, *config.unknown])]
 
 
 def _is_listed(config: BrokerConfig, name: str) -> bool:
@@ -149,8 +221,8 @@ def _is_set(config: BrokerConfig, name: str) -> bool:
     return config.layers(name)[0][1] != SOURCE_DEFAULT
 
 
-def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list[Any]:
-    del request
+def _broker_logger(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+    del entries
     name = resource.resource_name
     if not name:
         raise InvalidRequestError("Broker id must not be empty")
@@ -159,13 +231,13 @@ def _broker_logger(context: RequestContext, request: Any, resource: Any) -> list
     return []
 
 
-def _client_metrics(context: RequestContext, request: Any, resource: Any) -> list[Any]:
+def _client_metrics(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
     """Nothing is ever subscribed to, so a subscription of any name has the defaults."""
-    del request
+    del entries
     if not resource.resource_name:
         raise InvalidRequestError("Client metrics subscription name must not be empty")
     return [
-        context.entity(
+        context.row(
             "DescribeConfigsResourceResult",
             name=name,
             value=CLIENT_METRICS_DEFAULTS[name][1],
@@ -180,14 +252,14 @@ def _client_metrics(context: RequestContext, request: Any, resource: Any) -> lis
     ]
 
 
-def _group(context: RequestContext, request: Any, resource: Any) -> list[Any]:
-    del context, request
+def _group(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+    del context, entries
     if not resource.resource_name:
         raise InvalidRequestError("Group name must not be empty")
     return []
 
 
-_DESCRIBERS: dict[int, Callable[[RequestContext, Any, Any], list[Any]]] = {
+_DESCRIBERS: dict[int, Callable[[RequestContext, Entries, Any], list[bytes]]] = {
     TOPIC: _topic,
     BROKER: _broker,
     BROKER_LOGGER: _broker_logger,
@@ -196,32 +268,10 @@ _DESCRIBERS: dict[int, Callable[[RequestContext, Any, Any], list[Any]]] = {
 }
 
 
-# ---- entries and synonyms
+# ---- names and synonyms
 def _wanted(resource: Any, names: Iterable[str]) -> list[str]:
-    asked = resource.configuration_keys
+    asked = frozenset(resource.configuration_keys or ())
     return [name for name in names if name in asked] if asked else list(names)
-
-
-def _entry(
-    context: RequestContext, request: Any, name: str, key: ConfigKey | None, value: str | None, synonyms: Synonyms
-) -> Any:
-    is_sensitive = key is None or key.is_sensitive  # what is not known may be a secret
-    is_topic_key = key is not None and key is topic_keys().get(name)
-    listed = synonyms if request.include_synonyms else ()
-    return context.entity(
-        "DescribeConfigsResourceResult",
-        name=name,
-        value=None if is_sensitive else value,
-        read_only=not is_topic_key and (key is None or key.update_mode == "read-only"),
-        config_source=synonyms[0][2] if synonyms else SOURCE_DEFAULT,
-        is_sensitive=is_sensitive,
-        synonyms=[
-            context.entity("DescribeConfigsSynonym", name=other, value=None if is_sensitive else text, source=source)
-            for other, text, source in listed
-        ],
-        config_type=UNKNOWN_TYPE if key is None else CONFIG_TYPES[key.type],
-        documentation=_documentation(key) if getattr(request, "include_documentation", False) else None,
-    )
 
 
 def _topic_synonyms(config: TopicConfig, key: ConfigKey) -> Synonyms:

@@ -9,39 +9,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
     asked: set[tuple[str, int]] | None = None
+    turn = context.turn()
     if request.topics is not None:
-        asked = {(topic.topic, partition) for topic in request.topics for partition in topic.partitions}
+        asked = set()
+        for topic in request.topics:
+            async for partition in turn.each(topic.partitions):
+                asked.add((topic.topic, partition))
     log_dirs = await context.broker.run_blocking(context.broker.engine.describe_log_dirs)
     results = [
-        context.entity(
+        context.row(
             "DescribeLogDirsResult",
             error_code=code,
             log_dir=log_dir,
-            topics=_topics(context, logs, asked) if code == ErrorCode.NONE else (),
+            topics=await _topics(context, turn, logs, asked) if code == ErrorCode.NONE else (),
             total_bytes=total_bytes,
             usable_bytes=usable_bytes,
         )
         for log_dir, code, total_bytes, usable_bytes, logs in log_dirs
     ]
-    return context.response(error_code=ErrorCode.NONE, results=results)
+    return context.answer(error_code=ErrorCode.NONE, results=results)
 
 
-def _topics(
-    context: RequestContext, logs: Sequence[tuple[str, int, int, int, bool]], asked: set[tuple[str, int]] | None
-) -> list[Any]:
-    by_topic: dict[str, list[Any]] = {}
-    for topic, partition, size_bytes, offset_lag, is_future in logs:
+async def _topics(
+    context: RequestContext,
+    turn: Turn,
+    logs: Sequence[tuple[str, int, int, int, bool]],
+    asked: set[tuple[str, int]] | None,
+) -> Rows:
+    by_topic: dict[str, list[bytes]] = {}
+    async for topic, partition, size_bytes, offset_lag, is_future in turn.each(logs):
         if asked is None or (topic, partition) in asked:
-            described = context.entity(
+            described = context.row(
                 "DescribeLogDirsPartition",
                 partition_index=partition,
                 partition_size=size_bytes,
@@ -49,4 +58,4 @@ def _topics(
                 is_future_key=is_future,
             )
             by_topic.setdefault(topic, []).append(described)
-    return [context.entity("DescribeLogDirsTopic", name=name, partitions=found) for name, found in by_topic.items()]
+    return Rows(by_topic.items(), lambda one: context.row("DescribeLogDirsTopic", name=one[0], partitions=one[1]))

@@ -6,28 +6,49 @@ message, a wrong partition only itself and without one, as Kafka answers.
 
 from __future__ import annotations
 
+import struct
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, InvalidTopicError, KafkastoreError, UnknownTopicOrPartitionError
+from kafkastore.handlers.repeats import Repeats
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.server.context import RequestContext
 
 
+_PACKED = struct.Struct(">qiiqiq")
+"""A producer as ``Engine.describe_producers`` gives it, in the order of :data:`_FIELDS`."""
+
+_FIELDS = (
+    "producer_id", "producer_epoch", "last_sequence", "last_timestamp", "coordinator_epoch", "current_txn_start_offset",
+)  # fmt: skip
+
+
 async def handle(context: RequestContext, request: Any) -> Any:
-    topics = []
-    for topic in request.topics:
-        error = _topic_error(context, topic.name)
-        partitions = [
-            _failed(context, partition, error.code, error.client_message)
-            if error is not None
-            else _producers(context, topic.name, partition)
-            for partition in topic.partition_indexes
-        ]
-        topics.append(context.entity("TopicResponse", name=topic.name, partitions=partitions))
-    return context.response(topics=topics)
+    repeats = Repeats()
+
+    def partition(name: str, error: KafkastoreError | None, index: int) -> Unwritten:
+        try:
+            if error is not None:
+                raise error
+            repeats.check((name, index))
+            packed = context.broker.engine.describe_producers(name, index)
+        except (KafkastoreError, EngineError) as refusal:
+            message = refusal.client_message if isinstance(refusal, KafkastoreError) else None
+            return _partition(context, index, b"", refusal.code, message)
+        repeats.note((name, index), len(packed))
+        return _partition(context, index, packed)
+
+    def row(topic: Any) -> Unwritten:
+        partitions = Rows(topic.partition_indexes, partial(partition, topic.name, _topic_error(context, topic.name)))
+        return context.unwritten_row("TopicResponse", name=topic.name, partitions=partitions)
+
+    return context.answer(topics=Rows(request.topics, row))
 
 
 def _topic_error(context: RequestContext, name: str) -> KafkastoreError | None:
@@ -38,40 +59,18 @@ def _topic_error(context: RequestContext, name: str) -> KafkastoreError | None:
     return UnknownTopicOrPartitionError() if context.broker.image.topic(name) is None else None
 
 
-def _failed(context: RequestContext, partition: int, code: int, message: str | None = None) -> Any:
-    return context.entity(
-        "PartitionResponse", partition_index=partition, error_code=code, error_message=message, active_producers=()
-    )
+def _partition(
+    context: RequestContext, index: int, packed: bytes, code: int = ErrorCode.NONE, message: str | None = None
+) -> Unwritten:
+    write = context.encoder("ProducerState").row
 
+    def producer(at: int) -> bytes:
+        return write(dict(zip(_FIELDS, _PACKED.unpack_from(packed, at), strict=True)))
 
-def _producers(context: RequestContext, topic: str, partition: int) -> Any:
-    try:
-        found = context.broker.engine.describe_producers(topic, partition)
-    except EngineError as error:
-        return _failed(context, partition, error.code)
-    producers = [
-        context.entity(
-            "ProducerState",
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            last_sequence=last_sequence,
-            last_timestamp=last_timestamp_ms,
-            coordinator_epoch=coordinator_epoch,
-            current_txn_start_offset=current_transaction_start_offset,
-        )
-        for (
-            producer_id,
-            producer_epoch,
-            last_sequence,
-            last_timestamp_ms,
-            coordinator_epoch,
-            current_transaction_start_offset,
-        ) in found
-    ]
-    return context.entity(
+    return context.unwritten_row(
         "PartitionResponse",
-        partition_index=partition,
-        error_code=ErrorCode.NONE,
-        error_message=None,
-        active_producers=producers,
+        partition_index=index,
+        error_code=code,
+        error_message=message,
+        active_producers=Rows(range(0, len(packed), _PACKED.size), producer),
     )

@@ -14,6 +14,8 @@ from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
 from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from kafkastore.server.context import RequestContext
 
 # With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS
@@ -24,7 +26,10 @@ ALL_TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 async def handle(context: RequestContext, request: Any) -> Any:
     cursor = request.cursor
     is_listing_all = not request.topics
-    names = set(context.broker.image.topics) if is_listing_all else {topic.name for topic in request.topics}
+    turn = context.turn()
+    names: Collection[str] = context.broker.image.topics.keys()
+    if not is_listing_all:
+        names = {topic.name async for topic in turn.each(request.topics)}
     if cursor is not None:
         if not (is_listing_all or cursor.topic_name in names):
             raise InvalidRequestError(
@@ -32,12 +37,12 @@ async def handle(context: RequestContext, request: Any) -> Any:
             )
         if cursor.partition_index < 0:
             raise InvalidRequestError("DescribeTopicPartitionsRequest cursor partition must be valid.")
-        names = {name for name in names if name >= cursor.topic_name}
     hard_limit = context.broker.config.get("max.request.partition.size.limit")
     remaining = max(min(hard_limit, request.response_partition_limit), 1)
-    topics: list[Any] = []
+    first = "" if cursor is None else cursor.topic_name
+    topics: list[bytes] = []
     next_cursor: tuple[str, int] | None = None
-    for name in sorted(names):
+    async for name in turn.each(await turn.sorted([name for name in names if name >= first])):
         if remaining == 0:
             next_cursor = (name, 0)
             break
@@ -53,7 +58,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             next_cursor = (name, end)
             break
         remaining -= max(end - start, 0)
-    return context.response(topics=topics, next_cursor=_cursor(context, next_cursor))
+    return context.answer(topics=topics, next_cursor=_cursor(context, next_cursor))
 
 
 def _described(context: RequestContext, name: str, found: Any, indexes: range) -> Any:
@@ -62,7 +67,7 @@ def _described(context: RequestContext, name: str, found: Any, indexes: range) -
     for index in indexes:
         partition = found.partitions[index]
         partitions.append(
-            context.entity(
+            context.row(
                 "DescribeTopicPartitionsResponsePartition",
                 error_code=ErrorCode.NONE,
                 partition_index=index,
@@ -77,7 +82,7 @@ def _described(context: RequestContext, name: str, found: Any, indexes: range) -
                 ],
             )
         )
-    return context.entity(
+    return context.row(
         "DescribeTopicPartitionsResponseTopic",
         error_code=ErrorCode.NONE,
         name=name,
@@ -94,7 +99,7 @@ def _unknown(context: RequestContext, name: str) -> Any:
         validate_topic_name(name)
     except InvalidTopicError:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return context.entity(
+    return context.row(
         "DescribeTopicPartitionsResponseTopic",
         error_code=code,
         name=name,
@@ -105,4 +110,4 @@ def _unknown(context: RequestContext, name: str) -> Any:
 
 
 def _cursor(context: RequestContext, position: tuple[str, int] | None) -> Any:
-    return None if position is None else context.entity("Cursor", topic_name=position[0], partition_index=position[1])
+    return None if position is None else context.row("Cursor", topic_name=position[0], partition_index=position[1])

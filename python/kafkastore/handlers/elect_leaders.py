@@ -6,11 +6,16 @@ topic is in the answer, with those partitions that an election changes or fails 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.server.context import RequestContext
 
 PREFERRED, UNCLEAN = 0, 1
@@ -28,45 +33,49 @@ async def handle(context: RequestContext, request: Any) -> Any:
     if kind not in (PREFERRED, UNCLEAN):
         return _refusal(context, request, f"Unknown election type {kind}")
     asked = None
+    turn = context.turn()
     if request.topic_partitions is not None:
-        asked = [(topic.topic, number) for topic in request.topic_partitions for number in topic.partitions]
+        asked = []
+        for topic in request.topic_partitions:
+            async for number in turn.each(topic.partitions):
+                asked.append((topic.topic, number))
     outcomes = await context.broker.topics.elect_leaders(asked, is_unclean=kind == UNCLEAN)
     if request.topic_partitions is not None:
         named = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
     else:
-        names = sorted(context.broker.image.topics.keys() | {name for name, _ in outcomes})
-        named = [(name, sorted(number for topic, number in outcomes if topic == name)) for name in names]
-    results = [
-        context.entity(
-            "ReplicaElectionResult",
-            topic=name,
-            partition_result=[_answer(context, name, number, outcomes[name, number]) for number in numbers],
-        )
-        for name, numbers in named
-    ]
-    return context.response(error_code=ErrorCode.NONE, replica_election_results=results)
+        by_name: dict[str, list[int]] = {name: [] for name in context.broker.image.topics}
+        async for name, number in turn.each(outcomes):
+            by_name.setdefault(name, []).append(number)
+        named = [(name, sorted(by_name[name])) async for name in turn.each(await turn.sorted(list(by_name)))]
+
+    def partition(name: str, number: int) -> bytes:
+        return _answer(context, name, number, outcomes[name, number])
+
+    def row(one: tuple[str, Sequence[int]]) -> Unwritten:
+        name, numbers = one
+        results = Rows(numbers, partial(partition, name))
+        return context.unwritten_row("ReplicaElectionResult", topic=name, partition_result=results)
+
+    return context.answer(error_code=ErrorCode.NONE, replica_election_results=Rows(named, row))
 
 
 def _refusal(context: RequestContext, request: Any, message: str) -> Any:
     """Of the whole request; Kafka says it of each partition too."""
     code = ErrorCode.INVALID_REQUEST
-    results = [
-        context.entity(
-            "ReplicaElectionResult",
-            topic=topic.topic,
-            partition_result=[
-                context.entity("PartitionResult", partition_id=number, error_code=code, error_message=message)
-                for number in topic.partitions
-            ],
-        )
-        for topic in request.topic_partitions or ()
-    ]
-    return context.response(error_code=code, replica_election_results=results)
+
+    def partition(number: int) -> bytes:
+        return context.row("PartitionResult", partition_id=number, error_code=code, error_message=message)
+
+    def row(topic: Any) -> Unwritten:
+        results = Rows(topic.partitions, partition)
+        return context.unwritten_row("ReplicaElectionResult", topic=topic.topic, partition_result=results)
+
+    return context.answer(error_code=code, replica_election_results=Rows(request.topic_partitions or (), row))
 
 
-def _answer(context: RequestContext, name: str, number: int, code: int) -> Any:
+def _answer(context: RequestContext, name: str, number: int, code: int) -> bytes:
     message = _MESSAGES.get(code)
     if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         is_topic_known = context.broker.image.topic(name) is not None
         message = f"No such partition as {name}-{number}" if is_topic_known else f"No such topic as {name}"
-    return context.entity("PartitionResult", partition_id=number, error_code=code, error_message=message)
+    return context.row("PartitionResult", partition_id=number, error_code=code, error_message=message)

@@ -36,10 +36,10 @@ async def handle(context: RequestContext, request: Any) -> Any:
         message = InvalidRequestError.text if key_type not in (GROUP, TRANSACTION, SHARE) else ""
         message = MESSAGE if key_type == TRANSACTION else message
         rows = []
-        for key in request.coordinator_keys:
+        async for key in context.turn().each(request.coordinator_keys):
             found = await _find(context, key, key_type)
-            rows.append(context.entity("Coordinator", key=key, error_message=message, **found._asdict()))
-        return context.response(coordinators=rows)
+            rows.append(context.row("Coordinator", key=key, error_message=message, **found._asdict()))
+        return context.answer(coordinators=rows)
     found = await _find(context, request.key, key_type)
     message = {
         ErrorCode.NONE: "NONE",
@@ -47,7 +47,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         ErrorCode.INVALID_REQUEST: InvalidRequestError.text,
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: MESSAGE,
     }[found.error_code]
-    return context.response(error_message=message, **found._asdict())
+    return context.answer(error_message=message, **found._asdict())
 
 
 async def _find(context: RequestContext, key: str, key_type: int) -> Found:

@@ -27,8 +27,8 @@ async def handle(context: RequestContext, request: Any) -> Any:
         _check(context, request)
         producer_id = await context.broker.producer_ids.next_id()
     except KafkastoreError as error:
-        return context.response(error_code=error.code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
-    return context.response(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
+        return context.answer(error_code=error.code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH)
+    return context.answer(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
 
 def _check(context: RequestContext, request: Any) -> None:

@@ -22,7 +22,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             {one.partition_index: _state(one) for one in topic.partition_states},
             frozenset(one.partition_index for one in topic.partition_states if one.is_new),
         )
-        for topic in request.topic_states
+        async for topic in context.turn().each(request.topic_states)
     ]
     listener = context.broker.config.inter_broker_listener
     leaders = [BrokerImage(one.broker_id, None, ((listener, one.host_name, one.port),)) for one in request.live_leaders]
@@ -30,13 +30,11 @@ async def handle(context: RequestContext, request: Any) -> Any:
         request.controller_id, request.controller_epoch, request.broker_epoch, topics, leaders
     )
     answers = [
-        context.entity(
+        context.row(
             "LeaderAndIsrTopicError",
             topic_id=topic.topic_id,
             partition_errors=[
-                context.entity(
-                    "LeaderAndIsrPartitionError", partition_index=number, error_code=errors[topic.name, number]
-                )
+                context.row("LeaderAndIsrPartitionError", partition_index=number, error_code=errors[topic.name, number])
                 for number in topic.states
                 if (topic.name, number) in errors
             ],
@@ -44,7 +42,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         for topic in topics
         if not code
     ]
-    return context.response(error_code=code, topics=answers)
+    return context.answer(error_code=code, topics=answers)
 
 
 def _state(one: Any) -> PartitionState:

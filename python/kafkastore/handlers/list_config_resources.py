@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, RESOURCE_TYPES, TOPIC
+from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,13 +21,14 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: Any) -> Any:
     asked = getattr(request, "resource_types", (CLIENT_METRICS,)) or RESOURCE_TYPES
     if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
-        return context.response(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
-    resources = [
-        context.entity("ConfigResource", resource_name=name, resource_type=resource_type)
-        for resource_type in sorted(set(asked))
-        for name in _names(context, resource_type)
-    ]
-    return context.response(error_code=ErrorCode.NONE, config_resources=resources)
+        return context.answer(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
+    named = [(name, resource_type) for resource_type in sorted(set(asked)) for name in _names(context, resource_type)]
+    return context.answer(
+        error_code=ErrorCode.NONE,
+        config_resources=Rows(
+            named, lambda one: context.row("ConfigResource", resource_name=one[0], resource_type=one[1])
+        ),
+    )
 
 
 def _names(context: RequestContext, resource_type: int) -> Iterable[str]:

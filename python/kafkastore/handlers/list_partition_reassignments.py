@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
+    turn = context.turn()
     under_way = await context.broker.topics.reassignments()
     if request.topics is not None:
-        wanted = {(topic.name, number) for topic in request.topics for number in topic.partition_indexes}
+        wanted = set()
+        for topic in request.topics:
+            async for number in turn.each(topic.partition_indexes):
+                wanted.add((topic.name, number))
         under_way = {key: assigned for key, assigned in under_way.items() if key in wanted}
     by_topic: dict[str, list[Any]] = {}
-    for (name, number), assigned in sorted(under_way.items()):
-        ongoing = context.entity(
+    async for (name, number), assigned in turn.each(await turn.sorted(list(under_way.items()))):
+        ongoing = context.row(
             "OngoingPartitionReassignment",
             partition_index=number,
             replicas=assigned.replicas,
@@ -27,7 +31,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         )
         by_topic.setdefault(name, []).append(ongoing)
     topics = [
-        context.entity("OngoingTopicReassignment", name=name, partitions=partitions)
+        context.row("OngoingTopicReassignment", name=name, partitions=partitions)
         for name, partitions in by_topic.items()
     ]
-    return context.response(error_code=0, error_message=None, topics=topics)
+    return context.answer(error_code=0, error_message=None, topics=topics)

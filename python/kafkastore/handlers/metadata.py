@@ -33,9 +33,11 @@ async def handle(context: RequestContext, request: Any) -> object:
     await broker.assigned.wait_told(TOLD_LIMIT_S)
     if broker.config.get("auto.create.topics.enable") and getattr(request, "allow_auto_topic_creation", True):
         over_at = broker.loop.time() + CREATE_LIMIT_S
-        for topic in request.topics or ():
-            if topic.name and broker.image.topic(topic.name) is None:
-                await _create(context, topic.name)
+        turn = context.turn()
+        asked = {topic.name: None async for topic in turn.each(request.topics or ()) if topic.name}
+        async for name in turn.each(asked):
+            if broker.image.topic(name) is None:
+                await _create(context, name)
                 if broker.loop.time() > over_at:  # the client asks again for what is not there
                     break
     broker.engine.serve_here(context.request.token)

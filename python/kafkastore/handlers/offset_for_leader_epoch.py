@@ -6,12 +6,15 @@ fails the others.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.server.context import RequestContext
 
 UNDEFINED_EPOCH = -1
@@ -19,22 +22,21 @@ UNDEFINED_OFFSET = -1
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
-    topics = []
-    for topic in request.topics:
-        partitions = []
-        for asked in topic.partitions:
-            code, leader_epoch, end_offset = _end_offset(context, topic.topic, asked)
-            partitions.append(
-                context.entity(
-                    "EpochEndOffset",
-                    error_code=code,
-                    partition=asked.partition,
-                    leader_epoch=leader_epoch,
-                    end_offset=end_offset,
-                )
-            )
-        topics.append(context.entity("OffsetForLeaderTopicResult", topic=topic.topic, partitions=partitions))
-    return context.response(topics=topics)
+    def partition(name: str, asked: Any) -> bytes:
+        code, leader_epoch, end_offset = _end_offset(context, name, asked)
+        return context.row(
+            "EpochEndOffset",
+            error_code=code,
+            partition=asked.partition,
+            leader_epoch=leader_epoch,
+            end_offset=end_offset,
+        )
+
+    def row(topic: Any) -> Unwritten:
+        partitions = Rows(topic.partitions, partial(partition, topic.topic))
+        return context.unwritten_row("OffsetForLeaderTopicResult", topic=topic.topic, partitions=partitions)
+
+    return context.answer(topics=Rows(request.topics, row))
 
 
 def _end_offset(context: RequestContext, topic: str, asked: Any) -> tuple[int, int, int]:

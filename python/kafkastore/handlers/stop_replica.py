@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.orders import Stopped
 
 if TYPE_CHECKING:
@@ -20,10 +21,12 @@ async def handle(context: RequestContext, request: Any) -> Any:
         for one in topic.partition_states
     ]
     code, errors = await context.broker.assigned.stop(request.controller_epoch, request.broker_epoch, stopped)
-    return context.response(
+    return context.answer(
         error_code=code,
-        partition_errors=[
-            context.entity("StopReplicaPartitionError", topic_name=topic, partition_index=number, error_code=error)
-            for (topic, number), error in errors.items()
-        ],
+        partition_errors=Rows(
+            errors.items(),
+            lambda one: context.row(
+                "StopReplicaPartitionError", topic_name=one[0][0], partition_index=one[0][1], error_code=one[1]
+            ),
+        ),
     )

@@ -26,7 +26,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         Told(
             topic.topic_name, topic.topic_id.bytes, {one.partition_index: _state(one) for one in topic.partition_states}
         )
-        for topic in request.topic_states
+        async for topic in context.turn().each(request.topic_states)
     ]
     code = await context.broker.assigned.update(
         request.controller_id,
@@ -36,7 +36,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         topics,
         is_full=request.type_ == FULL,
     )
-    return context.response(error_code=code)
+    return context.answer(error_code=code)
 
 
 def _state(one: Any) -> PartitionState:

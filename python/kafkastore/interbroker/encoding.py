@@ -73,6 +73,11 @@ class Unwritten:
         self._encoder = encoder
         self._values = values
 
+    @property
+    def entity_class(self) -> type[Any]:
+        """kio's."""
+        return self._encoder.entity_class
+
     def pieces(self) -> Iterator[bytes]:
         return self._encoder.pieces_of(self._values)
 
@@ -98,18 +103,17 @@ class Encoder:
         self._steps = _steps(fields, self._flexible)
         self._tags = _tags(fields)
 
-    def row(self, given: Mapping[str, Any]) -> bytes | Unwritten:
+    def row(self, given: Mapping[str, Any]) -> bytes:
         """A row with these values; a name that the class does not have is dropped, one that is not given has its default."""
-        defaults = self._defaults
-        values = [given[name] if name in given else defaults[name] for name in self._names]
-        if any(type(value) is Rows for value in values):
-            return Unwritten(self, values)
-        return b"".join(self.pieces_of(values))
+        return b"".join(self.pieces_of(self._values(given)))
 
     def unwritten(self, given: Mapping[str, Any]) -> Unwritten:
-        """As :meth:`row`, not written yet."""
+        """As :meth:`row`, not written yet: for what has many rows itself."""
+        return Unwritten(self, self._values(given))
+
+    def _values(self, given: Mapping[str, Any]) -> list[Any]:
         defaults = self._defaults
-        return Unwritten(self, [given[name] if name in given else defaults[name] for name in self._names])
+        return [given[name] if name in given else defaults[name] for name in self._names]
 
     def pieces(self, entity: Any) -> Iterator[bytes]:
         """The bytes of an entity of kio's."""

@@ -60,10 +60,37 @@ def decode_config(data: bytes) -> dict[str, str]:
 CONFIG_CHANGES = "/config/changes"
 
 
+NAMES_A_NOTICE = 1000
+"""Of 249 bytes each they fit the largest node of an ensemble."""
+
+
 def config_notice(kind: str, name: str) -> Create:
-    """Tells all brokers that ``/config/kind/name`` has changed."""
-    content = _dump({"version": 2, "entity_path": f"{kind}/{name}"})
-    return Create(f"{CONFIG_CHANGES}/config_change_", content, is_sequential=True)
+    """Tells all brokers that ``/config/kind/name`` has changed, as Kafka writes it."""
+    return _notice({"version": 2, "entity_path": f"{kind}/{name}"})
+
+
+def config_notices(kind: str, names: Sequence[str]) -> list[Create]:
+    """The same for many: one of ours names a thousand, where Kafka has a node for each."""
+    if len(names) == 1:
+        return [config_notice(kind, names[0])]
+    runs = [names[at : at + NAMES_A_NOTICE] for at in range(0, len(names), NAMES_A_NOTICE)]
+    return [_notice({"version": 2, "entity_path": kind, "names": list(run)}) for run in runs]
+
+
+def decode_config_notice(data: bytes) -> tuple[str, list[str]]:
+    """(kind, names). Raises NonsenseError."""
+    content = json_object(data)
+    kind, slash, name = text(content, "entity_path").partition("/")
+    if slash:
+        return kind, [name]
+    names = content.get("names")
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise NonsenseError(f"names is {shown(names)}, which is no list of names")
+    return kind, names
+
+
+def _notice(content: Mapping[str, object]) -> Create:
+    return Create(f"{CONFIG_CHANGES}/config_change_", _dump(content), is_sequential=True)
 
 
 # ---- brokers, controller, cluster

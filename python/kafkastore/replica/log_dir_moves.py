@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kafkastore._core import ReplicaMoved
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.replica.log_dir_moves")
@@ -36,10 +37,12 @@ _LONGEST_NAME = 255
 _LONGEST_SUFFIX = len(".") + 32 + len("-future")
 
 
-async def alter(broker: BrokerServices, wanted: Mapping[tuple[str, int], str]) -> dict[tuple[str, int], int]:
+async def alter(
+    broker: BrokerServices, wanted: Mapping[tuple[str, int], str], turn: Turn
+) -> dict[tuple[str, int], int]:
     """Begins to move each replica to its directory; an error code for each."""
     outcomes = {}
-    for (topic, partition), directory in wanted.items():
+    async for (topic, partition), directory in turn.each(wanted.items()):
         code = _refusal(broker, topic, partition, directory)
         if code == ErrorCode.NONE:
             try:

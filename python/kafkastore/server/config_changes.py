@@ -17,9 +17,16 @@ from typing import TYPE_CHECKING, Final
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkastoreError
-from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notice, decode_config, encode_config
-from kafkastore.metadata.nonsense import NonsenseError, json_object, text
+from kafkastore.metadata.nodes import (
+    CONFIG_CHANGES,
+    config_notice,
+    decode_config,
+    decode_config_notice,
+    encode_config,
+)
+from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import NoNodeError, SetData, StoreError
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -109,20 +116,22 @@ class ConfigChanges:
 
     async def _read(self, notice: bytes) -> None:
         try:
-            kind, _, name = text(json_object(notice), "entity_path").partition("/")
+            kind, names = decode_config_notice(notice)
         except NonsenseError:
             logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
             return
-        with _wrong_ones_skipped(kind, name):
-            await self.apply(kind, name)
+        async for name in Turn().each(names):
+            with _wrong_ones_skipped(kind, name):
+                await self.apply(kind, name)
 
     async def _apply_everything(self) -> None:
         broker = self.broker
         found = {path.rpartition("/")[2]: data for path, data, _ in await broker.store.get_tree("/config/topics")}
-        for name in broker.image.topics.keys() | broker.replica_manager.held.topics.keys():
+        async for name in Turn().each(broker.image.topics.keys() | broker.replica_manager.held.topics.keys()):
             if name in found:
                 with _wrong_ones_skipped("topics", name):
-                    self._apply_topic(name, found[name])
+                    self._apply_topic(name, decode_config(found[name]))
+        broker.assigned.tell_waiting()
         with _wrong_ones_skipped("brokers", ""):
             await self.apply("brokers", "")
 
@@ -136,16 +145,24 @@ class ConfigChanges:
                 data = (await self.broker.store.get(f"/config/topics/{name}")).data
             except NoNodeError:
                 return
-            self._apply_topic(name, data)
+            self._apply_topic(name, decode_config(data))
+            self.broker.assigned.tell_waiting()
 
-    def _apply_topic(self, name: str, data: bytes) -> None:
-        broker, configs = self.broker, decode_config(data)
-        for image in (broker.image, broker.replica_manager.held):
-            topic = image.topic(name)
+    async def apply_topics(self, written: Mapping[str, Mapping[str, str]]) -> None:
+        """Takes over what this broker has just written."""
+        async for name, configs in Turn().each(written.items()):
+            self._apply_topic(name, dict(configs))
+        self.broker.assigned.tell_waiting()
+
+    def _apply_topic(self, name: str, configs: dict[str, str]) -> None:
+        broker = self.broker
+        topics = [image.topic(name) for image in (broker.image, broker.replica_manager.held)]
+        if all(topic is None or topic.configs == configs for topic in topics):
+            return  # as when this broker wrote it
+        for topic in topics:
             if topic is not None:
                 topic.configs = configs
         broker.engine.set_topic_config(name, {**topic_defaults(broker.config), **configs})
-        broker.assigned.tell_waiting()
 
 
 @contextmanager

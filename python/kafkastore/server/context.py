@@ -19,7 +19,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.interbroker.encoding import Unwritten, encoder_of
+from kafkastore.interbroker.encoding import Encoder, Unwritten, encoder_of
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
@@ -154,11 +154,18 @@ class RequestContext:
         if self.is_abandoned:
             raise AbandonedError
 
-    def row(self, name: str, /, **fields: Any) -> bytes | Unwritten:
+    def encoder(self, name: str) -> Encoder:
+        """Of kio's class ``name`` of this response's version."""
+        return encoder_of(getattr(_schema_module(self.api, self.request.api_version, "response"), name))
+
+    def row(self, name: str, /, **fields: Any) -> bytes:
         """A row of the answer, as bytes: kio's class ``name`` of this response's version. Fields this version does not have are
         dropped; an error code may be an int, a time in milliseconds an int, a topic id 16 bytes, an array any collection."""
-        module = _schema_module(self.api, self.request.api_version, "response")
-        return encoder_of(getattr(module, name)).row(fields)
+        return self.encoder(name).row(fields)
+
+    def unwritten_row(self, name: str, /, **fields: Any) -> Unwritten:
+        """The same for a row that may have many rows itself, given as ``Rows``: it is written with the answer."""
+        return self.encoder(name).unwritten(fields)
 
     def answer(self, **fields: Any) -> Unwritten:
         """The response itself, like :meth:`row`; ``throttle_time`` need not be given."""

@@ -37,6 +37,8 @@ from kafkastore._core import (
     LowWatermarkMoved,
     ReplicaMoved,
     Request,
+    RequestAbandoned,
+    TooManyRowsError,
     register_shape,
     sanitize,
 )
@@ -59,6 +61,9 @@ LOT = 64
 
 SLICE_S = 0.005
 """No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under load."""
+
+MAX_ROWS = 200_000
+"""Of a client's request: twice the partitions of the largest cluster. Reading them takes some 25 ms and 25 MB."""
 
 LARGE_BYTES = 16 * 1024
 """Of a body. Reading this much takes 2 ms at most, whatever the rows are."""
@@ -152,6 +157,7 @@ class KafkaApis:
         | LogDirFailed
         | LowWatermarkMoved
         | ReplicaMoved
+        | RequestAbandoned
         | ThreadFailed,
     ) -> None:
         if isinstance(event, Request):
@@ -168,6 +174,10 @@ class KafkaApis:
             self.broker.replica_manager.low_watermarks.on_moved(event)
         elif isinstance(event, ReplicaMoved):
             log_dir_moves.on_moved(self.broker, event)
+        elif isinstance(event, RequestAbandoned):
+            context = self._under_way.get(event.token)
+            if context is not None:
+                context.is_abandoned = True
         else:
             self._on_thread_failed(event)
 
@@ -239,6 +249,9 @@ class KafkaApis:
         request = context.request
         try:
             decoded = self._decode(context)
+        except TooManyRowsError as error:
+            self._refuse_unread(context, str(error))
+            return None
         except MalformedRequestError as error:
             self._close(request, str(error))
             return None
@@ -250,6 +263,18 @@ class KafkaApis:
             self._respond_error(context, decoded, ClusterAuthorizationFailedError())  # no effect, whoever it is
             return None
         return decoded
+
+    def _refuse_unread(self, context: RequestContext, reason: str) -> None:
+        """INVALID_REQUEST where the response has an error code of its own. Elsewhere an answer would be as long as the request,
+        and the connection is closed instead."""
+        request = context.request
+        if not hasattr(context.response_class(), "error_code"):
+            self._close(request, f"{context.api.name} v{request.api_version}: {reason}")
+            return
+        from kafkastore.server.error_response import error_answer
+
+        answer = error_answer(context.api, request.api_version, None, ErrorCode.INVALID_REQUEST, reason)
+        self._write(context, None, answer.pieces())
 
     def _close(self, request: Request, reason: str) -> None:
         logger.warning("Closing the connection of %s (%s): %s", request.client_host, request.client_id or "", reason)
@@ -267,6 +292,8 @@ class KafkaApis:
         try:
             with _no_collection():
                 decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
+        except TooManyRowsError:
+            raise
         except (ValueError, OverflowError, SerialError) as error:
             message = f"malformed {context.api.name} v{version} request: {error}"
             raise MalformedRequestError(message) from None
@@ -277,7 +304,8 @@ class KafkaApis:
         from kafkastore.server.codec import entity_reader
 
         entity_class = schema_class(BY_KEY[key], version, "request")
-        register_shape(key, version, shapes.program_for(entity_class))
+        max_rows = None if BY_KEY[key].is_inter_broker else MAX_ROWS
+        register_shape(key, version, shapes.program_for(entity_class), max_rows)
         reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(entity_class)
         self._readers[key, version] = reader
         return reader
@@ -337,8 +365,6 @@ class KafkaApis:
             self._respond_error(context, decoded, error)
 
     def _respond_error(self, context: RequestContext, decoded: Any, error: Exception) -> None:
-        from kafkastore.server.error_response import error_answer
-
         request = context.request
         if isinstance(error, AbandonedError):  # F
             self._put(request.token, None)
@@ -353,6 +379,8 @@ class KafkaApis:
                 "%s v%d from %s (%s) failed", context.api.name, request.api_version, request.client_host,
                 request.client_id or "", exc_info=error,
             )  # fmt: skip
+        from kafkastore.server.error_response import error_answer
+
         response = error_answer(context.api, request.api_version, decoded, code, message)
         self._write(context, None, response.pieces())
 

@@ -273,18 +273,24 @@ class Topics:
         checked = validate_topic_configs(overrides)
         if self.broker.controller.is_active:
             try:
-                await self._set_config_overrides(name, checked)
+                failed = await self.set_all_configs({name: checked})
             except NotControllerError:  # it has just stopped being the controller, and the same may be written twice
                 pass
             else:
+                if name in failed:
+                    raise failed[name]
                 return
         await self._ask_to_replace_configs(name, checked)
 
-    async def _set_config_overrides(self, name: str, checked: Mapping[str, str]) -> None:
-        async with self._locked([name]):
-            self._existing(name)
-            await self.broker.controller.set_topic_configs(name, checked)
-            await self.broker.config_changes.apply("topics", name)
+    async def set_all_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]:
+        """As the controller: replaces the own configuration of topics, checked already, in one write. Those that failed, with the error
+        that each has for itself. Raises NotControllerError."""
+        self._check_controller()
+        async with self._locked(asked):
+            failed = await self.broker.controller.set_topic_configs(asked)
+            written = {name: configs for name, configs in asked.items() if name not in failed}
+            await self.broker.config_changes.apply_topics(written)
+            return failed
 
     async def stored_configs(self, name: str) -> dict[str, str]:
         """The topic's own configuration as it stands in the store: the image may not have another broker's last change yet."""

@@ -8,6 +8,39 @@ fn is_readable(queue: &EventQueue) -> bool {
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
 }
 
+fn request(token: u64, bytes: usize) -> Event {
+    Event::Request(ControlRequest {
+        token,
+        api_key: 32,
+        api_version: 4,
+        correlation_id: 0,
+        client_id: None,
+        client: Arc::new(ClientInfo {
+            connection_id: 0,
+            listener: "PLAINTEXT".into(),
+            host: String::new(),
+            software_name: String::new(),
+            software_version: String::new(),
+        }),
+        body: vec![0; bytes],
+    })
+}
+
+#[test]
+fn large_requests_are_taken_one_at_a_time() {
+    let queue = EventQueue::new().unwrap();
+    for token in 0..3 {
+        queue.push(request(token, MAX_TAKEN_BYTES + 1));
+    }
+    queue.push(request(3, 1));
+    queue.push(request(4, 1));
+    assert_eq!([queue.take(10).len(), queue.take(10).len()], [1, 1]);
+    assert!(is_readable(&queue));
+    assert_eq!(queue.take(10).len(), 1);
+    assert_eq!(queue.take(10).len(), 2);
+    assert!(!is_readable(&queue));
+}
+
 #[test]
 fn the_signal_is_readable_exactly_while_something_waits() {
     let queue = EventQueue::new().unwrap();

@@ -19,7 +19,7 @@
 use std::borrow::Cow;
 
 use super::super::error::WireError;
-use super::super::reader::Reader;
+use super::super::reader::{MAX_ELEMENTS, Reader};
 use super::walk::Walk;
 
 const FORMAT: u8 = 1;
@@ -39,6 +39,7 @@ const MAX_DEPTH: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     root: Struct,
+    max_rows: usize,
 }
 
 /// A parsed struct.
@@ -85,13 +86,24 @@ impl Shape {
         if reader.remaining() > 0 {
             return Err(WireError::BadProgram);
         }
-        Ok(Self { root })
+        Ok(Self {
+            root,
+            max_rows: MAX_ELEMENTS,
+        })
+    }
+
+    /// Refuses bodies with more rows than this ([`WireError::TooManyRows`]). A row is an element of an array at any depth;
+    /// numbers, of which eight take as much memory when they are decoded, count an eighth.
+    #[must_use]
+    pub fn with_max_rows(mut self, max_rows: usize) -> Self {
+        self.max_rows = max_rows;
+        self
     }
 
     /// Checks a body. What it returns decodes without allocating by a count that the bytes do not back: it is `body`
     /// itself unless unknown tagged fields were dropped or values normalised.
     pub fn sanitize<'a>(&self, body: &'a [u8]) -> Result<Cow<'a, [u8]>, WireError> {
-        Walk::new(body).run(&self.root)
+        Walk::new(body, self.max_rows).run(&self.root)
     }
 }
 

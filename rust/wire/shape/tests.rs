@@ -127,6 +127,35 @@ fn elements_in_all_are_bounded() {
 }
 
 #[test]
+fn rows_in_all_are_bounded_and_eight_numbers_are_one() {
+    let shape = Shape::parse(&[1, 0, 2, 6, 0, 4, 0, 6, 0, 1, 4])
+        .unwrap()
+        .with_max_rows(5);
+    let body = |names: u32, numbers: u32| {
+        let mut body = names.to_be_bytes().to_vec();
+        body.extend([0, 0].repeat(names as usize));
+        body.extend(numbers.to_be_bytes());
+        body.extend([0; 4].repeat(numbers as usize));
+        body
+    };
+    for (names, numbers, is_taken) in [
+        (5, 0, true),
+        (6, 0, false),
+        (0, 40, true),
+        (0, 41, false),
+        (3, 16, true),
+        (3, 17, false),
+    ] {
+        let expected = if is_taken { Ok(()) } else { Err(WireError::TooManyRows) };
+        assert_eq!(
+            shape.sanitize(&body(names, numbers)).map(drop),
+            expected,
+            "{names} {numbers}"
+        );
+    }
+}
+
+#[test]
 fn nullable_struct_is_there_or_not() {
     let shape = Shape::parse(&[1, 0, 1, 8, 0, 1, 1, 2]).unwrap();
     assert!(shape.sanitize(&[0xff]).is_ok());

@@ -18,6 +18,9 @@ pub const MAX_TIMEDELTA_MS: i64 = i64::MAX / 1000;
 /// The least.
 pub const MIN_TIMEDELTA_MS: i64 = -MAX_TIMEDELTA_MS;
 
+/// How many numbers of an array count as one row.
+const NUMBERS_A_ROW: usize = 8;
+
 type Result<T> = std::result::Result<T, WireError>;
 
 pub(super) struct Walk<'a> {
@@ -26,16 +29,20 @@ pub(super) struct Walk<'a> {
     out: Vec<u8>,
     copied: usize,
     elements: usize,
+    rows: usize,
+    max_rows: usize,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(body: &'a [u8]) -> Self {
+    pub(super) fn new(body: &'a [u8], max_rows: usize) -> Self {
         Self {
             body,
             reader: Reader::new(body, false),
             out: Vec::new(),
             copied: 0,
             elements: 0,
+            rows: 0,
+            max_rows,
         }
     }
 
@@ -126,6 +133,14 @@ impl<'a> Walk<'a> {
         self.elements += count;
         if self.elements > MAX_ELEMENTS {
             return Err(WireError::TooManyElements);
+        }
+        self.rows += if matches!(element, Field::Fixed(_)) {
+            count.div_ceil(NUMBERS_A_ROW)
+        } else {
+            count
+        };
+        if self.rows > self.max_rows {
+            return Err(WireError::TooManyRows);
         }
         if let Field::Fixed(width) = element {
             return self.reader.take(count * width).map(drop);

@@ -511,7 +511,7 @@ def test_lowered_minimum_clears_the_elr_before_leaders_can_know(tmp_path: Path) 
             return await multi(operations)
 
         store.multi = watching  # type: ignore[method-assign]
-        await (await world.active()).set_topic_configs("t", {"min.insync.replicas": "1"})
+        await (await world.active()).set_topic_configs({"t": {"min.insync.replicas": "1"}})
         assert paths[:2] == ["/brokers/topics/t/partitions/0/state", "/config/topics/t"]
         assert (await world.state("t")).elr == ()
         assert b'"min.insync.replicas":"1"' in (await world.store.get("/config/topics/t")).data

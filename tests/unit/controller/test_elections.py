@@ -236,7 +236,7 @@ def test_unclean_elections_that_are_allowed_for_all_topics_are_held(tmp_path: Pa
     async def test(world: World) -> None:
         await make(world, (2, 3))
         controller = await world.active()
-        await controller.set_topic_configs("t", {"min.insync.replicas": "1"})
+        await controller.set_topic_configs({"t": {"min.insync.replicas": "1"}})
         await world.brokers[3].kill()
         await world.eventually(lambda: world.brokers[2].told["t", 0].isr == (2,))
         await world.brokers[2].kill()

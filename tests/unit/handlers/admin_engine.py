@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from fake_engine import Engine, EngineError
 
 OFFSET_OUT_OF_RANGE, POLICY_VIOLATION, KAFKA_STORAGE_ERROR = 1, 44, 56
@@ -45,9 +47,10 @@ class AdminEngine(Engine):
             return FENCED_LEADER_EPOCH, -1, -1
         return (0, leader_epoch, log.end_offset) if leader_epoch == epoch else (0, -1, -1)
 
-    def describe_producers(self, topic: str, partition: int) -> list[Producer]:
+    def describe_producers(self, topic: str, partition: int) -> bytes:
         self._led(topic, partition)
-        return self.producers.get((topic, partition), [])
+        found = self.producers.get((topic, partition), [])
+        return b"".join(struct.pack(">qiiqiq", *producer) for producer in found)
 
     def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
         return [

@@ -12,6 +12,7 @@ from kio.serial import entity_reader, entity_writer
 from fixtures.offsets.wire_client import API_KEYS, build, entity_class
 from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.errors import InvalidReplicationFactorError
+from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
 from kafkastore.server.context import RequestContext
 from kafkastore.server.registry import BY_KEY
@@ -72,9 +73,7 @@ class GroupBroker:
         )
         handler = __import__(f"kafkastore.handlers.{api}", fromlist=["handle"])
         response = await handler.handle(RequestContext(received, row, self.services), request)
-        buffer = io.BytesIO()
-        entity_writer(type(response))(buffer, response)
-        return buffer.getvalue()
+        return b"".join(row_pieces(response))
 
     async def answer(self, api: str, version: int, **fields: Any) -> Any:
         request = build(entity_class(api, version, "request"), fields)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 from fake_engine import Request
+from kio.serial import entity_reader
 
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, NotControllerError
 from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and_isr, stop_replica, update_metadata
+from kafkastore.interbroker.encoding import Unwritten
 from kafkastore.interbroker.orders import Stopped
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import Told
@@ -58,9 +61,13 @@ def context(api: str, version: int, owner: Owner) -> RequestContext:
 
 
 def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    with pytest.raises(StopIteration) as end:
-        coroutine.send(None)
-    return end.value.value
+    async def run() -> Any:
+        response = await coroutine
+        if not isinstance(response, Unwritten):
+            return response
+        return entity_reader(response.entity_class)(b"".join(response.pieces()), 0)[0]
+
+    return asyncio.run(run())
 
 
 def request(**fields: Any) -> Any:

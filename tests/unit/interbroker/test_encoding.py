@@ -14,7 +14,7 @@ from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32Timedelta, i64Timedelta
 
-from kafkastore.interbroker.encoding import MAX_STRING_BYTES, Rows, Unwritten, encoder_of
+from kafkastore.interbroker.encoding import MAX_STRING_BYTES, Rows, encoder_of
 from kafkastore.server.context import schema_class
 from kafkastore.server.registry import APIS, BY_NAME, INTER_BROKER_APIS, Api
 
@@ -90,7 +90,7 @@ def test_bytes_of_any_entity_are_those_of_kios_writer(api: Api, version: int, di
         assert b"".join(encoder_of(entity_class).pieces(entity)) == out.getvalue(), entity
 
 
-def _row(name: str, **given: Any) -> bytes | Unwritten:
+def _row(name: str, **given: Any) -> bytes:
     module = __import__("kio.schema.describe_configs.v4.response", fromlist=[name])
     return encoder_of(getattr(module, name)).row(given)
 
@@ -98,15 +98,14 @@ def _row(name: str, **given: Any) -> bytes | Unwritten:
 def test_rows_are_made_when_they_are_written() -> None:
     made: list[str] = []
 
-    def make(name: str) -> bytes | Unwritten:
+    def make(name: str) -> bytes:
         made.append(name)
         return _row(
             "DescribeConfigsResult", error_code=0, error_message=None, resource_type=2, resource_name=name, configs=()
         )
 
     response_class = schema_class(BY_NAME["DescribeConfigs"], 4, "response")
-    response = encoder_of(response_class).row({"results": Rows(["a", "b"], make)})
-    assert isinstance(response, Unwritten)
+    response = encoder_of(response_class).unwritten({"results": Rows(["a", "b"], make)})
     pieces = response.pieces()
     seen = [b""]
     while made != ["a"]:
@@ -129,7 +128,6 @@ def test_string_longer_than_its_field_is_cut_between_characters(version: int, le
             "configs": (),
         }
     )
-    assert isinstance(row, bytes)
     decoded, _ = entity_reader(module.DescribeConfigsResult)(row, 0)
     assert decoded.error_message == letter * (MAX_STRING_BYTES // len(letter.encode()))
     assert decoded.resource_name == "n"

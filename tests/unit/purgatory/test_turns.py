@@ -120,3 +120,13 @@ def test_each_yields_every_item_in_order() -> None:
         return [item async for item in Turn().each(range(100))]
 
     assert asyncio.run(run()) == list(range(100))
+
+
+def test_sorted_in_runs_is_as_sorted_at_once() -> None:
+    numbers = [number * 7919 % 10_007 for number in range(10_007)]
+    assert asyncio.run(_sorted(numbers)) == sorted(numbers)
+    assert asyncio.run(_sorted([])) == []
+
+
+async def _sorted(numbers: list[int]) -> list[int]:
+    return await Turn().sorted(numbers)

@@ -10,7 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fake_engine import AppendDone, EngineError, Request
+from fake_engine import AppendDone, EngineError, Request, RequestAbandoned
 from kio.schema.metadata.v5.request import MetadataRequestTopic
 from world import run, running_broker
 
@@ -391,6 +391,52 @@ def test_long_answer_is_given_up_when_the_broker_stops(tmp_path: Path, monkeypat
 
     check(tmp_path, test)
     assert 0 < described.made < 100
+
+
+def test_request_whose_client_has_gone_ends_at_its_next_turn(tmp_path: Path, handler: types.ModuleType) -> None:
+    walked = 0
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        nonlocal walked
+        async for _ in context.turn().each(range(10_000)):
+            _hold(SLICE_S)
+            walked += 1
+        return context.response(error_code=0)
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        engine.submit(heartbeat(1))
+        await _until(lambda: walked > 2)
+        engine.submit(RequestAbandoned(1), RequestAbandoned(77))
+        await _until(lambda: 1 in engine.answers)
+        assert engine.answers[1] is None
+        assert walked < 100
+
+    check(tmp_path, test)
+
+
+def test_request_of_too_many_rows_is_refused_or_its_connection_closed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test(broker: Broker) -> None:
+        body = b"TOO MANY ROWS"
+        answers = await answered(
+            broker,
+            Request(BY_NAME["ListPartitionReassignments"].key, 0, body, 1),
+            Request(BY_NAME["DescribeConfigs"].key, 4, body, 2),
+            heartbeat(3),
+        )
+        refused = decode("ListPartitionReassignments", 0, answers[0])
+        assert (refused.error_code, refused.topics) == (42, ())
+        assert refused.error_message == "the request has more rows than this API takes at once"
+        assert answers[1] is None
+        assert answers[2] is not None
+
+    check(tmp_path, test)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "DescribeConfigs v4: the request has more rows" in line
 
 
 def test_metadata_creates_what_is_missing_and_goes_back_to_the_data_plane(tmp_path: Path) -> None:
