@@ -12,7 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError
@@ -164,7 +164,7 @@ class Admin:
     # ---- topics
     async def _grow(self, topic: Topic, operation: Operation) -> None:
         if len(topic.assigned) < MOST_PARTITIONS:
-            await self._ask_controller("create_partitions", topic.name, len(topic.assigned) + 1)
+            await self._ask_controller("create_partitions", [Grown(topic.name, len(topic.assigned) + 1)])
 
     async def _delete(self, topic: Topic, operation: Operation) -> None:
         while self.world.is_busy and self.world.topics.living.get(topic.name) is topic:

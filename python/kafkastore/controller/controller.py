@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.channels import OpenClient
     from kafkastore.controller.context import Topic
     from kafkastore.controller.settings import ControllerSettings
-    from kafkastore.controller.topic_changes import NewTopic
+    from kafkastore.controller.topic_changes import Grown, NewTopic
     from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
@@ -152,12 +152,9 @@ class Controller:
             raise made
         return made
 
-    async def create_partitions(
-        self, name: str, count: int, assignment: Sequence[Sequence[int]] | None = None
-    ) -> Topic:
-        return await self._ask(
-            "create_partitions", lambda term: topic_changes.create_partitions(term, name, count, assignment)
-        )
+    async def create_partitions(self, asked: Sequence[Grown]) -> list[KafkastoreError | None]:
+        """For each None, or its error; what the store refuses as a whole is raised."""
+        return await self._ask("create_partitions", lambda term: topic_changes.create_partitions(term, asked))
 
     async def set_topic_configs(
         self, asked: Mapping[str, Mapping[str, str]]

@@ -24,7 +24,15 @@ from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config_notice, encode_config
 from kafkastore.metadata.nonsense import NonsenseError
-from kafkastore.metadata.store import ANY_VERSION, Create, MultiTooLargeError, NodeExistsError, NoNodeError, SetData
+from kafkastore.metadata.store import (
+    ANY_VERSION,
+    BadVersionError,
+    Create,
+    MultiTooLargeError,
+    NodeExistsError,
+    NoNodeError,
+    SetData,
+)
 from kafkastore.metadata.stored_topics import load_config, load_configs, load_topic
 
 if TYPE_CHECKING:
@@ -47,6 +55,14 @@ class NewTopic(NamedTuple):
     replication_factor: int = 1
     assignment: Sequence[Sequence[int]] | None = None
     configs: Mapping[str, str] | None = None
+
+
+class Grown(NamedTuple):
+    """A topic that is to have so many partitions; ``assignment`` has the replicas of those that come."""
+
+    name: str
+    partitions: int
+    assignment: Sequence[Sequence[int]] | None = None
 
 
 async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
@@ -142,12 +158,27 @@ async def _write_new(
     return changed
 
 
-async def create_partitions(
-    term: Term, name: str, count: int, assignment: Sequence[Sequence[int]] | None = None
-) -> Topic:
-    """Grows the topic to ``count`` partitions; ``assignment`` are the replicas of the new ones. Raises
-    UnknownTopicOrPartitionError, InvalidPartitionsError, InvalidReplicaAssignmentError."""
-    topic = _existing(term, name)
+async def create_partitions(term: Term, asked: Sequence[Grown]) -> list[KafkastoreError | None]:
+    """Grows topics of different names, written together: for each None, or why not: UnknownTopicOrPartitionError,
+    InvalidPartitionsError, InvalidReplicaAssignmentError, or the store's refusal."""
+    failed: dict[str, KafkastoreError] = {}
+    planned: dict[Topic, list[Partition]] = {}
+    for one in asked:
+        try:
+            topic = _existing(term, one.name)
+            planned[topic] = _plan_growth(term, topic, one)
+        except KafkastoreError as error:
+            failed[one.name] = error
+    nodes = {topic: [_grown_node(topic, added)] for topic, added in planned.items()}
+    changed: list[Partition] = []
+    for topics in _that_fit(nodes, term.store.batch_bytes):
+        changed += await _write_grown(term, {topic: planned[topic] for topic in topics}, failed)
+    term.tell(changed, is_new=True)
+    return [failed.get(one.name) for one in asked]
+
+
+def _plan_growth(term: Term, topic: Topic, asked: Grown) -> list[Partition]:
+    name, count, assignment = asked
     current = len(topic.partitions)
     if count <= current:
         raise InvalidPartitionsError(
@@ -162,17 +193,40 @@ async def create_partitions(
             raise InvalidReplicaAssignmentError(
                 f"{count - current} partition(s) are to be added, but {len(placed)} assignment(s) were given."
             )
-    added = [Partition(topic, current + number, Assigned(replicas)) for number, replicas in enumerate(placed)]
-    all_assigned = [one.assigned for one in (*topic.partitions, *added)]
-    node = SetData(topic.path, encode_assigned(topic.topic_id, all_assigned), topic.version)
-    changed = await term.writer.apply(added, term.settle_rule(), [node])
-    topic.version += 1
-    topic.partitions += added
-    for partition in added:
-        term.introduce_partition(partition)
-    term.tell(changed, is_new=True)
-    logger.info("Topic %s grew from %d to %d partitions", name, current, count)
-    return topic
+    return [Partition(topic, current + number, Assigned(replicas)) for number, replicas in enumerate(placed)]
+
+
+def _grown_node(topic: Topic, added: Sequence[Partition]) -> SetData:
+    assigned = [one.assigned for one in (*topic.partitions, *added)]
+    return SetData(topic.path, encode_assigned(topic.topic_id, assigned), topic.version)
+
+
+async def _write_grown(
+    term: Term, planned: Mapping[Topic, Sequence[Partition]], failed: dict[str, KafkastoreError]
+) -> list[Partition]:
+    """Writes topics and the states of what comes. When the store refuses that each is written alone, so that one does not fail the
+    others."""
+    added = [partition for of_topic in planned.values() for partition in of_topic]
+    nodes = [_grown_node(topic, of_topic) for topic, of_topic in planned.items()]
+    try:
+        changed = await term.writer.apply(added, term.settle_rule(), nodes)
+    except (BadVersionError, NoNodeError, NodeExistsError, MultiTooLargeError) as error:
+        if len(planned) == 1:
+            failed[next(iter(planned)).name] = error
+            return []
+        return [
+            partition
+            for topic, of_topic in planned.items()
+            for partition in await _write_grown(term, {topic: of_topic}, failed)
+        ]
+    for topic, of_topic in planned.items():
+        current = len(topic.partitions)
+        topic.version += 1
+        topic.partitions += of_topic
+        for partition in of_topic:
+            term.introduce_partition(partition)
+        logger.info("Topic %s grew from %d to %d partitions", topic.name, current, len(topic.partitions))
+    return changed
 
 
 async def set_topic_configs(

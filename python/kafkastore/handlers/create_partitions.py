@@ -12,10 +12,11 @@ from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,
     KafkastoreError,
-    NotControllerError,
     RequestTimedOutError,
 )
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.context import milliseconds
+from kafkastore.server.topic_plans import Growth
 
 if TYPE_CHECKING:
     from kafkastore.server.context import RequestContext
@@ -24,33 +25,28 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: Any) -> Any:
     if milliseconds(request.timeout) <= 0:
         raise RequestTimedOutError
+    turn = context.turn()
     counts: dict[str, int] = {}
-    for topic in request.topics:
+    async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
-    results: list[Any] = []
-    for topic in request.topics:
-        count = counts.pop(topic.name, 0)
-        if count == 0:
-            continue  # the first of its name has failed for all of them
-        code, message = ErrorCode.NONE, None
-        try:
-            if count > 1:
-                raise InvalidRequestError("Duplicate topic name.")
-            await _grow(context, topic, request.validate_only)
-        except NotControllerError:
-            if all(result.error_code != ErrorCode.NONE for result in results):
-                raise  # nothing was done: the next controller is asked
-            code, message = RequestTimedOutError.code, RequestTimedOutError.text
-        except KafkastoreError as error:
-            code, message = error.code, error.message
-        results.append(
-            context.row("CreatePartitionsTopicResult", name=topic.name, error_code=code, error_message=message)
-        )
-    return context.answer(results=results)
+    asked = [_growth(topic) async for topic in turn.each(request.topics) if counts[topic.name] == 1]
+    failed: dict[str, KafkastoreError] = {
+        name: InvalidRequestError("Duplicate topic name.") for name, count in counts.items() if count > 1
+    }
+    failed |= await context.broker.topics.create_all_partitions(asked, validate_only=request.validate_only, turn=turn)
+
+    def row(name: str) -> bytes:
+        error = failed.get(name)
+        code, message = (ErrorCode.NONE, None) if error is None else (error.code, error.message)
+        return context.row("CreatePartitionsTopicResult", name=name, error_code=code, error_message=message)
+
+    return context.answer(results=Rows(counts, row))
 
 
-async def _grow(context: RequestContext, topic: Any, validate_only: bool) -> None:
-    assignments = None
-    if topic.assignments is not None:
-        assignments = [assignment.broker_ids for assignment in topic.assignments]
-    await context.broker.topics.create_partitions(topic.name, topic.count, assignments, validate_only=validate_only)
+def _growth(topic: Any) -> Growth:
+    assignments = topic.assignments
+    return Growth(
+        topic.name,
+        topic.count,
+        None if assignments is None else [assignment.broker_ids for assignment in assignments],
+    )

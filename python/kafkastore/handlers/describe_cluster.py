@@ -37,7 +37,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         return _refused(context, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
     image = context.broker.image
     brokers = [
-        context.row(
+        context.entity(
             "DescribeClusterBroker", broker_id=broker.node_id, host=host, port=port, rack=broker.rack, is_fenced=False
         )
         for broker in image.brokers.values()

@@ -45,7 +45,7 @@ from kafkastore._core import (
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
 from kafkastore.replica import log_dir_moves
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
-from kafkastore.server.registry import BY_KEY
+from kafkastore.server.registry import BY_KEY, MAX_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
@@ -61,9 +61,6 @@ LOT = 64
 
 SLICE_S = 0.005
 """No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under load."""
-
-MAX_ROWS = 200_000
-"""Of a client's request: twice the partitions of the largest cluster. Reading them takes some 25 ms and 25 MB."""
 
 LARGE_BYTES = 16 * 1024
 """Of a body. Reading this much takes 2 ms at most, whatever the rows are."""

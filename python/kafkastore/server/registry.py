@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 NO_FLEXIBLE_VERSION = 32767
 
+MAX_ROWS = 200_000
+"""Of a client's request: twice the partitions of the largest cluster. Reading them takes some 25 ms and 25 MB."""
+
 
 class Api:
     """One row: an API and how it is served. Immutable."""

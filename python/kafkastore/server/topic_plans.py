@@ -70,6 +70,14 @@ class NewTopic(NamedTuple):
     configs: Mapping[str, str | None] | None = None
 
 
+class Growth(NamedTuple):
+    """A topic that is to have so many partitions; ``assignments`` are the replicas of those that come, where they are given."""
+
+    name: str
+    partitions: int
+    assignments: Sequence[Sequence[int]] | None = None
+
+
 def internal_topic(config: BrokerConfig, name: str) -> NewTopic:
     """An internal topic with the partitions, replicas and configuration that Kafka gives it."""
     prefix, get = _INTERNAL_PREFIXES[name], config.get_int

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config import validate_topic_configs
+from kafkastore.controller.topic_changes import Grown
 from kafkastore.controller.topic_changes import NewTopic as Creation
 from kafkastore.errors import (
     ErrorCode,
@@ -22,6 +23,7 @@ from kafkastore.errors import (
     KafkaStorageError,
     KafkastoreError,
     NotControllerError,
+    PolicyViolationError,
     RequestTimedOutError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
@@ -30,7 +32,8 @@ from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import NoNodeError
-from kafkastore.server.topic_plans import NewTopic, TopicPlanner, internal_topic
+from kafkastore.purgatory.turns import Turn
+from kafkastore.server.topic_plans import MAX_PARTITIONS_PER_REQUEST, Growth, NewTopic, TopicPlanner, internal_topic
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -200,39 +203,76 @@ class Topics:
 
     # ---- grow
     async def create_partitions(
-        self,
-        name: str,
-        count: int,
-        assignments: Sequence[Sequence[int]] | None = None,
-        *,
-        validate_only: bool = False,
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
     ) -> None:
         """Grows the topic to ``count`` partitions; ``assignments`` are the replicas of the new ones."""
+        failed = await self.create_all_partitions([Growth(name, count, assignments)])
+        if name in failed:
+            raise failed[name]
+
+    async def create_all_partitions(
+        self, asked: Sequence[Growth], *, validate_only: bool = False, turn: Turn | None = None
+    ) -> dict[str, KafkastoreError]:
+        """Grows topics of different names, in one write of the controller. Those that failed, with the error that each has for itself.
+        Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
         self._check_controller()
-        async with self._locked([name]):
-            topic = self._existing(name)
-            current = len(topic.partitions)
-            if count == current:
-                raise InvalidPartitionsError(f"Topic already has {current} partition(s).")
-            if count < current:
-                raise InvalidPartitionsError(
-                    f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
-                )
-            moving = (await self.reassignments()).get((name, 0))  # it has more while it moves
-            factor = len(topic.partitions[0].replicas if moving is None else moving.target)
+        turn = turn or Turn()
+        async with self._locked([one.name for one in asked]):
+            moving = await self.reassignments()
+            failed: dict[str, KafkastoreError] = {}
+            left = list(asked)
             for attempt in range(REPLANS + 1):
-                replicas = self._planner.place_additional(topic, count, factor, assignments)
-                if validate_only:
-                    return
-                try:
-                    await self.broker.controller.create_partitions(name, count, replicas)
-                except InvalidReplicaAssignmentError:
-                    if assignments is not None or attempt == REPLANS:
-                        raise
-                    await self.broker.controller.wait_told(self.broker.node_id, TOLD_LIMIT_S)  # as above
-                else:
+                planned = await self._plan_growths(left, moving, failed, turn)
+                if validate_only or not planned:
                     break
-            await self._wait_until(lambda: self._partition_count(name) >= count)
+                outcomes = await self.broker.controller.create_partitions([Grown(*one) for one in planned])
+                refused = {one.name: error for one, error in zip(planned, outcomes, strict=True) if error is not None}
+                failed |= refused
+                left = [one for one in left if not one.assignments and _is_misplaced(refused.get(one.name))]
+                if not left or attempt == REPLANS:
+                    break
+                for one in left:
+                    del failed[one.name]
+                await self.broker.controller.wait_told(self.broker.node_id, TOLD_LIMIT_S)  # as above
+            if not validate_only:
+                grown = [one for one in asked if one.name not in failed]
+                await self._wait_until(lambda: all(self._partition_count(one.name) >= one.partitions for one in grown))
+            return failed
+
+    async def _plan_growths(
+        self,
+        asked: Sequence[Growth],
+        moving: Mapping[tuple[str, int], Assigned],
+        failed: dict[str, KafkastoreError],
+        turn: Turn,
+    ) -> list[Growth]:
+        """The same with the replicas of all that come; notes those that cannot be."""
+        planned: list[Growth] = []
+        added = 0
+        async for one in turn.each(asked):
+            try:
+                replicas = self._plan_growth(one, moving.get((one.name, 0)))
+            except KafkastoreError as error:
+                failed[one.name] = error
+                continue
+            added += len(replicas)
+            if added > MAX_PARTITIONS_PER_REQUEST:
+                raise PolicyViolationError("Excessively large number of partitions per request.")
+            planned.append(Growth(one.name, one.partitions, replicas))
+        return planned
+
+    def _plan_growth(self, asked: Growth, moving: Assigned | None) -> Sequence[Sequence[int]]:
+        """``moving`` is what becomes of its first partition, which has more replicas while it moves."""
+        topic = self._existing(asked.name)
+        current = len(topic.partitions)
+        if asked.partitions == current:
+            raise InvalidPartitionsError(f"Topic already has {current} partition(s).")
+        if asked.partitions < current:
+            raise InvalidPartitionsError(
+                f"The topic {asked.name} currently has {current} partition(s); {asked.partitions} would not be an increase."
+            )
+        factor = len(topic.partitions[0].replicas if moving is None else moving.target)
+        return self._planner.place_additional(topic, asked.partitions, factor, asked.assignments)
 
     def _partition_count(self, name: str) -> int:
         topic = self.broker.image.topic(name)
@@ -399,7 +439,7 @@ class Topics:
                     del self._locks[name]
 
 
-def _is_misplaced(outcome: TopicImage | KafkastoreError) -> bool:
+def _is_misplaced(outcome: TopicImage | KafkastoreError | None) -> bool:
     return isinstance(outcome, InvalidReplicaAssignmentError)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from kafkastore.controller import campaign
 from kafkastore.controller.settings import ControllerSettings
-from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import (
     InvalidReplicaAssignmentError,
     InvalidReplicationFactorError,
@@ -487,9 +487,9 @@ def test_topic_grows(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((2, 3),))
         controller = await world.active()
-        await controller.create_partitions("t", 3, [(3, 1), (1, 2)])
+        assert await controller.create_partitions([Grown("t", 3, [(3, 1), (1, 2)])]) == [None]
         assert (await world.led("t", 1, 2)).isr == (1, 2)
-        await controller.create_partitions("t", 4)
+        await controller.create_partitions([Grown("t", 4)])
         assert len((await world.state("t", 3)).isr) == 2
         node = await world.store.get("/brokers/topics/t")
         assert b'"1":[3,1],"2":[1,2]' in node.data

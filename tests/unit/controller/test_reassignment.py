@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.controller import admin_nodes
-from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.assignment import Assigned, decode_assigned
 from kafkastore.metadata.store import NoNodeError, SetData
@@ -182,8 +182,8 @@ def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((4, 5)) == ErrorCode.NONE
-        topic = await (await world.active()).create_partitions("t", 2)
-        assert len(topic.partitions[1].replicas) == 2
+        assert await (await world.active()).create_partitions([Grown("t", 2)]) == [None]
+        assert len((await world.state("t", 1)).isr) == 2
 
     play_moves(tmp_path, test)
 

@@ -235,7 +235,7 @@ def test_request_ends_at_its_own_time_whatever_the_controller_waits_for_and_does
             return await multi(operations)
 
         monkeypatch.setattr(store, "multi", away)
-        stuck = asyncio.ensure_future(services.controller.set_topic_configs("t", {}))
+        stuck = asyncio.ensure_future(services.controller.set_topic_configs({"t": {}}))
         await asyncio.sleep(0)
         topic = "u" if name == "CreateTopics" else "t"
         twice = await asyncio.gather(*(asker.ask(request(name, SHORT_MS, topic)) for _ in range(2)))
