@@ -22,6 +22,7 @@ from kafkastore.errors import (
     ErrorCode,
     InvalidRequestError,
     KafkastoreError,
+    NotControllerError,
     UnknownTopicOrPartitionError,
 )
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
@@ -125,13 +126,27 @@ async def _alter_some(
             if any(change.name == "cleanup.policy" for change in resource.configs):
                 policies.append((resource.resource_name, overrides))
     if written:
-        try:
-            errors = await context.broker.topics.set_all_configs(written)
-        except KafkastoreError as error:
-            errors = dict.fromkeys(written, error)
+        errors = await _write(context, written)
         failed |= {(TOPIC, name): error for name, error in errors.items()}
         warn_of_compaction((name, overrides) for name, overrides in policies if name not in errors)
     return failed
+
+
+async def _write(context: RequestContext, written: Mapping[str, dict[str, str]]) -> Mapping[str, KafkastoreError]:
+    """The errors of those that failed."""
+    topics = context.broker.topics
+    try:
+        return await topics.set_all_configs(written)
+    except NotControllerError:  # it has just stopped being the controller, which is asked for each
+        failed: dict[str, KafkastoreError] = {}
+        for name, overrides in written.items():
+            try:
+                await topics.set_config_overrides(name, overrides)
+            except KafkastoreError as error:
+                failed[name] = error
+        return failed
+    except KafkastoreError as error:
+        return dict.fromkeys(written, error)
 
 
 async def _alter_resource(
