@@ -24,7 +24,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
+.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -143,6 +143,9 @@ bench: build $(BIN)/.requirements ## end to end beside Apache Kafka when Java is
 	@! command -v java >/dev/null || ! command -v mvn >/dev/null || (cd tests && ../$(BIN)/python -m peer.jars >/dev/null)
 	PYTHONPATH=tests:benches $(BIN)/python -m load $(BENCH_ARGS)
 
+attacks: test-environment ## dear requests and rude connections beside honest clients: stalls and memory, beside Apache Kafka; ATTACKS="--attack NAME"
+	PYTHONPATH=tests:benches $(BIN)/python -m attacks --kafka $(ATTACKS)
+
 spark-bench: test-environment ## Spark over segment files beside Spark's Kafka connector, DuckDB and Polars; SPARK_BENCH_ARGS="--records 2000000"
 	PYTHONPATH=tests:benches $(BIN)/python benches/spark $(SPARK_BENCH_ARGS)
 
@@ -164,7 +167,7 @@ python-types: $(BIN)/.requirements
 	$(BIN)/ruff check $(PYTHON_FOLDERS)
 	$(BIN)/ruff format --check --quiet $(PYTHON_FOLDERS)
 	$(BIN)/mypy --strict python/kafkastore
-	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load
+	MYPYPATH=tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases $(TYPED_TESTS) demo benches/load benches/attacks
 	MYPYPATH=benches/spark:tests:benches $(BIN)/mypy --strict $(CLIENT_TYPES) --explicit-package-bases benches/spark
 
 docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys

@@ -29,6 +29,10 @@ class RawClient:
         self._socket = socket.create_connection((host, port), ANSWER_TIMEOUT_SECONDS)
         self._correlation_id = 0
 
+    def set_timeout(self, seconds: float) -> None:
+        """How long an answer is waited for."""
+        self._socket.settimeout(seconds)
+
     def close(self) -> None:
         self._socket.close()
 

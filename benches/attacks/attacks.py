@@ -1,0 +1,273 @@
+"""The attacks: what each prepares as an honest operator, and what it then sends as an enemy or a careless client.
+
+Each returns a word on what the broker did with it: an answer's size, or how it refused. Bounded in count and time; loopback only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from attacks import requests as ask
+from attacks.batches import bomb, plain_batch
+from peer.topics import admin_client, create_topic
+from peer.wire_socket import WireSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATIENCE_S = 90.0
+TOPICS = 2_000
+TOPIC = "attacked"
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Attack:
+    name: str
+    what: str
+    run: Callable[[int], str]
+    prepare: Callable[[int], None] | None = None
+
+
+def _topic(port: int, partitions: int = 1, **configs: str) -> None:
+    create_topic(
+        f"127.0.0.1:{port}", TOPIC, partitions, {name.replace("_", "."): value for name, value in configs.items()}
+    )
+
+
+def _many_topics(port: int) -> None:
+    from confluent_kafka.admin import NewTopic
+
+    names = [f"t-{number}" for number in range(TOPICS)]
+    for at in range(0, TOPICS, 500):
+        made = admin_client(f"127.0.0.1:{port}").create_topics(
+            [NewTopic(name, 1, 1) for name in names[at : at + 500]], operation_timeout=60, request_timeout=120
+        )
+        for future in made.values():
+            future.result(120)
+
+
+def _with_records(port: int) -> None:
+    _topic(port)
+    with WireSocket(port) as socket:
+        for _ in range(64):
+            socket.send(ask.produce([(0, plain_batch(b"x" * 16_000))], TOPIC))
+            socket.receive()
+
+
+def _answer_to(port: int, frames: list[bytes]) -> str:
+    """Sends each on one connection; the bytes of all answers, or why there is none."""
+    size = 0
+    began = time.monotonic()
+    try:
+        with WireSocket(port, timeout_s=PATIENCE_S) as socket:
+            for frame in frames:
+                socket.send(frame)
+                size += len(socket.receive())
+    except TimeoutError:
+        return f"no answer in {PATIENCE_S:.0f} s"
+    except OSError as error:
+        return f"closed after {time.monotonic() - began:.1f} s" if size == 0 else f"closed: {error}"
+    return f"{size:,} B in {time.monotonic() - began:.2f} s"
+
+
+def _once(frame: Callable[[], bytes]) -> Callable[[int], str]:
+    return lambda port: _answer_to(port, [frame()])
+
+
+# ---- connections
+def _idle(count: int, first: bytes = b"") -> Callable[[int], str]:
+    def run(port: int) -> str:
+        held, refused = [], 0
+        try:
+            for _ in range(count):
+                try:
+                    socket = WireSocket(port, timeout_s=2)
+                    if first:
+                        socket.send(first)
+                    held.append(socket)
+                except OSError:
+                    refused += 1
+            time.sleep(5)
+        finally:
+            for socket in held:
+                socket.socket.close()
+        return f"{len(held)} held, {refused} not taken"
+
+    return run
+
+
+def _unread(connections: int, requests: int) -> Callable[[int], str]:
+    def run(port: int) -> str:
+        frames = ask.fetch_some(TOPIC, 30_000) * requests
+        held = []
+        try:
+            for _ in range(connections):
+                socket = WireSocket(port, timeout_s=2)
+                held.append(socket)
+                with contextlib.suppress(TimeoutError):
+                    socket.send(frames)
+            time.sleep(5)
+        finally:
+            for socket in held:
+                socket.socket.close()
+        return f"{len(held)} connections, {requests} answers each unread"
+
+    return run
+
+
+def _flood(port: int) -> str:
+    """Requests that no broker serves, each on a connection of its own, with a client id as long as it may be."""
+    long_name = b"\xff" * 32_000
+    bad = ask.request(3, 8, b"\x7f\xff\xff\xff")
+    bad = (
+        (len(bad) - 4 + len(long_name) - 11).to_bytes(4, "big")
+        + bad[4:12]
+        + len(long_name).to_bytes(2, "big")
+        + long_name
+        + bad[25:]
+    )
+    for _ in range(2_000):
+        with contextlib.suppress(OSError), WireSocket(port, timeout_s=5) as socket:
+            socket.send(bad)
+            socket.is_closed_by_peer()
+    return "2,000 malformed requests"
+
+
+def _members(count: int, size: int) -> Callable[[int], str]:
+    def run(port: int) -> str:
+        frame = ask.join_group("crowd", bytes(size))
+        held = []
+        try:
+            for _ in range(count):
+                socket = WireSocket(port, timeout_s=30)
+                socket.send(frame)
+                held.append(socket)
+            answers = 0
+            for socket in held:
+                with contextlib.suppress(OSError):
+                    socket.receive()
+                    answers += 1
+        finally:
+            for socket in held:
+                socket.socket.close()
+        return f"{answers} of {count} members answered"
+
+    return run
+
+
+def _bombs(port: int) -> str:
+    ahead = int(time.time() * 1000) + 2 * HOUR_MS
+    batch = bomb(100 << 20, ahead)
+    return _answer_to(port, [ask.produce([(index, batch) for index in range(50)], TOPIC)])
+
+
+def _bombs_with_keys(port: int) -> str:
+    batch = bomb(100 << 20, int(time.time() * 1000))
+    return _answer_to(port, [ask.produce([(index, batch) for index in range(50)], TOPIC)])
+
+
+ATTACKS = (
+    Attack(
+        "metadata-repeat",
+        "Metadata of one topic of 1,000 partitions 100,000 times",
+        _once(lambda: ask.metadata(ask.repeated(ask.string(TOPIC), 100_000))),
+        lambda port: _topic(port, 1_000),
+    ),
+    Attack(
+        "metadata-unknown",
+        "Metadata of 100,000 names that are not there",
+        _once(lambda: ask.metadata(ask.array(ask.string(f"u{n}") for n in range(100_000)))),
+    ),
+    Attack(
+        "configs-topic-repeat",
+        "DescribeConfigs of one topic 10,000 times",
+        _once(lambda: ask.describe_configs(ask.repeated(ask.config_resource(2, TOPIC), 10_000))),
+        _topic,
+    ),
+    Attack(
+        "configs-broker-repeat",
+        "DescribeConfigs of the broker 1,000 times",
+        _once(lambda: ask.describe_configs(ask.repeated(ask.config_resource(4, "1"), 1_000))),
+    ),
+    Attack(
+        "configs-all",
+        f"DescribeConfigs of {TOPICS:,} topics",
+        _once(lambda: ask.describe_configs(ask.array(ask.config_resource(2, f"t-{n}") for n in range(TOPICS)))),
+        _many_topics,
+    ),
+    Attack(
+        "alter-repeat",
+        "IncrementalAlterConfigs of one topic 100,000 times",
+        _once(lambda: ask.incremental_alter_configs(ask.repeated(ask.altered(TOPIC, "retention.ms", "1000"), 100_000))),
+        _topic,
+    ),
+    Attack(
+        "alter-all",
+        f"IncrementalAlterConfigs of {TOPICS:,} topics",
+        _once(
+            lambda: ask.incremental_alter_configs(
+                ask.array(ask.altered(f"t-{n}", "retention.ms", "100000000") for n in range(TOPICS))
+            )
+        ),
+        _many_topics,
+    ),
+    Attack(
+        "delete-all",
+        f"DeleteTopics of {TOPICS:,}",
+        _once(lambda: ask.delete_topics(f"t-{n}" for n in range(TOPICS))),
+        _many_topics,
+    ),
+    Attack(
+        "groups-repeat",
+        "DescribeGroups of one name 1,000,000 times",
+        _once(lambda: ask.describe_groups(ask.repeated(ask.string("g"), 1_000_000))),
+    ),
+    Attack("members-large", "200 members of 1 MB join one group", _members(200, 1_000_000)),
+    Attack(
+        "offsets-repeat",
+        "OffsetFetch of one partition 1,000,000 times",
+        _once(lambda: ask.offset_fetch("g", TOPIC, 1_000_000)),
+        _topic,
+    ),
+    Attack(
+        "list-offsets-repeat",
+        "ListOffsets of one partition 1,000,000 times",
+        _once(lambda: ask.list_offsets(TOPIC, 1_000_000)),
+        _with_records,
+    ),
+    Attack(
+        "fetch-repeat",
+        "Fetch of one partition 1,000,000 times",
+        _once(lambda: ask.fetch(TOPIC, 1_000_000)),
+        _with_records,
+    ),
+    Attack(
+        "bombs-ahead",
+        "50 batches of 4 KB that inflate to 100 MB, two hours ahead",
+        _bombs,
+        lambda port: _topic(port, 50),
+    ),
+    Attack(
+        "bombs-compacted",
+        "50 batches of 4 KB that inflate to 100 MB, on a compacted topic",
+        _bombs_with_keys,
+        lambda port: _topic(port, 50, cleanup_policy="compact"),
+    ),
+    Attack(
+        "answers-unread",
+        "500 connections with 200 answers of 30 KB that they do not read",
+        _unread(500, 200),
+        _with_records,
+    ),
+    Attack("connections-idle", "2,000 connections that ask nothing", _idle(2_000)),
+    Attack(
+        "frames-begun",
+        "1,000 connections that announce 100 MB and send 1 KB",
+        _idle(1_000, (100 << 20).to_bytes(4, "big") + b"\0\3\0\x08" + bytes(1_000)),
+    ),
+    Attack("flood", "malformed requests with client ids of 32 KB", _flood),
+)

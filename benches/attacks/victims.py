@@ -1,0 +1,144 @@
+"""Honest clients beside an attack: a group member that heartbeats, a producer, and somebody who connects. Each asks again and again on
+a thread of a process of its own, and notes how long every answer took.
+
+Never retries: an error or a closed connection ends that client, and is told.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from attacks.batches import plain_batch
+from parity.raw_client import RawClient
+from peer.topics import create_topic
+from peer.wire_socket import WireSocket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from multiprocessing.synchronize import Event
+
+PAUSE_S = 0.005
+CONNECT_PAUSE_S = 0.02
+TOPIC = "honest"
+PROTOCOL = {"name": "range", "metadata": b"\0\0\0\0\0\0\0\0\0\0"}
+
+
+@dataclass
+class Seen:
+    """What one client saw: milliseconds of each answer, and why it ended early."""
+
+    name: str
+    latencies_ms: list[float] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def longest_ms(self) -> float:
+        return max(self.latencies_ms, default=float("nan"))
+
+    @property
+    def p99_ms(self) -> float:
+        ordered = sorted(self.latencies_ms)
+        return ordered[int(len(ordered) * 0.99)] if ordered else float("nan")
+
+
+class Victims:
+    """Runs the three clients from :meth:`start` to :meth:`stop`."""
+
+    def __init__(self, port: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._stop = context.Event()
+        self._ready = context.Event()
+        self._results: Any = context.SimpleQueue()
+        self._process = context.Process(target=_run, args=(port, self._ready, self._stop, self._results))
+
+    def start(self) -> None:
+        self._process.start()
+        assert self._ready.wait(60), "the honest clients did not begin"
+
+    def stop(self) -> list[Seen]:
+        self._stop.set()
+        seen: list[Seen] = self._results.get()
+        self._process.join()
+        return seen
+
+
+def _run(port: int, ready: Event, stop: Event, results: Any) -> None:
+    create_topic(f"127.0.0.1:{port}", TOPIC)
+    clients = (Seen("heartbeat"), Seen("produce"), Seen("connect"))
+    steps = (_member(port), _producer(port), lambda: _connect(port))
+    pauses = (PAUSE_S, PAUSE_S, CONNECT_PAUSE_S)
+    threads = [
+        threading.Thread(target=_ask_again, args=one) for one in zip(clients, steps, pauses, [stop] * 3, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    ready.set()
+    for thread in threads:
+        thread.join()
+    results.put(list(clients))
+
+
+def _ask_again(seen: Seen, step: Callable[[], None], pause_s: float, stop: Event) -> None:
+    while not stop.is_set():
+        began = time.perf_counter()
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is what this client saw
+            seen.error = f"{type(error).__name__}: {error}"
+            seen.latencies_ms.append((time.perf_counter() - began) * 1000)
+            return
+        seen.latencies_ms.append((time.perf_counter() - began) * 1000)
+        time.sleep(pause_s)
+
+
+def _patient(port: int) -> RawClient:
+    client = RawClient("127.0.0.1", port)
+    client.set_timeout(120)
+    return client
+
+
+def _member(port: int) -> Callable[[], None]:
+    """A member of a stable group of one; gives its heartbeat."""
+    client = _patient(port)
+    joining = {
+        "group_id": "honest-group", "session_timeout": 120_000, "rebalance_timeout": 120_000, "member_id": "",
+        "group_instance_id": None, "protocol_type": "consumer", "protocols": [PROTOCOL], "reason": None,
+    }  # fmt: skip
+    client.ask("find_coordinator", 2, {"key": "honest-group", "key_type": 0})
+    joined = client.ask("join_group", 9, joining)
+    while joined.error_code in (14, 15, 16):
+        time.sleep(0.2)
+        joined = client.ask("join_group", 9, joining)
+    if joined.error_code == 79:  # MEMBER_ID_REQUIRED
+        joined = client.ask("join_group", 9, {**joining, "member_id": joined.member_id})
+    of_member = {"group_id": "honest-group", "generation_id": joined.generation_id, "member_id": joined.member_id}
+    assigned = {"assignments": [{"member_id": joined.member_id, "assignment": b"x"}], "group_instance_id": None}
+    client.ask("sync_group", 5, {**of_member, **assigned, "protocol_type": "consumer", "protocol_name": "range"})
+
+    def heartbeat() -> None:
+        answer = client.ask("heartbeat", 4, {**of_member, "group_instance_id": None})
+        assert answer.error_code == 0, f"heartbeat: error {int(answer.error_code)}"
+
+    return heartbeat
+
+
+def _producer(port: int) -> Callable[[], None]:
+    client = _patient(port)
+    rows = [{"name": TOPIC, "partition_data": [{"index": 0, "records": plain_batch(b"x" * 100)}]}]
+    request = {"transactional_id": None, "acks": 1, "timeout": 120_000, "topic_data": rows}
+
+    def produce() -> None:
+        answer = client.ask("produce", 9, request)
+        code = answer.responses[0].partition_responses[0].error_code
+        assert code == 0, f"produce: error {int(code)}"
+
+    return produce
+
+
+def _connect(port: int) -> None:
+    with WireSocket(port, timeout_s=120) as socket:
+        socket.ask(18, 0, b"")
