@@ -14,7 +14,12 @@ from kio.schema.api_versions.v3.request import ApiVersionsRequest
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v12.request import MetadataRequest
 
-from kafkastore.interbroker.client import FIRST_BACKOFF_S, BrokerClient, BrokerUnreachableError
+from kafkastore.interbroker.client import (
+    FIRST_BACKOFF_S,
+    BrokerClient,
+    BrokerNotReachedError,
+    BrokerUnreachableError,
+)
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leader_and_isr
 from kafkastore.interbroker.schema.update_metadata.v8 import request as update_metadata
 
@@ -218,5 +223,47 @@ def test_closing_fails_the_request_that_waits_and_those_after_it() -> None:
             with pytest.raises(BrokerUnreachableError):
                 await first
             await fails(client, "the client is closed")
+
+    asyncio.run(body())
+
+
+def test_connection_that_the_broker_has_ended_meanwhile_is_not_sent_on() -> (
+    None
+):  # issue 13, item 7: it died and is back
+    connections: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(writer)
+        request = await read_request(reader)
+        writer.write(framed(b"\0\0\0\0")(request[4:8]))
+
+    async def body() -> None:
+        async with client_of(serve) as client:
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+            connection = client._connection
+            assert connection is not None
+            async with asyncio.timeout(PLENTY_MS / 1000):
+                assert await connection[0].read() == b""
+            assert (await client.send(UPDATE, PLENTY_MS)).error_code is ErrorCode.none
+
+    asyncio.run(body())
+    assert len(connections) == 2
+
+
+def test_request_that_was_not_sent_is_told_from_one_without_an_answer() -> None:  # issue 13, item 7
+    async def refuse(_: str, __: int) -> Any:
+        raise ConnectionRefusedError("refused")
+
+    async def serve(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await read_request(reader)
+
+    async def body() -> None:
+        unreachable = BrokerClient("127.0.0.1", 1, "broker-1", open_connection=refuse)
+        with pytest.raises(BrokerNotReachedError):
+            await unreachable.send(UPDATE, PLENTY_MS)
+        async with client_of(serve) as client:
+            with pytest.raises(BrokerUnreachableError) as raised:
+                await client.send(UPDATE, PLENTY_MS)
+            assert not isinstance(raised.value, BrokerNotReachedError)
 
     asyncio.run(body())

@@ -57,6 +57,9 @@ FORWARDED: Final = frozenset(
 )
 """Done by the controller alone."""
 
+CHECK_TIMEOUT: Final = frozenset(("CreateTopics", "DeleteTopics", "CreatePartitions"))
+"""Their handlers say in which order a timeout that is over is judged."""
+
 LIMITED: Final = FORWARDED | {"AlterConfigs", "IncrementalAlterConfigs"}
 """Those, and what asks the controller for a part: topics are its own to configure, brokers are asked themselves."""
 
@@ -95,9 +98,13 @@ class Forwarding:
         self.broker = broker
         self.connections = connections or ControllerConnections(f"broker-{broker.node_id}")
         self._changed = asyncio.Event()
+        self._is_closed = False
         broker.controller.on_elected = lambda _: self._changed.set()
 
     async def close(self) -> None:
+        """The broker leaves: what waits for a controller ends, so that a stop does not wait for it."""
+        self._is_closed = True
+        self._changed.set()
         await self.connections.close()
 
     # ---- requests of clients
@@ -108,7 +115,9 @@ class Forwarding:
 
         async def serve(context: RequestContext, request: Any) -> Any:
             timeout_ms = _timeout_ms(request)
-            if timeout_ms <= 0:  # the handler says what that means
+            if timeout_ms <= 0:
+                if api.name not in CHECK_TIMEOUT:
+                    raise RequestTimedOutError
                 return await handler(context, request)
             deadline = self.broker.loop.time() + timeout_ms / 1000
             if api.name not in FORWARDED:
@@ -187,7 +196,7 @@ class Forwarding:
                     logger.info("%s of %s may have been done: %s", context.api.name, context.request.client_id, error)
                     raise RequestTimedOutError from None
             left_s = deadline - self.broker.loop.time()
-            if left_s <= 0:
+            if left_s <= 0 or self._is_closed:
                 raise RequestTimedOutError
             try:
                 async with asyncio.timeout(min(retry_s, left_s)):

@@ -291,6 +291,27 @@ def test_what_this_broker_asks_itself_waits_for_a_controller_too(tmp_path: Path)
     check(tmp_path, test)
 
 
+@pytest.mark.parametrize("name", [*FORWARDED, "ListPartitionReassignments"])
+def test_request_without_time_is_answered_at_once_and_passed_to_nobody(tmp_path: Path, name: str) -> None:
+    async def test(broker: Broker) -> None:
+        other = await other_controller(broker)
+        assert code_of(await Asker(broker).ask(request(name, 0))) == REQUEST_TIMED_OUT
+        assert other.asked == []
+
+    check(tmp_path, test)
+
+
+def test_broker_that_stops_does_not_wait_for_a_controller(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        other = await other_controller(broker, *[NotTakenError("refused")] * 10_000)
+        asking = asyncio.ensure_future(Asker(broker).ask(request("CreateTopics")))
+        await until(lambda: len(other.asked) > 1)
+        await broker.services.forwarding.close()
+        assert code_of(await asking) == REQUEST_TIMED_OUT
+
+    check(tmp_path, test)
+
+
 # ---- the other side
 async def pass_to(broker: Broker, envelope: Any) -> Any:
     """As broker 2 asks; its answer."""
