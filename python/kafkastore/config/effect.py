@@ -41,6 +41,8 @@ _WITH_EFFECT: Final = frozenset(
         "group.max.size",
         "group.min.session.timeout.ms",
         "inter.broker.listener.name",
+        "kafkastore.group.max.bytes",
+        "kafkastore.groups.unstored.max.bytes",
         "kafkastore.inter.broker.secret.file",
         "kafkastore.inter.broker.secret.required",
         "kafkastore.metadata.path",

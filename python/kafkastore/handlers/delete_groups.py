@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: Any) -> Any:
     results = await context.broker.group_coordinator.delete_groups(request.groups_names)
     rows = [
-        context.entity("DeletableGroupResult", group_id=group_id, error_code=error_code)
-        for group_id, error_code in results.items()
+        context.row("DeletableGroupResult", group_id=group_id, error_code=error_code)
+        async for group_id, error_code in context.turn().each(results.items())
     ]
-    return context.response(results=rows)
+    return context.answer(results=rows)

@@ -1,13 +1,19 @@
-"""DescribeGroups. Before version 6 a group that does not exist is a Dead one without an error."""
+"""DescribeGroups. Before version 6 a group that does not exist is a Dead one without an error.
+
+Each group is described in one step, as it is then; the rest of the work gives way and needs nothing of the coordinator. A group
+that is named again is described again, within bounds (``repeats``).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.errors import ErrorCode
+from kafkastore.coordinator.group.listing import DescribedGroup
+from kafkastore.errors import ErrorCode, InvalidRequestError
+from kafkastore.handlers.repeats import Repeats
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.listing import DescribedGroup
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
 # What an authorizer that allows everything lists for a group: bits 3 READ, 6 DELETE, 8 DESCRIBE, 10 and 11 configs.
@@ -18,12 +24,21 @@ NOT_ASKED: Final = -(1 << 31)
 async def handle(context: RequestContext, request: Any) -> Any:
     wants_operations = context.api_version >= 3 and request.include_authorized_operations
     describe = context.broker.group_coordinator.describe_group
-    return context.response(
-        groups=[_entity(context, describe(group_id), wants_operations) for group_id in request.groups]
-    )
+    turn = context.turn()
+    repeats = Repeats()
+    groups: list[bytes] = []
+    async for group_id in turn.each(request.groups):
+        try:
+            repeats.check(group_id)
+            described = describe(group_id)
+        except InvalidRequestError as error:
+            described = DescribedGroup(error.code, group_id)
+        groups.append(await _row(context, described, wants_operations, turn))
+        repeats.note(group_id, len(groups[-1]))
+    return context.answer(groups=groups)
 
 
-def _entity(context: RequestContext, group: DescribedGroup, wants_operations: bool) -> Any:
+async def _row(context: RequestContext, group: DescribedGroup, wants_operations: bool, turn: Turn) -> bytes:
     error_code, message = group.error_code, None
     if error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         if context.api_version >= 6:
@@ -31,7 +46,7 @@ def _entity(context: RequestContext, group: DescribedGroup, wants_operations: bo
         else:
             error_code = ErrorCode.NONE
     members = [
-        context.entity(
+        context.row(
             "DescribedGroupMember",
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
@@ -40,9 +55,9 @@ def _entity(context: RequestContext, group: DescribedGroup, wants_operations: bo
             member_metadata=member.metadata,
             member_assignment=member.assignment,
         )
-        for member in group.members
+        async for member in turn.each(group.members)
     ]
-    return context.entity(
+    return context.row(
         "DescribedGroup",
         error_code=error_code,
         error_message=message,

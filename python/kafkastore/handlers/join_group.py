@@ -1,10 +1,12 @@
-"""JoinGroup: kio's request to the coordinator's, and back (spec R0.9)."""
+"""JoinGroup: kio's request to the coordinator's, and back (spec R0.9). The leader's answer names every member;
+its rows are made as it is written, of a result that does not change any more."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from kafkastore.coordinator.group.join import JoinRequest
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     )
     # before version 7 a protocol name cannot be null
     protocol_name = (result.protocol_name or None) if version >= 7 else (result.protocol_name or "")
-    return context.response(
+    return context.answer(
         error_code=result.error_code,
         generation_id=result.generation_id,
         protocol_type=result.protocol_type,
@@ -40,5 +42,5 @@ async def handle(context: RequestContext, request: Any) -> Any:
         leader=result.leader,
         skip_assignment=result.skip_assignment,
         member_id=result.member_id,
-        members=[context.entity("JoinGroupResponseMember", **member._asdict()) for member in result.members],
+        members=Rows(result.members, lambda member: context.row("JoinGroupResponseMember", **member._asdict())),
     )

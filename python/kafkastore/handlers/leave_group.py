@@ -1,10 +1,13 @@
-"""LeaveGroup: one member before version 3, a list of them since (KIP-345)."""
+"""LeaveGroup: one member before version 3, a list of them since (KIP-345).
+
+A long list is served as several requests one after the other would be, so that each part sees the group as it is then.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.coordinator.group.membership import LeavingMember
+from kafkastore.coordinator.group.membership import MAX_LEAVING, LeavingMember
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -15,19 +18,27 @@ async def handle(context: RequestContext, request: Any) -> Any:
     coordinator = context.broker.group_coordinator
     if context.api_version < 3:
         result = coordinator.leave_group(request.group_id, [LeavingMember(request.member_id)])
-        return context.response(error_code=result.error_code or result.member_errors[0])
-    members = [
-        LeavingMember(member.member_id, member.group_instance_id, getattr(member, "reason", None))
-        for member in request.members
-    ]
-    result = coordinator.leave_group(request.group_id, members)
-    rows = [
-        context.entity(
-            "MemberResponse",
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            error_code=error_code,
-        )
-        for member, error_code in zip(members, result.member_errors, strict=False)  # none with a group's error
-    ]
-    return context.response(error_code=result.error_code or ErrorCode.NONE, members=rows)
+        return context.answer(error_code=result.error_code or result.member_errors[0])
+    turn = context.turn()
+    rows: list[Any] = []
+    error_code: int = ErrorCode.NONE
+    for first in range(0, max(len(request.members), 1), MAX_LEAVING):
+        asked = request.members[first : first + MAX_LEAVING]
+        members = [
+            LeavingMember(member.member_id, member.group_instance_id, getattr(member, "reason", None))
+            for member in asked
+        ]
+        result = coordinator.leave_group(request.group_id, members)
+        if result.error_code:
+            error_code, rows = result.error_code, []
+            break
+        async for member, member_error in turn.each(zip(members, result.member_errors, strict=True)):
+            rows.append(
+                context.row(
+                    "MemberResponse",
+                    member_id=member.member_id,
+                    group_instance_id=member.group_instance_id,
+                    error_code=member_error,
+                )
+            )
+    return context.answer(error_code=error_code, members=rows)

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: Any) -> Any:
     version = context.api_version
-    error_code, groups = context.broker.group_coordinator.list_groups(
+    error_code, groups = await context.broker.group_coordinator.list_groups(
         request.states_filter if version >= 4 else (), request.types_filter if version >= 5 else ()
     )
     rows = [
-        context.entity(
+        context.row(
             "ListedGroup",
             group_id=group.group_id,
             protocol_type=group.protocol_type,
             group_state=group.state,
             group_type=group.group_type,
         )
-        for group in groups
+        async for group in context.turn().each(groups)
     ]
-    return context.response(error_code=error_code, groups=rows)
+    return context.answer(error_code=error_code, groups=rows)

@@ -1,4 +1,8 @@
-"""OffsetCommit: topics by name, by id from version 10 on. Only partitions that exist reach the coordinator."""
+"""OffsetCommit: topics by name, by id from version 10 on. Only partitions that exist reach the coordinator.
+
+Giving way between partitions: each topic is looked up when its turn comes. One that is deleted before its offsets are written
+leaves them to the coordinator, which forgets those of deleted topics.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
     from kafkastore.metadata.image import TopicImage
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
 
@@ -18,10 +23,11 @@ async def handle(context: RequestContext, request: Any) -> Any:
     known: list[CommitTopic] = []
     errors: dict[tuple[int, int], int] = {}  # (place of the topic in the request, partition) -> error code
     places: list[int] = []  # of each known topic
-    for place, asked in enumerate(request.topics):
+    turn = context.turn()
+    async for place, asked in turn.each(enumerate(request.topics)):
         topic, topic_error = _find(context, asked)
         partitions = []
-        for row in asked.partitions:
+        async for row in turn.each(asked.partitions):
             index = row.partition_index
             if topic is None or not 0 <= index < len(topic.partitions):
                 errors[place, index] = topic_error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -44,8 +50,9 @@ async def handle(context: RequestContext, request: Any) -> Any:
             )
         )
         for place, (_, rows) in zip(places, committed, strict=True):
-            errors.update(((place, index), error_code) for index, error_code in rows)
-    return _respond(context, request, errors)
+            async for index, error_code in turn.each(rows):
+                errors[place, index] = error_code
+    return await _respond(context, request, errors, turn)
 
 
 def _find(context: RequestContext, asked: Any) -> tuple[TopicImage | None, int]:
@@ -56,17 +63,17 @@ def _find(context: RequestContext, asked: Any) -> tuple[TopicImage | None, int]:
     return topic, ErrorCode.NONE if topic is not None else ErrorCode.UNKNOWN_TOPIC_ID
 
 
-def _respond(context: RequestContext, request: Any, errors: dict[tuple[int, int], int]) -> Any:
+async def _respond(context: RequestContext, request: Any, errors: dict[tuple[int, int], int], turn: Turn) -> Any:
     topics = []
-    for place, asked in enumerate(request.topics):
+    async for place, asked in turn.each(enumerate(request.topics)):
         partitions = [
-            context.entity(
+            context.row(
                 "OffsetCommitResponsePartition",
                 partition_index=row.partition_index,
                 error_code=errors[place, row.partition_index],
             )
-            for row in asked.partitions
+            async for row in turn.each(asked.partitions)
         ]
         named = {"topic_id": asked.topic_id} if context.api_version >= 10 else {"name": asked.name}
-        topics.append(context.entity("OffsetCommitResponseTopic", partitions=partitions, **named))
-    return context.response(topics=topics)
+        topics.append(context.row("OffsetCommitResponseTopic", partitions=partitions, **named))
+    return context.answer(topics=topics)

@@ -1,6 +1,8 @@
 """OffsetFetch: one group before version 8, several since; topics by name, by id from version 10 on.
 
 ``require_stable`` (since version 7) refuses offsets of open transactions; plain commits show only when they are durable.
+A group, topic or partition is answered once, however often it is named (see docs/differences.md).
+Giving way: the coordinator reads row by row (``Offsets.fetch``); making the answer of its result needs nothing of it any more.
 """
 
 from __future__ import annotations
@@ -11,90 +13,120 @@ from kafkastore.coordinator.group.offsets import NOTHING_COMMITTED, FetchedParti
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
+    from kafkastore.coordinator.group.offsets import FetchResult
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
+
+
+Topics = dict[Any, dict[int, None]]
+"""Topic name, or id from version 10 on -> the partitions asked for, each once."""
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
     version = context.api_version
+    turn = context.turn()
     if version >= 8:
-        return context.response(groups=[_group(context, group, request.require_stable) for group in request.groups])
+        groups: dict[str, Topics | None] = {}
+        async for asked in turn.each(request.groups):
+            key = "topic_id" if version >= 10 else "name"
+            groups[asked.group_id] = await _merged(groups.get(asked.group_id, {}), asked.topics, key, turn)
+        rows = []
+        for group_id, topics in groups.items():
+            make = _group_by_ids if version >= 10 else _group
+            rows.append(await make(context, group_id, topics, request.require_stable, turn))
+        return context.answer(groups=rows)
     require_stable = version >= 7 and request.require_stable
-    wanted = None if request.topics is None else [(row.name, None, row.partition_indexes) for row in request.topics]
-    result = context.broker.group_coordinator.fetch_offsets(request.group_id, wanted, require_stable)
-    topics = result.topics
+    wanted = await _merged({}, request.topics, "name", turn)
+    result = await _fetch(context, request.group_id, wanted, require_stable)
+    found = result.topics
     if result.error_code and version < 2:  # no field for an error of the group yet
         failed = FetchedPartition(0, *NOTHING_COMMITTED)._replace(error_code=result.error_code)
-        topics = [
-            (row.name, [failed._replace(partition=index) for index in row.partition_indexes]) for row in request.topics
+        found = [
+            (name, [failed._replace(partition=index) for index in indexes]) for name, indexes in (wanted or {}).items()
         ]
-    rows = [
-        context.entity("OffsetFetchResponseTopic", name=name, partitions=_partitions(context, partitions))
-        for name, partitions in topics
+    topics_told = [
+        context.row("OffsetFetchResponseTopic", name=name, partitions=await _partitions(context, partitions, turn))
+        async for name, partitions in turn.each(found)
     ]
-    return context.response(topics=rows, error_code=result.error_code)
+    return context.answer(topics=topics_told, error_code=result.error_code)
 
 
-def _group(context: RequestContext, group: Any, require_stable: bool) -> Any:
-    if context.api_version >= 10:
-        return _group_by_ids(context, group, require_stable)
-    wanted = None if group.topics is None else [(row.name, None, row.partition_indexes) for row in group.topics]
-    result = context.broker.group_coordinator.fetch_offsets(group.group_id, wanted, require_stable)
+async def _merged(known: Topics | None, topics: Iterable[Any] | None, key: str, turn: Turn) -> Topics | None:
+    """What is known to be wanted, and these topics; ``None`` is every topic."""
+    if known is None or topics is None:
+        return None
+    async for row in turn.each(topics):
+        indexes = known.setdefault(getattr(row, key), {})
+        async for index in turn.each(row.partition_indexes):
+            indexes[index] = None
+    return known
+
+
+async def _fetch(context: RequestContext, group_id: str, wanted: Topics | None, require_stable: bool) -> FetchResult:
+    topics = None if wanted is None else [(name, None, list(indexes)) for name, indexes in wanted.items()]
+    found: FetchResult = await context.broker.group_coordinator.fetch_offsets(group_id, topics, require_stable)
+    return found
+
+
+async def _group(
+    context: RequestContext, group_id: str, wanted: Topics | None, require_stable: bool, turn: Turn
+) -> Any:
+    result = await _fetch(context, group_id, wanted, require_stable)
     rows = [
-        context.entity("OffsetFetchResponseTopics", name=name, partitions=_partitions(context, partitions))
-        for name, partitions in result.topics
+        context.row("OffsetFetchResponseTopics", name=name, partitions=await _partitions(context, partitions, turn))
+        async for name, partitions in turn.each(result.topics)
     ]
-    return context.entity(
-        "OffsetFetchResponseGroup", group_id=group.group_id, topics=rows, error_code=result.error_code
-    )
+    return context.row("OffsetFetchResponseGroup", group_id=group_id, topics=rows, error_code=result.error_code)
 
 
-def _group_by_ids(context: RequestContext, group: Any, require_stable: bool) -> Any:
+async def _group_by_ids(
+    context: RequestContext, group_id: str, wanted: Topics | None, require_stable: bool, turn: Turn
+) -> Any:
     """By topic id: unknown ids are answered one by one; of all topics, those that are gone are left out."""
     image = context.broker.image
-    coordinator = context.broker.group_coordinator
     rows: list[tuple[Any, Iterable[FetchedPartition]]] = []
-    if group.topics is None:
-        result = coordinator.fetch_offsets(group.group_id, None, require_stable)
+    if wanted is None:
+        result = await _fetch(context, group_id, None, require_stable)
         for name, partitions in result.topics:
             topic = image.topic(name)
             if topic is not None:
                 rows.append((topic.topic_id, partitions))
     else:
-        topics = [None if row.topic_id is None else image.topic_by_id(row.topic_id.bytes) for row in group.topics]
-        wanted = [
-            (topic.name, topic.topic_id, row.partition_indexes)
-            for topic, row in zip(topics, group.topics, strict=True)
+        topics = [None if topic_id is None else image.topic_by_id(topic_id.bytes) for topic_id in wanted]
+        known = [
+            (topic.name, topic.topic_id, list(indexes))
+            for topic, indexes in zip(topics, wanted.values(), strict=True)
             if topic is not None
         ]
-        result = coordinator.fetch_offsets(group.group_id, wanted, require_stable)
+        result = await context.broker.group_coordinator.fetch_offsets(group_id, known, require_stable)
         found = iter(result.topics)
-        for topic, row in zip(topics, group.topics, strict=True):
+        for topic, (topic_id, indexes) in zip(topics, wanted.items(), strict=True):
             if topic is None:
-                rows.append((row.topic_id, _unknown(row.partition_indexes)))
+                rows.append((topic_id, _unknown(indexes)))
             elif not result.error_code:
-                rows.append((row.topic_id, next(found)[1]))
+                rows.append((topic_id, next(found)[1]))
     if result.error_code:
         rows = []
     entities = [
-        context.entity("OffsetFetchResponseTopics", topic_id=topic_id, partitions=_partitions(context, partitions))
-        for topic_id, partitions in rows
+        context.row(
+            "OffsetFetchResponseTopics", topic_id=topic_id, partitions=await _partitions(context, partitions, turn)
+        )
+        async for topic_id, partitions in turn.each(rows)
     ]
-    return context.entity(
-        "OffsetFetchResponseGroup", group_id=group.group_id, topics=entities, error_code=result.error_code
-    )
+    return context.row("OffsetFetchResponseGroup", group_id=group_id, topics=entities, error_code=result.error_code)
 
 
-def _unknown(partitions: Sequence[int]) -> list[FetchedPartition]:
+def _unknown(partitions: Iterable[int]) -> list[FetchedPartition]:
     nothing = FetchedPartition(0, *NOTHING_COMMITTED)._replace(error_code=ErrorCode.UNKNOWN_TOPIC_ID)
     return [nothing._replace(partition=partition) for partition in partitions]
 
 
-def _partitions(context: RequestContext, rows: Iterable[FetchedPartition]) -> list[Any]:
+async def _partitions(context: RequestContext, rows: Iterable[FetchedPartition], turn: Turn) -> list[Any]:
     name = "OffsetFetchResponsePartitions" if context.api_version >= 8 else "OffsetFetchResponsePartition"
     return [
-        context.entity(
+        context.row(
             name,
             partition_index=row.partition,
             committed_offset=row.offset,
@@ -102,5 +134,5 @@ def _partitions(context: RequestContext, rows: Iterable[FetchedPartition]) -> li
             metadata=row.metadata,
             error_code=row.error_code,
         )
-        for row in rows
+        async for row in turn.each(rows)
     ]

@@ -16,7 +16,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     protocol_type = request.protocol_type if version >= 5 else None
     protocol_name = request.protocol_name if version >= 5 else None
     if version >= 5 and (protocol_type is None or protocol_name is None):
-        return context.response(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
+        return context.answer(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
     result = await context.broker.group_coordinator.sync_group(
         SyncRequest(
             request.group_id,
@@ -28,4 +28,4 @@ async def handle(context: RequestContext, request: Any) -> Any:
             tuple((assignment.member_id, assignment.assignment) for assignment in request.assignments),
         )
     )
-    return context.response(**result._asdict())
+    return context.answer(**result._asdict())

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kafkastore.coordinator.group.budget import member_bytes
 from kafkastore.coordinator.group.config import GroupConfig
 from kafkastore.coordinator.group.coordinator import GroupCoordinator
 from kafkastore.coordinator.group.group_store import ACTIVE
 from kafkastore.coordinator.group.join import JoinRequest
 from kafkastore.coordinator.group.loading import LoadedGroups
 from kafkastore.coordinator.group.membership import LeaveResult, LeavingMember
-from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic, FetchedPartition
+from kafkastore.coordinator.group.offsets import (
+    CommitPartition,
+    CommitRequest,
+    CommitTopic,
+    FetchedPartition,
+    known_topics,
+)
 from kafkastore.coordinator.group.partitioning import partition_for
+from kafkastore.coordinator.group.steps import Appended
 from kafkastore.coordinator.group.sync import SyncRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from kafkastore.coordinator.group.listing import ListedGroup
     from kafkastore.coordinator.group.member import JoinResult, SyncResult
+    from kafkastore.coordinator.group.offsets import FetchResult
 
 RANGE = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"),)  # subscribed to topic t
 TOPIC_ID = bytes(range(16))
@@ -76,6 +87,7 @@ class MemoryLog:
         self.count = partition_count
         self.partitions: dict[int, list[tuple[bytes, bytes | None]]] = {}
         self.is_held = False
+        self.max_bytes = 1 << 30
         self.fail_with = 0
         self.waiting: list[Callable[[], None]] = []
         # (partition, offset) -> (producer id, what a control record says), of records that a test wrote in transactions
@@ -101,6 +113,9 @@ class MemoryLog:
         waiting, self.waiting = self.waiting, []
         for finish in waiting:
             finish()
+
+    def max_batch_bytes(self) -> int:
+        return self.max_bytes
 
     async def load(self, partition: int) -> AsyncIterator[Sequence[Any]]:
         yield self.rows(partition)
@@ -141,6 +156,69 @@ class Call:
         return self.results[0]
 
 
+def run_at_once(steps: Any, log: MemoryLog, done: Callable[[Any], None], sent: Any = None) -> None:
+    """Runs steps to their end, or to an append that is held, after which they go on with its release."""
+    while True:
+        try:
+            asked = steps.send(sent)
+        except StopIteration as finished:
+            done(finished.value)
+            return
+        sent = None
+        if asked is None:
+            continue
+        waiting = _Waiting(steps, log, done, len(asked))
+        for number, (partition, records) in enumerate(asked):
+            log.append(partition, records, partial(waiting.take, number))
+        if not waiting.is_complete:
+            waiting.is_left = True
+            return
+        sent = waiting.in_order()
+
+
+class _Waiting:
+    """Appends of one step."""
+
+    def __init__(self, steps: Any, log: MemoryLog, done: Callable[[Any], None], count: int) -> None:
+        self.goes_on = partial(run_at_once, steps, log, done)
+        self.count = count
+        self.results: dict[int, Appended] = {}
+        self.is_left = False  # by the call that began them
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.results) == self.count
+
+    def in_order(self) -> list[Appended]:
+        return [self.results[number] for number in range(self.count)]
+
+    def take(self, number: int, error_code: int, base_offset: int) -> None:
+        self.results[number] = Appended(error_code, base_offset)
+        if self.is_left and self.is_complete:
+            self.goes_on(self.in_order())
+
+
+def value_of(steps: Any, log: MemoryLog) -> Any:
+    """What steps return that wait for no append that is held."""
+    call = Call()
+    run_at_once(steps, log, call)
+    return call.result
+
+
+class CoordinatorWithoutLoop(GroupCoordinator):
+    async def run_steps(self, steps: Any) -> Any:
+        return value_of(steps, self.store.log)  # type: ignore[arg-type]
+
+
+def run_to_end(coroutine: Any) -> Any:
+    """A coroutine that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        return finished.value
+    raise AssertionError("it waits")
+
+
 class World:
     """The coordinator of every partition, with words for what clients do."""
 
@@ -152,17 +230,18 @@ class World:
         }
         self.clock = ManualClock()
         self.log = log or MemoryLog()
-        self.coordinator = GroupCoordinator(GroupConfig(**{**values, **config}), self.clock, self.log)
+        self.coordinator = CoordinatorWithoutLoop(GroupConfig(**{**values, **config}), self.clock, self.log, run_to_end)
         self.coordinator.startup()
         for partition in range(self.log.count):
             self.load(partition)
 
     def load(self, partition: int) -> None:
         loader = self.coordinator.loader
-        loader.begin(partition)
+        _, before = loader.begin(partition)
+        value_of(loader.end(before), self.log)
         loaded = LoadedGroups(loader, partition)
-        loaded.apply(self.log.rows(partition))
-        loader.finish(partition, loaded)
+        value_of(loaded.apply(self.log.rows(partition)), self.log)
+        value_of(loader.finish(loaded), self.log)
         assert self.coordinator.store.partitions[partition] == ACTIVE
 
     def restarted(self, **config: int) -> World:
@@ -240,24 +319,38 @@ class World:
             "topics": tuple(CommitTopic(name, TOPIC_ID, tuple(rows)) for name, rows in topics.items()),
         }
         call = Call()
-        self.coordinator.offsets.commit(CommitRequest(**{**values, **fields}), call)
+        prepared = value_of(self.coordinator.offsets.prepare_commit(CommitRequest(**{**values, **fields})), self.log)
+        self.coordinator.offsets.commit(prepared, call)
         return call
 
+    def fetch(self, group_id: str, topics: Any, require_stable: bool = False) -> FetchResult:
+        result: FetchResult = run_to_end(self.coordinator.fetch_offsets(group_id, topics, require_stable))
+        return result
+
     def fetched(self, group_id: str = "g") -> dict[tuple[str, int], int]:
-        result = self.coordinator.fetch_offsets(group_id, None)
+        result = self.fetch(group_id, None)
         assert result.error_code == 0
         rows: list[tuple[str, list[FetchedPartition]]] = result.topics
         return {(topic, row.partition): row.offset for topic, partitions in rows for row in partitions}
 
     def delete_offsets(self, topics: list[tuple[str, list[int]]], group_id: str = "g") -> Call:
         call = Call()
-        self.coordinator.offsets.delete(group_id, topics, call)
+        run_at_once(self.coordinator.remover.delete_offsets(group_id, topics), self.log, call)
         return call
 
     def delete_groups(self, *group_ids: str) -> Call:
         call = Call()
-        self.coordinator.remover.delete_groups(group_ids, call)
+        run_at_once(self.coordinator.remover.delete_groups(group_ids), self.log, call)
         return call
+
+    def expire(self) -> int:
+        """How many tombstones one pass asked for."""
+        asked: int = value_of(self.coordinator.remover.expire(), self.log)
+        return asked
+
+    def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> tuple[int, list[ListedGroup]]:
+        found: tuple[int, list[ListedGroup]] = run_to_end(self.coordinator.list_groups(states, types))
+        return found
 
     # ---- whole scenes
 
@@ -287,3 +380,23 @@ class World:
             if all(call.is_answered for call in calls):
                 return
             self.clock.advance(1000)
+
+
+def indexes_are_right(world: World) -> None:
+    """What is kept beside groups, offsets and members is what counting them anew gives."""
+    store = world.coordinator.store
+    assert {group_id for shard in store.shards.values() for group_id in shard.groups} == set(store.groups)
+    unstored = 0
+    for shard in store.shards.values():
+        for state, groups in shard.by_state.items():
+            assert groups == {group.group_id: group for group in shard.groups.values() if group.state == state}
+        for group in shard.groups.values():
+            for topic in known_topics(group):
+                assert group.group_id in shard.by_topic[topic]
+            held = sum(member.held_bytes for member in group.members.values())
+            assert group.holds.held_bytes == held + sum(member_bytes((each,), ()) for each in group.pending_members)
+            unstored += group.holds.unstored_bytes
+        named = {(topic, group_id) for topic, ids in shard.by_topic.items() for group_id in ids}
+        known = {(topic, group.group_id) for group in shard.groups.values() for topic in known_topics(group)}
+        assert named == known
+    assert store.budget.unstored_bytes == unstored

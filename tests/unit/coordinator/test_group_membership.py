@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.budget import Budget
 from kafkastore.coordinator.group.group import Group
+from kafkastore.coordinator.group.group_store import Shard
 from kafkastore.coordinator.group.membership import LeavingMember
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World
@@ -16,7 +18,7 @@ TWO = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"), ("roundrobin", b"\0\0\0\0\0\1\0\
 @pytest.mark.parametrize("before", states.STATES)
 @pytest.mark.parametrize("after", states.STATES)
 def test_only_the_moves_of_the_table_are_possible(before: str, after: str) -> None:
-    group = Group("g", 0, 0)
+    group = Group("g", Shard(0), Budget(1, 1), 0)
     group.state = before
     if before in states.VALID_PREVIOUS_STATES[after]:
         group.transition_to(after, 1)
@@ -543,7 +545,7 @@ def test_a_partition_that_is_not_ours_or_loads_is_told_so() -> None:
     world.coordinator.loader.begin(partition)
     assert world.join().result.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert world.heartbeat(member) == ErrorCode.NONE
-    assert world.coordinator.list_groups((), ())[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert world.list_groups((), ())[0] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     world.load(partition)
     assert world.state() == "Stable"
     assert world.heartbeat(member) == ErrorCode.NONE

@@ -25,10 +25,10 @@ def test_a_simple_consumer_commits_and_fetches() -> None:
     world = World()  # spec: R4.8
     assert world.commit({T0: 5, ("t", 2): 6, U0: 7}, metadata="m").result == [("t", [(0, 0), (2, 0)]), ("u", [(0, 0)])]
     assert world.fetched() == {T0: 5, ("t", 2): 6, U0: 7}
-    result = world.coordinator.fetch_offsets("g", [("t", None, [0, 1]), ("zz", None, [3])])
+    result = world.fetch("g", [("t", None, [0, 1]), ("zz", None, [3])])
     assert result == (0, [("t", [(0, 5, -1, "m", 0), (1, -1, -1, "", 0)]), ("zz", [(3, -1, -1, "", 0)])])
     assert world.state() == "Empty"
-    assert world.coordinator.fetch_offsets("none", None) == (0, [])
+    assert world.fetch("none", None) == (0, [])
 
 
 def test_a_member_commits_for_its_generation() -> None:
@@ -136,13 +136,13 @@ def test_an_offset_of_an_earlier_topic_of_the_name_is_not_told() -> None:
     world = World()
     world.commit({T0: 5})
     for topic_id, offset in ((None, 5), (TOPIC_ID, 5), (b"\1" * 16, -1)):
-        assert world.coordinator.fetch_offsets("g", [("t", topic_id, [0])]).topics[0][1][0].offset == offset
+        assert world.fetch("g", [("t", topic_id, [0])]).topics[0][1][0].offset == offset
 
 
 def test_fetches_of_a_partition_that_is_not_ours_are_refused() -> None:
     world = World()
     world.coordinator.on_resignation(world.partition_of("g"))
-    assert world.coordinator.fetch_offsets("g", None) == (ErrorCode.NOT_COORDINATOR, [])
+    assert world.fetch("g", None) == (ErrorCode.NOT_COORDINATOR, [])
     assert codes(world.commit({T0: 5}).result) == {ErrorCode.NOT_COORDINATOR}
 
 
@@ -255,12 +255,12 @@ def test_offsets_of_an_empty_group_expire_after_it_became_empty() -> None:
     (member,) = world.stable_group(session_timeout_ms=LONG_MS)
     world.commit({T0: 5}, member)
     world.clock.advance(20 * DAY_MS)
-    assert world.coordinator.remover.expire() == 0  # subscribed
+    assert world.expire() == 0  # subscribed
     world.leave(member.member_id)
     world.clock.advance(7 * DAY_MS - 1)
-    assert world.coordinator.remover.expire() == 0
+    assert world.expire() == 0
     world.clock.advance(1)
-    assert world.coordinator.remover.expire() == 2
+    assert world.expire() == 2
     assert not world.coordinator.store.groups
     assert not world.restarted().coordinator.store.groups
 
@@ -271,7 +271,7 @@ def test_offsets_of_topics_that_a_living_group_no_longer_reads_expire() -> None:
     (member,) = world.stable_group(session_timeout_ms=LONG_MS)
     world.commit({T0: 5, U0: 6}, member)
     world.clock.advance(7 * DAY_MS)
-    assert world.coordinator.remover.expire() == 1
+    assert world.expire() == 1
     assert world.fetched() == world.restarted().fetched() == {T0: 5}
 
 
@@ -281,10 +281,10 @@ def test_offsets_of_a_simple_group_expire_after_the_commit() -> None:
     world.clock.advance(4 * DAY_MS)
     world.commit({U0: 6})
     world.clock.advance(3 * DAY_MS)
-    world.coordinator.remover.expire()
+    world.expire()
     assert world.fetched() == {U0: 6}
     world.clock.advance(4 * DAY_MS)
-    world.coordinator.remover.expire()
+    world.expire()
     assert not world.coordinator.store.groups
 
 
@@ -293,10 +293,10 @@ def test_a_retention_that_the_client_gave_wins() -> None:
     world.commit({T0: 5}, retention_time_ms=DAY_MS)
     world.commit({U0: 6}, retention_time_ms=30 * DAY_MS)
     world.clock.advance(DAY_MS)
-    world.coordinator.remover.expire()
+    world.expire()
     assert world.fetched() == {U0: 6}
     world.clock.advance(28 * DAY_MS)
-    assert world.coordinator.remover.expire() == 0
+    assert world.expire() == 0
 
 
 def test_an_offset_with_a_commit_under_way_does_not_expire() -> None:
@@ -305,7 +305,7 @@ def test_an_offset_with_a_commit_under_way_does_not_expire() -> None:
     world.clock.advance(8 * DAY_MS)
     world.log.is_held = True
     world.commit({T0: 6})
-    assert world.coordinator.remover.expire() == 0
+    assert world.expire() == 0
     world.log.release()
     assert world.fetched() == {T0: 6}
 
@@ -347,7 +347,7 @@ def test_groups_are_listed_by_state_and_type() -> None:
     world.stable_group(group_id="stable")
     world.commit({T0: 5}, group_id="simple")
     rows = {"stable": ("stable", "consumer", "Stable", "classic"), "simple": ("simple", "", "Empty", "classic")}
-    listed = world.coordinator.list_groups
+    listed = world.list_groups
 
     def names(states: tuple[str, ...], types: tuple[str, ...]) -> set[str]:
         return {row.group_id for row in listed(states, types)[1]}

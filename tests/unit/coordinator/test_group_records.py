@@ -103,7 +103,7 @@ def test_kafkas_groups_load_as_kafka_describes_them() -> None:
 def test_kafkas_offsets_load_as_kafka_fetches_them() -> None:
     world = world_of_kafka()
     for row in expected()["offsets"]:
-        result = world.coordinator.fetch_offsets(row["group_id"], None)
+        result = world.fetch(row["group_id"], None)
         found = {
             (topic, each.partition, each.offset, each.leader_epoch, each.metadata)
             for topic, partitions in result.topics

@@ -82,9 +82,9 @@ def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Pat
             # another election reads it all again
             coordinator.on_resignation(partition)
             coordinator.on_election(partition, 1)
-            assert coordinator.fetch_offsets("g", None).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            assert (await coordinator.fetch_offsets("g", None)).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             await loaded(coordinator)
-            assert coordinator.fetch_offsets("g", None).topics[0][1][0].offset == 5
+            assert (await coordinator.fetch_offsets("g", None)).topics[0][1][0].offset == 5
             assert coordinator.describe_group("g").members[0].assignment == b"part"
 
     run(body)
@@ -115,7 +115,7 @@ def test_a_log_of_several_reads_is_loaded_to_its_end(tmp_path: Path) -> None:  #
             with patch("kafkastore.coordinator.group.replicated_log.LOAD_BYTES", 1):
                 coordinator.on_election(coordinator.store.partition_for("g"), 1)
                 await loaded(coordinator)
-            assert coordinator.fetch_offsets("g", None).topics[0][1][0].offset == 7
+            assert (await coordinator.fetch_offsets("g", None)).topics[0][1][0].offset == 7
 
     run(body)
 

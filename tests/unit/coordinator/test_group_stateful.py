@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from kafkastore.coordinator.group import records, states
 from kafkastore.errors import ErrorCode
-from unit.coordinator.group_world import Call, World
+from unit.coordinator.group_world import Call, World, indexes_are_right, run_at_once
 
 CLIENTS = 5
 SESSION_MS = 10_000
@@ -158,7 +158,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def offsets_and_groups_expire(self) -> None:
-        self.world.coordinator.remover.expire()
+        run_at_once(self.world.coordinator.remover.expire(), self.world.log, Call())
 
     # ---- how clients take answers
 
@@ -219,6 +219,11 @@ class Groups(RuleBasedStateMachine):
         for member in group.members.values():
             assert member.session_timer.is_running or member.has_satisfied_heartbeat
             assert group.protocol_counts["range"] == len(group.members)
+
+    @invariant()
+    def indexes_and_counts_are_right(self) -> None:
+        if hasattr(self, "world"):
+            indexes_are_right(self.world)
 
     @invariant()
     def members_with_waiting_requests_are_known(self) -> None:

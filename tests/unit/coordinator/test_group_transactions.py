@@ -46,7 +46,7 @@ def log() -> KafkasLog:
 
 def fetched(world: World, *partitions: int, require_stable: bool = True) -> list[tuple[int, int]]:
     """(offset, error code) of each."""
-    result = world.coordinator.fetch_offsets("g", [("t", None, partitions)], require_stable)
+    result = world.fetch("g", [("t", None, partitions)], require_stable)
     assert result.error_code == 0
     rows: list[FetchedPartition] = result.topics[0][1]
     return [(row.offset, row.error_code) for row in rows]
@@ -61,7 +61,7 @@ def test_offsets_of_an_open_transaction_are_unstable_and_the_last_stable_one_is_
     assert fetched(world, 0, 1, 2) == [(-1, UNSTABLE), (-1, UNSTABLE), (-1, 0)]
     assert fetched(world, 0, 1, 2, require_stable=False) == [(5, 0), (-1, 0), (-1, 0)]
     assert world.fetched() == {("t", 0): 5}
-    everything = world.coordinator.fetch_offsets("g", None, True)
+    everything = world.fetch("g", None, True)
     assert everything.topics == [("t", [(0, -1, -1, "", UNSTABLE)])], "of all topics, only what is committed is told"
 
 
@@ -149,7 +149,7 @@ def test_open_ones_neither_expire_nor_let_their_group_go(log: KafkasLog) -> None
     log.commit(1, 5)
     world = World(log)
     world.clock.advance(8 * DAY_MS)
-    assert world.coordinator.remover.expire() == 1
+    assert world.expire() == 1
     assert world.fetched() == {("t", 0): 5}
     assert fetched(world, 0, 1) == [(-1, UNSTABLE), (-1, 0)]
 

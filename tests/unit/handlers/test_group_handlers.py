@@ -13,6 +13,7 @@ from fixtures.offsets.conversation import Conversation
 from fixtures.offsets.wire_client import plain
 from kafkastore.coordinator.group.records import OffsetValue, offset_key, offset_value
 from kafkastore.errors import ErrorCode
+from kafkastore.handlers.repeats import REPEATED_BYTES
 from kafkastore.server.registry import BY_NAME
 from unit.handlers.group_broker import TOPIC_ID, GroupBroker
 
@@ -132,3 +133,46 @@ def test_offsets_of_topics_that_are_gone_are_left_out_by_id() -> None:
     groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": None}]
     answer = plain(broker.ask("offset_fetch", 10, groups=groups, require_stable=False))
     assert [row["topic_id"] for row in answer["groups"][0]["topics"]] == [str(uuid.UUID(bytes=TOPIC_ID))]
+
+
+def test_offsets_that_are_asked_for_again_and_again_are_answered_once() -> None:  # issue 13: Deliver 3
+    broker = GroupBroker()
+    topics = [{"name": "t", "partition_indexes": [0, 1, 0]}, {"name": "t", "partition_indexes": [2, 0]}]
+    fetched = broker.ask("offset_fetch", 1, group_id="g", topics=topics * 500)
+    assert [(topic.name, [row.partition_index for row in topic.partitions]) for topic in fetched.topics] == [
+        ("t", [0, 1, 2])
+    ]
+    groups = [{"group_id": "g", "topics": topics}, {"group_id": "h", "topics": topics}]
+    fetched = broker.ask("offset_fetch", 8, groups=groups * 500, require_stable=False)
+    rows = [(group.group_id, [len(topic.partitions) for topic in group.topics]) for group in fetched.groups]
+    assert rows == [("g", [3]), ("h", [3])]
+    everything = [{"group_id": "g", "topics": topics}, {"group_id": "g", "topics": None}]
+    fetched = broker.ask("offset_fetch", 8, groups=everything, require_stable=False)
+    assert [(group.group_id, list(group.topics)) for group in fetched.groups] == [("g", [])]
+
+
+def test_a_group_that_is_named_again_is_described_again_for_one_megabyte() -> None:  # issue 13: Deliver 3
+    broker = GroupBroker()
+    broker.world.stable_group(group_id="a", client_id="c" * 30_000)
+    described = broker.ask("describe_groups", 5, groups=["a", "b"] * 100, include_authorized_operations=False).groups
+    assert [group.group_id for group in described] == ["a", "b"] * 100
+    codes = [group.error_code for group in described[::2]]
+    answered = codes.count(ErrorCode.NONE)
+    row_bytes = 90_000  # client id, member id and assignment; the first answer is no repeat
+    assert (answered - 2) * row_bytes <= REPEATED_BYTES < answered * row_bytes
+    assert codes == [ErrorCode.NONE] * answered + [ErrorCode.INVALID_REQUEST] * (100 - answered)
+
+
+def test_a_long_list_of_leaving_members_is_answered_member_by_member() -> None:
+    broker = GroupBroker()
+    joined = broker.ask(
+        "join_group", 3, group_id="g", member_id="", session_timeout=10_000, rebalance_timeout=10_000,
+        protocol_type="consumer", protocols=[{"name": "range", "metadata": b"x"}],
+    )  # fmt: skip
+    members = [{"member_id": f"m{number}", "group_instance_id": None} for number in range(1000)]
+    members[700]["member_id"] = joined.member_id
+    left = broker.ask("leave_group", 3, group_id="g", members=members)
+    assert left.error_code == ErrorCode.NONE
+    assert [row.member_id for row in left.members] == [member["member_id"] for member in members]
+    codes = [row.error_code for row in left.members]
+    assert codes == [ErrorCode.UNKNOWN_MEMBER_ID] * 700 + [ErrorCode.NONE] + [ErrorCode.UNKNOWN_MEMBER_ID] * 299

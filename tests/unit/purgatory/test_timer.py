@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
-from kafkastore.purgatory.timer import MIN_COMPACTION, Timers
+from kafkastore.purgatory.timer import MIN_COMPACTION, SLICE_MS, Timers
 from unit.coordinator.group_world import ManualClock
 
 
@@ -126,3 +127,26 @@ def test_random_timers_match_a_naive_model(seed: int) -> None:
             del deadlines[n]
         clock.advance(step)
         assert sorted(fired) == sorted(wanted)
+
+
+def test_ten_thousand_due_timers_fire_in_slices() -> None:
+    clock = ManualClock()
+    timers = Timers(clock)
+    fired: list[int] = []
+
+    def fire(number: int) -> None:
+        fired.append(number)
+        clock.elapsed_ms += 1  # what firing it takes
+
+    for number in range(10_000):
+        timers.timer(partial(fire, number)).start(1000)
+    clock.elapsed_ms = 1000
+    calls = 0
+    while len(fired) < 10_000:
+        before = len(fired)
+        timers.run_due()
+        calls += 1
+        assert len(fired) - before <= SLICE_MS
+        assert len(fired) == 10_000 or any(not wake.is_cancelled for wake in clock.wakes)  # it asked to be called again
+    assert fired == list(range(10_000))
+    assert calls >= 10_000 / SLICE_MS

@@ -1,4 +1,4 @@
-"""The broker configs that groups obey, read once. Kafka's names and defaults."""
+"""The broker configs that groups obey, read once. Kafka's names and defaults, but for our own limits."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ KEYS: Final[dict[str, tuple[str, int]]] = {
     "offsets_topic_replication_factor": ("offsets.topic.replication.factor", 3),
     "offsets_topic_compression_codec": ("offsets.topic.compression.codec", 0),
     "offsets_topic_segment_bytes": ("offsets.topic.segment.bytes", 104857600),
+    "group_max_bytes": ("kafkastore.group.max.bytes", 8388608),
+    "unstored_max_bytes": ("kafkastore.groups.unstored.max.bytes", 33554432),
 }
 
 
@@ -41,6 +43,8 @@ class GroupConfig:
     offsets_topic_replication_factor: int
     offsets_topic_compression_codec: int
     offsets_topic_segment_bytes: int
+    group_max_bytes: int
+    unstored_max_bytes: int
 
     def __init__(self, **values: int) -> None:
         for name, (_, default) in KEYS.items():

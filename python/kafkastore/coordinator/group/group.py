@@ -3,7 +3,8 @@
 Place: ``rebalance``, ``join``, ``sync``, ``membership`` and the offset modules change it; nobody else does.
 Invariants: every member supports at least one protocol in common; exactly one leader while there are members;
 ``awaiting_join_count`` is the number of members whose JoinGroup waits; ``static_members`` maps each group.instance.id
-of ``members`` and no other; the generation rises by one with each completed rebalance.
+of ``members`` and no other; the generation rises by one with each completed rebalance; ``membership_changes`` rises whenever
+a member comes, goes or says something else about itself; ``holds`` counts the bytes of members and pending members.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.budget import Holds, member_bytes
 from kafkastore.coordinator.group.member import JoinedMember, JoinResult, Member, SyncResult
 from kafkastore.coordinator.group.partitioning import hash_map_bucket
-from kafkastore.coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_topics
+from kafkastore.coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkastore.coordinator.group.budget import Budget
+    from kafkastore.coordinator.group.group_store import Shard
     from kafkastore.coordinator.group.member import JoinRespond, Protocols
     from kafkastore.coordinator.group.offsets import CommittedOffset
     from kafkastore.purgatory.timer import Timer
@@ -27,12 +31,13 @@ class Group:
         "awaiting_join_count",
         "generation_id",
         "group_id",
+        "holds",
         "is_new_member_added",
         "join_timer",
         "leader_id",
         "members",
+        "membership_changes",
         "offsets",
-        "partition",
         "pending_members",
         "pending_offsets",
         "pending_sync_members",
@@ -40,17 +45,18 @@ class Group:
         "protocol_counts",
         "protocol_name",
         "protocol_type",
+        "shard",
         "state",
         "state_timestamp_ms",
         "static_members",
-        "subscribed_topics",
         "sync_timer",
         "transactional_offsets",
     )
 
-    def __init__(self, group_id: str, partition: int, now_ms: int) -> None:
+    def __init__(self, group_id: str, shard: Shard, budget: Budget, now_ms: int) -> None:
         self.group_id = group_id
-        self.partition = partition  # of __consumer_offsets
+        self.shard = shard
+        self.holds = Holds(budget)
         self.state = states.EMPTY
         self.previous_state = states.DEAD
         self.state_timestamp_ms = now_ms  # -1: unknown (records of old Kafka versions)
@@ -64,12 +70,12 @@ class Group:
         self.pending_members: dict[str, Timer] = {}  # given an id (MEMBER_ID_REQUIRED), not seen again yet
         self.pending_sync_members: set[str] = set()
         self.awaiting_join_count = 0
-        self.subscribed_topics: frozenset[str] | None = None  # None: not known
+        self.membership_changes = 0
         self.is_new_member_added = False  # during the initial delay, which is then made longer
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
         self.offsets: dict[str, dict[int, CommittedOffset]] = {}  # topic -> partition -> offset
-        self.pending_offsets: dict[tuple[str, int], int] = {}  # commits being appended
+        self.pending_offsets: dict[str, dict[int, int]] = {}  # topic -> partition -> commits being appended
         # (topic, partition) -> producer id -> offset that an open transaction is to commit
         self.transactional_offsets: dict[tuple[str, int], dict[int, CommittedOffset]] = {}
 
@@ -80,6 +86,12 @@ class Group:
         self.previous_state = self.state
         self.state = state
         self.state_timestamp_ms = now_ms
+        self.shard.change_state(self, self.previous_state)
+
+    @property
+    def partition(self) -> int:
+        """Of ``__consumer_offsets``."""
+        return self.shard.partition
 
     @property
     def can_rebalance(self) -> bool:
@@ -97,15 +109,16 @@ class Group:
         """Committed, being committed, or in an open transaction."""
         return bool(self.offsets or self.pending_offsets or self.transactional_offsets)
 
+    def has_offsets_of(self, topic: str) -> bool:
+        return (
+            topic in self.offsets
+            or topic in self.pending_offsets
+            or any(key[0] == topic for key in self.transactional_offsets)
+        )
+
     @property
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
-
-    def is_subscribed_to(self, topic: str) -> bool:
-        """A consumer group whose subscriptions cannot be read counts as subscribed to everything."""
-        if self.subscribed_topics is None:
-            return self.uses_consumer_protocol
-        return topic in self.subscribed_topics
 
     # ---- members
 
@@ -118,6 +131,8 @@ class Group:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self.membership_changes += 1
+        self.holds.change(member.held_bytes)
         self._count_protocols(member, 1)
         if respond is not None:
             self.await_join(member, respond)
@@ -130,6 +145,8 @@ class Group:
             assert not member.is_awaiting_join
             member.complete_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
             member.session_timer.cancel()
+            self.membership_changes += 1
+            self.holds.change(-member.held_bytes)
             self._count_protocols(member, -1)
             if member.group_instance_id is not None:
                 del self.static_members[member.group_instance_id]
@@ -138,10 +155,16 @@ class Group:
         self.remove_pending(member_id)
         self.pending_sync_members.discard(member_id)
 
+    def add_pending(self, member_id: str, timer: Timer) -> None:
+        """An id is handed out; it counts until it comes back or its time is over."""
+        self.pending_members[member_id] = timer
+        self.holds.change(member_bytes((member_id,), ()))
+
     def remove_pending(self, member_id: str) -> bool:
         timer = self.pending_members.pop(member_id, None)
         if timer is not None:
             timer.cancel()
+            self.holds.change(-member_bytes((member_id,), ()))
         return timer is not None
 
     def replace_static_member(self, old_member_id: str, new_member_id: str, session_timer: Timer) -> Member:
@@ -165,6 +188,8 @@ class Group:
         new.assignment = old.assignment
         del self.members[old_member_id]
         self.members[new_member_id] = new
+        self.membership_changes += 1
+        self.holds.change(new.held_bytes - old.held_bytes)
         if old_member_id in self.pending_sync_members:
             self.pending_sync_members.discard(old_member_id)
             self.pending_sync_members.add(new_member_id)
@@ -223,7 +248,6 @@ class Group:
         else:
             self.protocol_name = None
             self.transition_to(states.EMPTY, now_ms)
-        self.subscribed_topics = self.compute_subscribed_topics()
 
     def joined_members(self) -> tuple[JoinedMember, ...]:
         return tuple(
@@ -270,7 +294,10 @@ class Group:
 
     def update_protocols(self, member: Member, protocols: Protocols) -> None:
         self._count_protocols(member, -1)
-        member.protocols = protocols
+        before = member.held_bytes
+        member.set_protocols(protocols)
+        self.membership_changes += 1
+        self.holds.change(member.held_bytes - before)
         self._count_protocols(member, 1)
 
     def _count_protocols(self, member: Member, step: int) -> None:
@@ -285,14 +312,3 @@ class Group:
         """The names that every member supports."""
         size = len(self.members)
         return {name for name, count in self.protocol_counts.items() if count == size}
-
-    def compute_subscribed_topics(self) -> frozenset[str] | None:
-        if not self.uses_consumer_protocol:
-            return None
-        topics: set[str] = set()
-        for member in self.members.values():
-            subscription = subscribed_topics(member.metadata(self.protocol_name))
-            if subscription is None:
-                return None
-            topics |= subscription
-        return frozenset(topics)

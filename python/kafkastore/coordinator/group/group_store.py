@@ -1,7 +1,9 @@
 """The groups this broker coordinates, by id, and which partitions of ``__consumer_offsets`` it is responsible for.
 
-Invariants: a group is in ``groups`` only while its partition is ACTIVE; whoever leaves ``groups`` is Dead first, with
-every waiting request answered and every timer cancelled.
+Invariants: a group is in ``groups`` only while its partition is ACTIVE, and then also in that partition's shard; whoever leaves
+``groups`` is Dead soon after, with every waiting request answered and every timer cancelled. A shard's indexes follow its
+groups: ``by_state`` exactly; ``by_topic`` names every group that has an offset of the topic, and may name one that has none any
+more.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.budget import Budget
 from kafkastore.coordinator.group.group import Group
 from kafkastore.coordinator.group.member import JoinResult, SyncResult
 from kafkastore.coordinator.group.partitioning import partition_for
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.offsets_log import OffsetsLog
     from kafkastore.purgatory.timer import Clock
 
@@ -22,15 +26,62 @@ LOADING: Final = 1
 ACTIVE: Final = 2
 
 
-class GroupStore:
-    __slots__ = ("clock", "groups", "is_running", "log", "partitions")
+class Shard:
+    """The groups of one partition of ``__consumer_offsets``, and where to find them."""
 
-    def __init__(self, clock: Clock, log: OffsetsLog) -> None:
+    __slots__ = ("by_state", "by_topic", "groups", "partition")
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.groups: dict[str, Group] = {}
+        self.by_state: dict[str, dict[str, Group]] = {state: {} for state in states.STATES}
+        self.by_topic: dict[str, set[str]] = {}  # topic -> ids of groups with offsets of it
+
+    def add(self, group: Group) -> None:
+        """Takes the place of a group of the same id."""
+        before = self.groups.get(group.group_id)
+        if before is not None:
+            self.by_state[before.state].pop(before.group_id, None)
+        self.groups[group.group_id] = group
+        self.by_state[group.state][group.group_id] = group
+
+    def discard(self, group: Group) -> None:
+        if self.groups.get(group.group_id) is group:
+            del self.groups[group.group_id]
+            self.by_state[group.state].pop(group.group_id, None)
+            for topic in {*group.offsets, *group.pending_offsets, *(key[0] for key in group.transactional_offsets)}:
+                self.forget_topic(topic, group.group_id)
+
+    def change_state(self, group: Group, before: str) -> None:
+        if self.groups.get(group.group_id) is group:
+            self.by_state[before].pop(group.group_id, None)
+            self.by_state[group.state][group.group_id] = group
+
+    def note_topic(self, topic: str, group_id: str) -> None:
+        ids = self.by_topic.get(topic)
+        if ids is None:
+            ids = self.by_topic[topic] = set()
+        ids.add(group_id)
+
+    def forget_topic(self, topic: str, group_id: str) -> None:
+        ids = self.by_topic.get(topic)
+        if ids is not None:
+            ids.discard(group_id)
+            if not ids:
+                del self.by_topic[topic]
+
+
+class GroupStore:
+    __slots__ = ("budget", "clock", "groups", "is_running", "log", "partitions", "shards")
+
+    def __init__(self, config: GroupConfig, clock: Clock, log: OffsetsLog) -> None:
         self.clock = clock
         self.log = log
+        self.budget = Budget(config.group_max_bytes, config.unstored_max_bytes)
         self.is_running = False
         self.groups: dict[str, Group] = {}
         self.partitions: dict[int, int] = {}  # LOADING or ACTIVE; absent: another broker's
+        self.shards: dict[int, Shard] = {}  # of ACTIVE partitions
 
     def partition_for(self, group_id: str) -> int:
         return partition_for(group_id, self.log.partition_count())
@@ -51,18 +102,41 @@ class GroupStore:
         return LOADING in self.partitions.values()
 
     def create(self, group_id: str) -> Group:
-        group = Group(group_id, self.partition_for(group_id), self.clock.now_ms())
+        """Only when ``check`` says NONE."""
+        shard = self.shards[self.partition_for(group_id)]
+        group = Group(group_id, shard, self.budget, self.clock.now_ms())
         self.groups[group_id] = group
+        shard.add(group)
         return group
 
     def is_current(self, group: Group) -> bool:
         """Still the group of this id: an append may end after the group was removed, or removed and made anew."""
         return self.groups.get(group.group_id) is group
 
+    def add_shard(self, shard: Shard) -> None:
+        """All its groups are there from now on."""
+        self.partitions[shard.partition] = ACTIVE
+        self.shards[shard.partition] = shard
+        self.groups.update(shard.groups)
+
+    def remove_shard(self, partition: int) -> Shard | None:
+        """None of its groups is there any more. They still have to be ended, one by one, with ``end``."""
+        self.partitions.pop(partition, None)
+        shard = self.shards.pop(partition, None)
+        if shard is not None:
+            for group_id in shard.groups:
+                self.groups.pop(group_id, None)
+        return shard
+
     def remove(self, group: Group, error_code: int) -> None:
         """Answers whoever waits with ``error_code``, stops the timers and forgets the group."""
         if self.is_current(group):
             del self.groups[group.group_id]
+        group.shard.discard(group)
+        self.end(group, error_code)
+
+    def end(self, group: Group, error_code: int) -> None:
+        """Dead: of a group that is in ``groups`` no more."""
         group.transition_to(states.DEAD, self.clock.now_ms())
         for timer in (group.join_timer, group.sync_timer, *group.pending_members.values()):
             if timer is not None:
@@ -72,3 +146,4 @@ class GroupStore:
             member.session_timer.cancel()
             group.complete_join(member, JoinResult(error_code, member.member_id))
             member.complete_sync(SyncResult(error_code))
+        group.holds.release()

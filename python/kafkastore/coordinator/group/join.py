@@ -3,7 +3,8 @@
 Cases, as Kafka has them:
 
 - A  no such group: made when the member has no id yet, else UNKNOWN_MEMBER_ID.
-- B  the group is full: GROUP_MAX_SIZE_REACHED.
+- B  the group is full, of members or of their bytes: GROUP_MAX_SIZE_REACHED, which ends a client with a sentence about its group.
+     All groups together hold too many bytes that are in no log: COORDINATOR_LOAD_IN_PROGRESS, after which clients ask again.
 - C  a new dynamic member: from version 4 on it is handed an id and must come again (KIP-394), before that it is added.
 - D  a new static member: added, or it takes the place of the member with the same group.instance.id.
 - E  a member with an id: pending (added now), known (updated, or told the generation again), unknown or fenced.
@@ -17,7 +18,9 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.budget import Holds, member_bytes
 from kafkastore.coordinator.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kafkastore.coordinator.group.log_lines import cut
 from kafkastore.coordinator.group.member import (
     UNKNOWN_MEMBER_ID,
     JoinRespond,
@@ -73,16 +76,19 @@ class Joiner:
         if group is None and not is_unknown:  # A
             respond(JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
             return
+        error_code = self._check_room(group, request)
+        if error_code:  # B
+            if group is not None and error_code == ErrorCode.GROUP_MAX_SIZE_REACHED:
+                self._remove_refused(group, request.member_id)
+            respond(JoinResult(error_code, UNKNOWN_MEMBER_ID))
+            return
         if group is None:
             group = self.store.create(request.group_id)
             self._append_new_group(group)
             if not self.store.is_current(group):  # the append failed at once
                 respond(JoinResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID))
                 return
-        if not self._has_room(group, request.member_id):  # B
-            self._remove_refused(group, request.member_id)
-            respond(JoinResult(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID))
-        elif not group.supports_protocols(request.protocol_type, request.protocols):
+        if not group.supports_protocols(request.protocol_type, request.protocols):
             respond(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
         elif is_unknown:
             self._join_new(group, request, respond)
@@ -121,6 +127,26 @@ class Joiner:
             return (member is not None and member.is_awaiting_join) or group.awaiting_join_count < self.config.max_size
         return member is not None or len(group.members) < self.config.max_size
 
+    def _check_room(self, group: Group | None, request: JoinRequest) -> int:
+        more = self._bytes_more(group, request)
+        holds = Holds(self.store.budget) if group is None else group.holds
+        has_room = group is None or self._has_room(group, request.member_id)
+        if not has_room or not holds.fits_group(more):
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        return ErrorCode.NONE if holds.fits_all(more) else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    def _bytes_more(self, group: Group | None, request: JoinRequest) -> int:
+        """What the group would hold beyond what it holds, with this member as it says it is."""
+        names = (request.member_id, request.group_instance_id, request.client_id, request.client_host)
+        size = member_bytes(names, request.protocols)
+        if group is None:
+            return size
+        known_id = request.member_id or group.static_members.get(request.group_instance_id or "", "")
+        member = group.members.get(known_id)
+        if member is not None:
+            return size - member.held_bytes
+        return size - member_bytes((known_id,), ()) if known_id in group.pending_members else size
+
     def _remove_refused(self, group: Group, member_id: str) -> None:
         member = group.members.get(member_id)
         if member is not None:
@@ -141,7 +167,7 @@ class Joiner:
                 self._replace_static(group, request, old_member_id, member_id, respond)
         elif request.requires_known_member_id:
             timer = self.rebalancer.pending_member_timer(group, member_id)
-            group.pending_members[member_id] = timer
+            group.add_pending(member_id, timer)
             timer.start(request.session_timeout_ms)
             respond(JoinResult(ErrorCode.MEMBER_ID_REQUIRED, member_id))
         else:
@@ -165,7 +191,7 @@ class Joiner:
         # A new member cannot send heartbeats yet; one that gave up is found out by this longer timeout.
         member.session_timer.start(NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.rebalancer.rebalance_or_complete(
-            group, f"adding new member {member_id}; client reason: {_reason(request)}"
+            group, f"adding new member {cut(member_id)}; client reason: {_reason(request)}"
         )
 
     def _replace_static(
@@ -180,18 +206,18 @@ class Joiner:
         timer.start(member.session_timeout_ms)
         logger.info(
             "Static member %s of group %s: %s replaces %s",
-            request.group_instance_id,
+            cut(request.group_instance_id or ""),
             group.group_id,
-            new_id,
-            old_member_id,
+            cut(new_id),
+            cut(old_member_id),
         )
         if group.state == states.COMPLETING_REBALANCE:
             # the leader may be assigning to the old id already
-            self.rebalancer.prepare(group, f"updating static member {new_id}; client reason: {_reason(request)}")
+            self.rebalancer.prepare(group, f"updating static member {cut(new_id)}; client reason: {_reason(request)}")
         elif group.state != states.STABLE:
             self.rebalancer.maybe_complete(group)
         elif group.select_protocol() != group.protocol_name:
-            self.rebalancer.rebalance_or_complete(group, f"static member {new_id} changes the selected protocol")
+            self.rebalancer.rebalance_or_complete(group, f"static member {cut(new_id)} changes the selected protocol")
         else:
             self._persist_static(group, request, member, old_member_id, before, leader_before)
 
@@ -272,7 +298,7 @@ class Joiner:
             respond(group.join_result(member_id))
         else:
             self._update(group, member, request, respond)
-            reason = f"member {member_id} joins in state {group.state}; client reason: {_reason(request)}"
+            reason = f"member {cut(member_id)} joins in state {group.state}; client reason: {_reason(request)}"
             self.rebalancer.rebalance_or_complete(group, reason)
 
     def _update(self, group: Group, member: Member, request: JoinRequest, respond: JoinRespond) -> None:
@@ -292,4 +318,4 @@ def _tells_member_id(error_code: int) -> bool:
 
 
 def _reason(request: JoinRequest) -> str:
-    return request.reason or "not provided"
+    return cut(request.reason) if request.reason else "not provided"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.steps import ITEMS
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from kafkastore.coordinator.group.group_store import GroupStore
+    from kafkastore.coordinator.group.steps import Steps
 
 CLASSIC: Final = "classic"
 
@@ -40,16 +42,26 @@ class DescribedGroup(NamedTuple):
     members: tuple[DescribedMember, ...] = ()
 
 
-def list_groups(store: GroupStore, states_filter: Collection[str], types_filter: Collection[str]) -> list[ListedGroup]:
-    """An empty filter lets everything pass; names compare without case, an unknown one matches nothing."""
-    wanted_states = {state.lower() for state in states_filter}
+def list_groups(
+    store: GroupStore, states_filter: Collection[str], types_filter: Collection[str]
+) -> Steps[list[ListedGroup]]:
+    """An empty filter lets everything pass; names compare without case, an unknown one matches nothing. Costs what it finds.
+    Each group is listed as it is when its turn comes, if it is there and in one of the states then."""
     if types_filter and CLASSIC not in {name.lower() for name in types_filter}:
         return []
-    return [
-        ListedGroup(group.group_id, group.protocol_type or "", group.state, CLASSIC)
-        for group in store.groups.values()
-        if not wanted_states or group.state.lower() in wanted_states
-    ]
+    wanted_states = {state.lower() for state in states_filter}
+    wanted = [state for state in states.STATES if state.lower() in wanted_states or not states_filter]
+    found: list[ListedGroup] = []
+    for shard in list(store.shards.values()):
+        groups = [
+            group for state in wanted for group in shard.by_state[state].values()
+        ]  # in one step: each is in one state
+        for number, group in enumerate(groups):
+            if number % ITEMS == 0:
+                yield None
+            if store.is_current(group) and group.state in wanted:
+                found.append(ListedGroup(group.group_id, group.protocol_type or "", group.state, CLASSIC))
+    return found
 
 
 def describe_group(store: GroupStore, group_id: str) -> DescribedGroup:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkastore.coordinator.group.budget import member_bytes
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Member:
         "client_host",
         "client_id",
         "group_instance_id",
+        "held_bytes",
         "is_new",
         "join_respond",
         "member_id",
@@ -85,12 +87,17 @@ class Member:
         self.client_host = client_host
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.session_timeout_ms = session_timeout_ms
-        self.protocols = protocols
+        self.set_protocols(protocols)
         self.session_timer = session_timer
         self.assignment = b""
         self.is_new = False  # has not been told its generation yet: its session may end although its join waits
         self.join_respond: JoinRespond | None = None
         self.sync_respond: SyncRespond | None = None
+
+    def set_protocols(self, protocols: Protocols) -> None:
+        self.protocols = protocols
+        names = (self.member_id, self.group_instance_id, self.client_id, self.client_host)
+        self.held_bytes = member_bytes(names, protocols)
 
     @property
     def is_static(self) -> bool:

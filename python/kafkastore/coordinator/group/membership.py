@@ -7,9 +7,10 @@ code.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.log_lines import cut, some
 from kafkastore.coordinator.group.member import UNKNOWN_MEMBER_ID
 from kafkastore.errors import ErrorCode
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.rebalance import Rebalancer
 
 logger = logging.getLogger("kafkastore.coordinator.group")
+
+
+MAX_LEAVING: Final = 256
 
 
 class LeavingMember(NamedTuple):
@@ -69,6 +73,7 @@ class Membership:
         return error_code or ErrorCode.UNKNOWN_MEMBER_ID
 
     def leave(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
+        """In one step: of a long list, call it with ``MAX_LEAVING`` at a time."""
         if not self.store.is_running:
             return LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if not group_id:
@@ -79,7 +84,15 @@ class Membership:
         group = self.store.groups.get(group_id)
         if group is None:
             return LeaveResult(ErrorCode.NONE, (ErrorCode.UNKNOWN_MEMBER_ID,) * len(members))
-        errors = tuple(self._leave_one(group, leaving) for leaving in members)
+        left: list[LeavingMember] = []
+        errors = tuple(self._leave_one(group, leaving, left) for leaving in members)
+        if left:
+            logger.info(
+                "Members have left group %s: %s; client reason: %s",
+                group.group_id,
+                some(leaving.member_id for leaving in left),
+                cut(left[0].reason) if left[0].reason else "not provided",
+            )
         if ErrorCode.NONE in errors:
             if group.state in (states.STABLE, states.COMPLETING_REBALANCE):
                 self.rebalancer.rebalance_or_complete(group, "explicit LeaveGroup request")
@@ -87,7 +100,7 @@ class Membership:
                 self.rebalancer.maybe_complete(group)
         return LeaveResult(ErrorCode.NONE, errors)
 
-    def _leave_one(self, group: Group, leaving: LeavingMember) -> int:
+    def _leave_one(self, group: Group, leaving: LeavingMember, left: list[LeavingMember]) -> int:
         member_id: str | None = leaving.member_id
         if member_id == UNKNOWN_MEMBER_ID:
             member_id = group.static_members.get(leaving.group_instance_id or "")
@@ -100,11 +113,6 @@ class Membership:
             if error_code:
                 return error_code
         assert member_id is not None
-        logger.info(
-            "Member %s has left group %s; client reason: %s",
-            member_id,
-            group.group_id,
-            leaving.reason or "not provided",
-        )
+        left.append(leaving._replace(member_id=member_id))
         self.rebalancer.remove_member(group, group.members[member_id])
         return ErrorCode.NONE

@@ -1,4 +1,4 @@
-"""Committed offsets: commit, fetch, delete (spec R4.8).
+"""Committed offsets: commit and fetch (spec R4.8), and the cache of one group.
 
 Invariants: the cache changes only after the append, in the order of the log: every change carries the offset of its
 record in ``__consumer_offsets``, and an older record never replaces a newer one. So what a fetch tells survives a
@@ -7,6 +7,10 @@ a commit that is under way cannot come back to life at the next load.
 
 ``transactional_offsets`` are those of transactions that were open at the end of an adopted log: no fetch tells them, and
 one that asks for stable offsets gets UNSTABLE_OFFSET_COMMIT for their partitions (KIP-447).
+
+Requests with many rows are served in steps (see ``steps``). A commit is made ready in steps and then checked and appended in one.
+A fetch reads row by row, each as it is committed at that moment; when its group has moved to another broker meanwhile, its answer
+is that error.
 """
 
 from __future__ import annotations
@@ -17,7 +21,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.group import states
 from kafkastore.coordinator.group.offsets_log import response_error
-from kafkastore.coordinator.group.records import NO_LEADER_EPOCH, NO_TIMESTAMP, OffsetValue, offset_key, offset_value
+from kafkastore.coordinator.group.records import (
+    NO_LEADER_EPOCH,
+    NO_TIMESTAMP,
+    OffsetValue,
+    offset_key,
+    offset_value,
+)
+from kafkastore.coordinator.group.steps import ITEMS
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -25,6 +36,7 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
     from kafkastore.coordinator.group.records import Record
+    from kafkastore.coordinator.group.steps import Steps
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
@@ -85,6 +97,15 @@ class FetchResult(NamedTuple):
 NOTHING_COMMITTED: Final = (NO_OFFSET, NO_LEADER_EPOCH, "", ErrorCode.NONE)
 
 
+class PreparedCommit(NamedTuple):
+    """What a commit writes and answers, if the group lets it."""
+
+    request: CommitRequest
+    records: list[Record]
+    committed: list[tuple[str, int, OffsetValue]]  # one for each record
+    errors: PartitionErrors  # of the partitions, when the append succeeds
+
+
 class Offsets:
     __slots__ = ("config", "store")
 
@@ -94,9 +115,41 @@ class Offsets:
 
     # ---- commit
 
-    def commit(self, request: CommitRequest, respond: CommitRespond) -> None:
+    def prepare_commit(self, request: CommitRequest) -> Steps[PreparedCommit]:
+        """Makes the records, and looks at no group: nothing that changes between the steps is relied on. Stops making records
+        when they cannot be one batch any more; ``commit`` refuses those."""
+        now_ms = self.store.clock.now_ms()
+        expires_ms = NO_TIMESTAMP
+        if request.retention_time_ms != DEFAULT_RETENTION:
+            expires_ms = now_ms + request.retention_time_ms
+        prepared = PreparedCommit(request, [], [], [])
+        limit = self.store.log.max_batch_bytes()
+        size = 0
+        for topic in request.topics:
+            topic_errors: list[tuple[int, int]] = []
+            prepared.errors.append((topic.name, topic_errors))
+            for number, wanted in enumerate(topic.partitions, 1):
+                if number % ITEMS == 0:
+                    yield None
+                metadata = wanted.metadata or ""
+                if self._is_too_large(metadata):
+                    topic_errors.append((wanted.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+                    continue
+                topic_errors.append((wanted.partition, ErrorCode.NONE))
+                if size > limit:
+                    continue
+                value = OffsetValue(wanted.offset, wanted.leader_epoch, metadata, now_ms, expires_ms, topic.topic_id)
+                record = (offset_key(request.group_id, topic.name, wanted.partition), offset_value(value))
+                size += len(record[0]) + len(record[1])
+                prepared.committed.append((topic.name, wanted.partition, value))
+                prepared.records.append(record)
+            yield None
+        return prepared
+
+    def commit(self, prepared: PreparedCommit, respond: CommitRespond) -> None:
         """Answers when the offsets are durable (acks -1); one error of the group or the append holds for every
-        partition."""
+        partition. Checks and appends in one step."""
+        request = prepared.request
         error_code = self.store.check(request.group_id)
         group = self.store.groups.get(request.group_id)
         if not error_code:
@@ -110,7 +163,7 @@ class Offsets:
         elif group.state in (states.STABLE, states.PREPARING_REBALANCE):
             member = group.members[request.member_id]
             member.session_timer.start(member.session_timeout_ms)
-        self._append_commit(group, request, respond)
+        self._append_commit(group, prepared, respond)
 
     def _validate_commit(self, group: Group | None, request: CommitRequest) -> int:
         """As Kafka: an empty group takes anybody's commits without a generation, a living one its members' alone."""
@@ -130,40 +183,27 @@ class Offsets:
             return ErrorCode.UNKNOWN_MEMBER_ID
         return ErrorCode.REBALANCE_IN_PROGRESS if group.state == states.COMPLETING_REBALANCE else ErrorCode.NONE
 
-    def _append_commit(self, group: Group, request: CommitRequest, respond: CommitRespond) -> None:
-        now_ms = self.store.clock.now_ms()
-        expires_ms = NO_TIMESTAMP
-        if request.retention_time_ms != DEFAULT_RETENTION:
-            expires_ms = now_ms + request.retention_time_ms
-        records: list[Record] = []
-        committed: list[tuple[str, int, OffsetValue]] = []
-        errors: PartitionErrors = []
-        for topic in request.topics:
-            topic_errors: list[tuple[int, int]] = []
-            for wanted in topic.partitions:
-                metadata = wanted.metadata or ""
-                if self._is_too_large(metadata):
-                    topic_errors.append((wanted.partition, ErrorCode.OFFSET_METADATA_TOO_LARGE))
-                    continue
-                topic_errors.append((wanted.partition, ErrorCode.NONE))
-                value = OffsetValue(wanted.offset, wanted.leader_epoch, metadata, now_ms, expires_ms, topic.topic_id)
-                committed.append((topic.name, wanted.partition, value))
-                records.append((offset_key(group.group_id, topic.name, wanted.partition), offset_value(value)))
-            errors.append((topic.name, topic_errors))
+    def _append_commit(self, group: Group, prepared: PreparedCommit, respond: CommitRespond) -> None:
+        request, records, committed, errors = prepared
         if not records:
             self._forget_if_disposable(group)
             respond(errors)
             return
+        if sum(map(_record_bytes, records)) > self.store.log.max_batch_bytes():
+            self._forget_if_disposable(group)
+            respond(_all_partitions(request.topics, response_error(ErrorCode.RECORD_LIST_TOO_LARGE)))
+            return
         _count_pending(group, committed, 1)
 
         def done(append_error: int, base_offset: int) -> None:
-            _count_pending(group, committed, -1)
             if append_error:
+                _count_pending(group, committed, -1)
                 self._forget_if_disposable(group)
                 respond(_all_partitions(request.topics, response_error(append_error)))
                 return
             for index, (topic_name, partition, value) in enumerate(committed):
                 put_offset(group, topic_name, partition, CommittedOffset(*value, base_offset + index))
+            _count_pending(group, committed, -1)
             respond(errors)
 
         self.store.log.append(group.partition, records, done)
@@ -184,75 +224,47 @@ class Offsets:
         group_id: str,
         topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None,
         require_stable: bool = False,
-    ) -> FetchResult:
+    ) -> Steps[FetchResult]:
         """What is committed; of every topic when ``topics`` is None. A group that does not exist has nothing committed.
-        ``require_stable`` refuses partitions that an open transaction is to commit."""
+        ``require_stable`` refuses partitions that an open transaction is to commit.
+
+        Each row is read from the group that has the id when its turn comes. An error of the group at the end of any step is the
+        whole answer: this broker may not have the newest offsets any more."""
         error_code = self.store.check(group_id)
         if error_code:
             return FetchResult(error_code, [])
-        group = self.store.groups.get(group_id)
-        committed = group.offsets if group is not None else {}
-        unstable = group.transactional_offsets if group is not None and require_stable else {}
-        if topics is None:
-            everything = [
-                (topic, [_told(topic, partition, offset, unstable) for partition, offset in partitions.items()])
-                for topic, partitions in committed.items()
-            ]
-            return FetchResult(ErrorCode.NONE, everything)
-        found = []
-        for name, topic_id, wanted in topics:
-            partitions = committed.get(name, {})
-            rows = []
-            for partition in wanted:
-                offset = partitions.get(partition)
-                # an offset of an earlier topic of the same name is not this topic's
-                is_other = (
-                    offset is not None and None not in (topic_id, offset.topic_id) and topic_id != offset.topic_id
-                )
-                rows.append(_told(name, partition, None if is_other else offset, unstable))
+        found: list[tuple[str, list[FetchedPartition]]] = []
+        number = 0
+        for name, topic_id, wanted in self._wanted(group_id, topics):
+            rows: list[FetchedPartition] = []
             found.append((name, rows))
+            for partition in wanted:
+                group = self.store.groups.get(group_id)
+                offset = group.offsets.get(name, {}).get(partition) if group is not None else None
+                unstable = group.transactional_offsets if group is not None and require_stable else ()
+                if topics is not None:
+                    # an offset of an earlier topic of the same name is not this topic's
+                    is_other = (
+                        offset is not None and None not in (topic_id, offset.topic_id) and topic_id != offset.topic_id
+                    )
+                    rows.append(_told(name, partition, None if is_other else offset, unstable))
+                elif offset is not None:
+                    rows.append(_told(name, partition, offset, unstable))
+                number += 1
+                if number % ITEMS == 0:
+                    yield None
+                    error_code = self.store.check(group_id)
+                    if error_code:
+                        return FetchResult(error_code, [])
         return FetchResult(ErrorCode.NONE, found)
 
-    # ---- delete
-
-    def delete(
-        self,
-        group_id: str,
-        topics: Sequence[tuple[str, Sequence[int]]],
-        respond: Callable[[int, PartitionErrors], None],
-    ) -> None:
-        """OffsetDelete (KIP-496): only of topics that no member subscribes to."""
-        error_code = ErrorCode.NONE if group_id else ErrorCode.INVALID_GROUP_ID
-        error_code = error_code or self.store.check(group_id)
+    def _wanted(
+        self, group_id: str, topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None
+    ) -> Iterable[tuple[str, bytes | None, Sequence[int]]]:
+        if topics is not None:
+            return topics
         group = self.store.groups.get(group_id)
-        if not error_code and group is None:
-            error_code = ErrorCode.GROUP_ID_NOT_FOUND
-        if not error_code and group is not None and group.state != states.EMPTY and not group.uses_consumer_protocol:
-            error_code = ErrorCode.NON_EMPTY_GROUP
-        if error_code or group is None:
-            respond(error_code, [])
-            return
-        doomed: list[tuple[str, int]] = []
-        errors: PartitionErrors = []
-        for topic, partitions in topics:
-            is_subscribed = group.is_subscribed_to(topic)
-            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
-            errors.append((topic, [(partition, code) for partition in partitions]))
-            if not is_subscribed:
-                doomed += [(topic, partition) for partition in partitions if has_offset(group, topic, partition)]
-        if not doomed:
-            respond(ErrorCode.NONE, errors)
-            return
-
-        def done(append_error: int, base_offset: int) -> None:
-            if append_error:
-                respond(response_error(append_error), [])
-                return
-            for index, (topic, partition) in enumerate(doomed):
-                remove_offset(group, topic, partition, base_offset + index)
-            respond(ErrorCode.NONE, errors)
-
-        self.store.log.append(group.partition, [offset_tombstone(group, *each) for each in doomed], done)
+        return [] if group is None else [(topic, None, list(rows)) for topic, rows in group.offsets.items()]
 
 
 # ---- the cache of one group
@@ -260,24 +272,32 @@ class Offsets:
 
 def has_offset(group: Group, topic: str, partition: int) -> bool:
     """Committed, being committed, or in an open transaction."""
-    key = (topic, partition)
     return (
-        partition in group.offsets.get(topic, ()) or key in group.pending_offsets or key in group.transactional_offsets
+        partition in group.offsets.get(topic, ())
+        or partition in group.pending_offsets.get(topic, ())
+        or (topic, partition) in group.transactional_offsets
     )
 
 
-def known_offsets(group: Group) -> list[tuple[str, int]]:
-    """Every (topic, partition) that ``has_offset``, once."""
-    known = dict.fromkeys((topic, partition) for topic, partitions in group.offsets.items() for partition in partitions)
-    return list(known | dict.fromkeys(group.pending_offsets) | dict.fromkeys(group.transactional_offsets))
+def known_offsets(group: Group, topic: str) -> list[int]:
+    """Every partition of the topic that ``has_offset``, once."""
+    known = dict.fromkeys(group.offsets.get(topic, ())) | dict.fromkeys(group.pending_offsets.get(topic, ()))
+    if group.transactional_offsets:
+        known |= {key[1]: None for key in group.transactional_offsets if key[0] == topic}
+    return list(known)
 
 
-def offset_tombstone(group: Group, topic: str, partition: int) -> Record:
-    return offset_key(group.group_id, topic, partition), None
+def known_topics(group: Group) -> list[str]:
+    """Every topic that has a ``known_offsets``, once."""
+    topics = dict.fromkeys(group.offsets) | dict.fromkeys(group.pending_offsets)
+    return list(topics | {key[0]: None for key in group.transactional_offsets})
 
 
 def put_offset(group: Group, topic: str, partition: int, offset: CommittedOffset) -> None:
-    partitions = group.offsets.setdefault(topic, {})
+    partitions = group.offsets.get(topic)
+    if partitions is None:
+        partitions = group.offsets[topic] = {}
+        group.shard.note_topic(topic, group.group_id)
     before = partitions.get(partition)
     if before is None or before.record_offset < offset.record_offset:
         partitions[partition] = offset
@@ -306,15 +326,29 @@ def remove_offset(group: Group, topic: str, partition: int, record_offset: int) 
     del partitions[partition]
     if not partitions:
         del group.offsets[topic]
+        if not group.has_offsets_of(topic):
+            group.shard.forget_topic(topic, group.group_id)
 
 
 def _count_pending(group: Group, committed: list[tuple[str, int, OffsetValue]], step: int) -> None:
     for topic, partition, _ in committed:
-        count = group.pending_offsets.get((topic, partition), 0) + step
+        counts = group.pending_offsets.get(topic)
+        if counts is None:
+            counts = group.pending_offsets[topic] = {}
+            group.shard.note_topic(topic, group.group_id)
+        count = counts.get(partition, 0) + step
         if count:
-            group.pending_offsets[topic, partition] = count
-        else:
-            del group.pending_offsets[topic, partition]
+            counts[partition] = count
+            continue
+        del counts[partition]
+        if not counts:
+            del group.pending_offsets[topic]
+            if not group.has_offsets_of(topic):
+                group.shard.forget_topic(topic, group.group_id)
+
+
+def _record_bytes(record: Record) -> int:
+    return len(record[0]) + len(record[1] or b"")
 
 
 def _told(

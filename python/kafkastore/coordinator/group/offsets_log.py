@@ -26,6 +26,9 @@ class OffsetsLog(Protocol):
     def partition_count(self) -> int:
         """Of ``__consumer_offsets``; ``offsets.topic.num.partitions`` while it does not exist."""
 
+    def max_batch_bytes(self) -> int:
+        """No batch whose keys and values have more bytes than this can be appended; maybe smaller ones neither."""
+
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
         """One batch, acks -1. The error code is the log's, not yet mapped to what groups answer."""
 

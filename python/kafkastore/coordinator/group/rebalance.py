@@ -8,7 +8,8 @@ Cases of the end of the join phase:
 - C  the rebalance timeout passes: dynamic members who did not come are removed, static ones stay.
 - D  nobody at all came back and only static members are left: it waits again.
 
-Invariant: each JoinGroup that waits is answered once, when the phase ends or its member is removed.
+Invariants: each JoinGroup that waits is answered once, when the phase ends or its member is removed. A timer does nothing for a
+group that is not current: one of a partition that was given up is ended by ``Loader.end``, which also answers whoever waits.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.log_lines import cut, some
 from kafkastore.coordinator.group.member import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
 from kafkastore.coordinator.group.offsets_log import response_error
 from kafkastore.coordinator.group.records import GroupValue, MemberValue, group_key, group_value
@@ -85,11 +87,17 @@ class Rebalancer:
     def _start_join_timer(self, group: Group, delay_ms: int) -> None:
         if group.join_timer is not None:
             group.join_timer.cancel()
-        group.join_timer = self.timers.timer(lambda: self.complete(group))
+        group.join_timer = self.timers.timer(lambda: self._complete_late(group))
         group.join_timer.start(delay_ms)
+
+    def _complete_late(self, group: Group) -> None:
+        if self.store.is_current(group):
+            self.complete(group)
 
     def _start_initial_delay(self, group: Group, delay_ms: int, remaining_ms: int) -> None:
         def expire() -> None:
+            if not self.store.is_current(group):
+                return
             if group.is_new_member_added and remaining_ms > 0:
                 group.is_new_member_added = False
                 next_delay_ms = min(self.config.initial_rebalance_delay_ms, remaining_ms)
@@ -114,7 +122,7 @@ class Rebalancer:
         for member in late:
             group.remove(member.member_id)
         if late:
-            ids = ", ".join(member.member_id for member in late)
+            ids = some(member.member_id for member in late)
             logger.info("Group %s removed dynamic members who have not joined: %s", group.group_id, ids)
         if not group.elect_joined_leader() and group.members:
             logger.error("Group %s could not complete its rebalance because no member rejoined", group.group_id)
@@ -140,7 +148,7 @@ class Rebalancer:
             member.session_timer.start(member.session_timeout_ms)
 
     def _expire_pending_sync(self, group: Group, generation_id: int) -> None:
-        if generation_id != group.generation_id or not group.pending_sync_members:
+        if generation_id != group.generation_id or not group.pending_sync_members or not self.store.is_current(group):
             return
         if group.state not in (states.COMPLETING_REBALANCE, states.STABLE):
             return
@@ -149,7 +157,7 @@ class Rebalancer:
             member = group.members[member_id]
             group.complete_join(member, JoinResult(ErrorCode.UNKNOWN_MEMBER_ID, UNKNOWN_MEMBER_ID))
             group.remove(member_id)
-        self.prepare(group, f"removing {', '.join(late)} who sent no SyncGroup in time")
+        self.prepare(group, f"removing {some(late)} who sent no SyncGroup in time")
 
     # ---- the assignment
 
@@ -169,8 +177,23 @@ class Rebalancer:
                 member.session_timer.start(member.session_timeout_ms)
 
     def append_metadata(self, group: Group, assignments: dict[str, bytes], done: AppendDone) -> None:
-        """One group metadata record, with these assignments. Durable (acks -1) when ``done`` says NONE."""
-        members = tuple(
+        """One group metadata record, with these assignments. Durable (acks -1) when ``done`` says NONE. A record that no batch
+        takes is refused before it is made: it may be a hundred times the limit."""
+        members = group.members.values()
+        protocol_name = group.protocol_name
+        size = sum(
+            len(member.metadata(protocol_name)) + len(assignments.get(member.member_id, b"")) for member in members
+        )
+        if size > self.log.max_batch_bytes():
+            logger.warning(
+                "The metadata and assignments of group %s take %d bytes; max.message.bytes of __consumer_offsets lets %d pass",
+                group.group_id,
+                size,
+                self.log.max_batch_bytes(),
+            )
+            done(ErrorCode.RECORD_LIST_TOO_LARGE, -1)
+            return
+        rows = tuple(
             MemberValue(
                 member.member_id,
                 member.group_instance_id,
@@ -178,20 +201,27 @@ class Rebalancer:
                 member.client_host,
                 member.rebalance_timeout_ms,
                 member.session_timeout_ms,
-                member.metadata(group.protocol_name),
+                member.metadata(protocol_name),
                 assignments.get(member.member_id, b""),
             )
-            for member in group.members.values()
+            for member in members
         )
         value = GroupValue(
             group.protocol_type or "",
             group.generation_id,
-            group.protocol_name,
+            protocol_name,
             group.leader_id,
             group.state_timestamp_ms,
-            members,
+            rows,
         )
-        self.log.append(group.partition, [(group_key(group.group_id), group_value(value))], done)
+        data = group_value(value)
+
+        def appended(append_error: int, base_offset: int) -> None:
+            if not append_error:
+                group.holds.back(len(data), len(rows))
+            done(append_error, base_offset)
+
+        self.log.append(group.partition, [(group_key(group.group_id), data)], appended)
 
     def _warn(self, group: Group, append_error: int) -> None:
         if append_error:
@@ -209,19 +239,19 @@ class Rebalancer:
 
     def _expire_session(self, group: Group, member_id: str) -> None:
         member = group.members.get(member_id)
-        if member is None or group.state == states.DEAD or member.has_satisfied_heartbeat:
+        if member is None or member.has_satisfied_heartbeat or not self.store.is_current(group):
             return
-        logger.info("Member %s in group %s has failed, removing it", member_id, group.group_id)
+        logger.info("Member %s in group %s has failed, removing it", cut(member_id), group.group_id)
         self.remove_member(group, member)
         if group.state in (states.STABLE, states.COMPLETING_REBALANCE):
-            self.rebalance_or_complete(group, f"removing member {member_id} on heartbeat expiration")
+            self.rebalance_or_complete(group, f"removing member {cut(member_id)} on heartbeat expiration")
         elif group.state == states.PREPARING_REBALANCE and group.has_all_members_joined:
             self.complete(group)
 
     def _expire_pending_member(self, group: Group, member_id: str) -> None:
-        if not group.remove_pending(member_id):
+        if not self.store.is_current(group) or not group.remove_pending(member_id):
             return
-        logger.info("Pending member %s in group %s did not join in time", member_id, group.group_id)
+        logger.info("Pending member %s in group %s did not join in time", cut(member_id), group.group_id)
         if group.state == states.PREPARING_REBALANCE and group.has_all_members_joined:
             self.complete(group)
 

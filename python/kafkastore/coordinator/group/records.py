@@ -24,7 +24,10 @@ value 3. A null value is a tombstone. Never: allocates by a declared count; trun
 from __future__ import annotations
 
 import struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Record = tuple[bytes, bytes | None]
 
@@ -181,8 +184,14 @@ def read_offset_value(data: bytes) -> OffsetValue:
 
 
 def read_group_value(data: bytes) -> GroupValue:
+    value, reader = read_group_head(data)
+    return value._replace(members=tuple(read_members(reader)))
+
+
+def read_group_head(data: bytes) -> tuple[GroupValue, _Reader]:
+    """All but the members, which ``read_members`` reads on from there."""
     reader = _Reader(data)
-    version = reader.integer(">h")
+    version = reader.version = reader.integer(">h")
     if not 0 <= version <= 4:
         raise MalformedRecordError(f"unknown version {version} of a group metadata value")
     reader.is_flexible = version >= 4
@@ -191,8 +200,13 @@ def read_group_value(data: bytes) -> GroupValue:
     protocol_name = reader.nullable()
     leader_id = reader.nullable()
     state_timestamp_ms = reader.integer(">q") if version >= 2 else NO_TIMESTAMP
-    members = tuple(_read_member(reader, version) for _ in range(reader.count()))
-    return GroupValue(protocol_type, generation_id, protocol_name, leader_id, state_timestamp_ms, members)
+    return GroupValue(protocol_type, generation_id, protocol_name, leader_id, state_timestamp_ms, ()), reader
+
+
+def read_members(reader: _Reader) -> Iterator[MemberValue]:
+    """One by one: a record may have ten thousand."""
+    for _ in range(reader.count()):
+        yield _read_member(reader, reader.version)
 
 
 def _read_member(reader: _Reader, version: int) -> MemberValue:
@@ -219,11 +233,12 @@ def _read_member(reader: _Reader, version: int) -> MemberValue:
 
 
 class _Reader:
-    __slots__ = ("data", "is_flexible", "position")
+    __slots__ = ("data", "is_flexible", "position", "version")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.position = 0
+        self.version = 0
         self.is_flexible = False
 
     def take(self, size: int) -> bytes:

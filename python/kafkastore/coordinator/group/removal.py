@@ -1,4 +1,4 @@
-"""What goes away: groups that are deleted, offsets and groups that expire, offsets of topics that were deleted.
+"""What goes away: groups and offsets that are deleted, offsets and groups that expire, offsets of topics that were deleted.
 
 All of it is tombstones, appended in batches; the cache follows when they are durable, in the log's order (see
 ``offsets``). A group that somebody joined or committed to while its tombstone was being written stays: its newer
@@ -12,34 +12,39 @@ Expiry (KIP-211), per offset, base time + retention:
 - D  a Stable consumer group: topics nobody subscribes to, since the commit.
 - E  any other: never. Nor an offset of a subscribed topic, nor one with a commit under way or in
   an open transaction.
+
+Walks are in steps (see ``steps``); what lets something go is checked again in the step that appends its tombstone.
 """
 
 from __future__ import annotations
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.offsets import known_offsets, offset_tombstone, remove_offset
+from kafkastore.coordinator.group.log_lines import some
+from kafkastore.coordinator.group.offsets import has_offset, known_offsets, known_topics
 from kafkastore.coordinator.group.offsets_log import response_error
-from kafkastore.coordinator.group.records import NO_TIMESTAMP, group_key
+from kafkastore.coordinator.group.records import NO_TIMESTAMP
+from kafkastore.coordinator.group.steps import ITEMS
+from kafkastore.coordinator.group.subscription import subscribed_among
+from kafkastore.coordinator.group.tombstones import MAX_BATCH_BYTES, bury
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.offsets import CommittedOffset
-    from kafkastore.coordinator.group.records import Record
+    from kafkastore.coordinator.group.offsets import CommittedOffset, PartitionErrors
+    from kafkastore.coordinator.group.steps import Steps
+    from kafkastore.coordinator.group.tombstones import Doomed
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
-MAX_BATCH_BYTES: Final = 512 * 1024  # of tombstones, under the smallest usual max.message.bytes
-
-Doomed = tuple["Group", str | None, int]  # a topic's partition, or the group itself (None, -1)
+SUBSCRIPTION_ATTEMPTS: Final = 3
+ROWS_A_BURIAL: Final = MAX_BATCH_BYTES // 64  # expired rows that are collected before they are appended
 
 
 class Remover:
@@ -51,33 +56,37 @@ class Remover:
 
     # ---- asked for
 
-    def delete_groups(self, group_ids: Iterable[str], respond: Callable[[dict[str, int]], None]) -> None:
-        """DeleteGroups: {group id: error code}, each id once."""
-        results: dict[str, int] = {group_id: self._check_deletion(group_id) for group_id in group_ids}
-        waiting: dict[int, list[Group]] = {}
-        for group_id, error_code in results.items():
+    def delete_groups(self, group_ids: Iterable[str]) -> Steps[dict[str, int]]:
+        """DeleteGroups: {group id: error code}, each id once.
+
+        A group that gets a member before its last tombstone is appended is answered NON_EMPTY_GROUP and stays, maybe without
+        offsets that were deleted before the member came; one that moves to another broker is answered what that is called."""
+        results: dict[str, int] = {}
+        waiting: list[Group] = []
+        for number, group_id in enumerate(dict.fromkeys(group_ids), 1):
+            error_code = results[group_id] = self._check_deletion(group_id)
             if not error_code:
-                group = self.store.groups[group_id]
-                waiting.setdefault(group.partition, []).append(group)
-        remaining = len(waiting)
-        if not remaining:
-            respond(results)
+                waiting.append(self.store.groups[group_id])
+            if number % ITEMS == 0:
+                yield None
+        if waiting:
+            logger.info("Deleting groups %s", some(group.group_id for group in waiting))
+        refused: dict[str, int] = {}
 
-        def finish(groups: list[Group], append_error: int) -> None:
-            nonlocal remaining
-            for group in groups:
-                results[group.group_id] = response_error(append_error)
-            remaining -= 1
-            if not remaining:
-                respond(results)
+        def may_go(row: Doomed) -> bool:
+            group = row[0]
+            if self.store.is_current(group) and group.state == states.EMPTY:
+                return True
+            refused[group.group_id] = self._check_deletion(group.group_id)
+            return False
 
-        for partition, groups in waiting.items():
-            logger.info("Deleting groups %s", ", ".join(group.group_id for group in groups))
-            doomed: list[Doomed] = []
+        for first in range(0, len(waiting), ITEMS):  # groups: an error of an append is that of these
+            groups = waiting[first : first + ITEMS]
+            errors = yield from bury(self.store, self._everything(groups), may_go)
             for group in groups:
-                doomed += [(group, topic, index) for topic, index in known_offsets(group)]
-                doomed.append((group, None, -1))
-            self._bury(partition, doomed, partial(finish, groups))
+                append_error = errors.get(group.partition, ErrorCode.NONE)
+                results[group.group_id] = refused.get(group.group_id, response_error(append_error))
+        return results
 
     def _check_deletion(self, group_id: str) -> int:
         error_code = self.store.check(group_id)
@@ -88,49 +97,152 @@ class Remover:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.NONE if group.state == states.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
-    def forget_topics(self, topics: Iterable[str]) -> None:
-        """The offsets of deleted topics go."""
-        names = frozenset(topics)
-        doomed: dict[int, list[Doomed]] = {}
-        for group in self.store.groups.values():
-            for topic, index in known_offsets(group):
-                if topic in names:
-                    doomed.setdefault(group.partition, []).append((group, topic, index))
-        for partition, rows in doomed.items():
-            self._bury(partition, rows, lambda code: _warn("offsets of deleted topics", code))
+    def _everything(self, groups: Sequence[Group]) -> Iterator[Doomed]:
+        """Offsets first, each group behind its own."""
+        for group in groups:
+            for topic in known_topics(group):
+                for partition in known_offsets(group, topic):
+                    yield (group, topic, partition, None)
+            yield (group, None, -1, None)
+
+    def delete_offsets(
+        self, group_id: str, topics: Sequence[tuple[str, Sequence[int]]]
+    ) -> Steps[tuple[int, PartitionErrors]]:
+        """OffsetDelete (KIP-496): only of topics that no member subscribes to.
+
+        Members may come or change after their subscriptions were read. A tombstone is appended only in a step that sees the
+        membership that was read; else its offset stays, and its partition is answered GROUP_SUBSCRIBED_TO_TOPIC."""
+        error_code = ErrorCode.NONE if group_id else ErrorCode.INVALID_GROUP_ID
+        error_code = error_code or self.store.check(group_id)
+        group = self.store.groups.get(group_id)
+        if error_code or group is None:
+            return error_code or ErrorCode.GROUP_ID_NOT_FOUND, []
+        if group.state != states.EMPTY and not group.uses_consumer_protocol:
+            return ErrorCode.NON_EMPTY_GROUP, []
+        changes, subscribed = yield from self._read_subscriptions(group, [topic for topic, _ in topics])
+        errors: PartitionErrors = []
+        doomed: list[Doomed] = []
+        for topic, partitions in topics:
+            is_subscribed = subscribed is None or topic in subscribed
+            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
+            errors.append((topic, [(partition, code) for partition in partitions]))
+            if not is_subscribed:
+                doomed += [(group, topic, each, None) for each in partitions if has_offset(group, topic, each)]
+            yield None
+        kept: set[tuple[str | None, int]] = set()
+
+        def may_go(row: Doomed) -> bool:
+            if self.store.is_current(group) and group.membership_changes == changes:
+                return True
+            kept.add((row[1], row[2]))
+            return False
+
+        append_errors = yield from bury(self.store, doomed, may_go)
+        if append_errors or not self.store.is_current(group):
+            moved = self.store.check(group_id) or ErrorCode.GROUP_ID_NOT_FOUND
+            return response_error(append_errors.get(group.partition, moved)), []
+        refused = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        for topic, rows in errors if kept else ():
+            rows[:] = [(each, refused if (topic, each) in kept else code) for each, code in rows]
+        return ErrorCode.NONE, errors
+
+    def _read_subscriptions(self, group: Group, topics: Sequence[str]) -> Steps[tuple[int, frozenset[str] | None]]:
+        """(``membership_changes`` for which it holds, which of the topics are subscribed to). Reads again when members came or
+        changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
+        for _ in range(SUBSCRIPTION_ATTEMPTS):
+            changes = group.membership_changes
+            if group.state == states.EMPTY:
+                return changes, frozenset()
+            subscribed = yield from subscribed_among(group, topics)
+            if changes == group.membership_changes:
+                return changes, subscribed
+        return group.membership_changes, None
+
+    def forget_topics(self, topics: Iterable[str]) -> Steps[None]:
+        """The offsets of deleted topics go; found by each shard's index, so other offsets cost nothing. A topic that is made
+        again meanwhile, under the same name, keeps what is committed for it: that has another topic id."""
+        errors: dict[int, int] = {}
+        for topic in topics:
+            for shard in list(self.store.shards.values()):
+                groups = [
+                    shard.groups[group_id] for group_id in shard.by_topic.get(topic, ()) if group_id in shard.groups
+                ]
+                errors |= yield from bury(self.store, _offsets_of(topic, groups), _is_as_seen)
+        _warn("offsets of deleted topics", errors)
 
     # ---- by time
 
-    def expire(self) -> int:
-        """One pass over every group; returns how many tombstones it asked for."""
-        doomed: dict[int, list[Doomed]] = {}
+    def expire(self) -> Steps[int]:
+        """One pass over every group; returns how many tombstones it asked for. Groups that come meanwhile are left to the next
+        pass; an offset that is committed anew, and a group that somebody joins, before their tombstone is appended, stay."""
+        asked = 0
+        errors: dict[int, int] = {}
+        rows: list[Doomed] = []
         now_ms = self.store.clock.now_ms()
-        for group in self.store.groups.values():
-            expired = self._expired_offsets(group, now_ms)
-            rows: list[Doomed] = [(group, topic, index) for topic, index in expired]
-            if group.state == states.EMPTY and not group.pending_members and len(expired) == len(known_offsets(group)):
-                rows.append((group, None, -1))
-            if rows:
-                doomed.setdefault(group.partition, []).extend(rows)
-        for partition, rows in doomed.items():
-            self._bury(partition, rows, lambda code: _warn("expired offsets", code))
-        return sum(map(len, doomed.values()))
 
-    def _expired_offsets(self, group: Group, now_ms: int) -> list[tuple[str, int]]:
-        is_idle = group.protocol_type is None or group.state == states.EMPTY
-        knows_topics = group.uses_consumer_protocol and group.subscribed_topics is not None
-        if not is_idle and not (group.state == states.STABLE and knows_topics):
-            return []  # E
-        expired = []
-        for topic, partitions in group.offsets.items():
-            if group.is_subscribed_to(topic):
+        seen: dict[str, int] = {}  # membership_changes when the group was looked at
+        kept: set[str] = set()  # groups with an offset that stays
+
+        def may_go(row: Doomed) -> bool:
+            nonlocal asked
+            group, topic, partition, offset = row
+            may = self.store.is_current(group) and group.membership_changes == seen[group.group_id]
+            if topic is None:
+                is_empty = group.state == states.EMPTY and not group.pending_members and not group.pending_offsets
+                may = may and is_empty and group.group_id not in kept
+            elif group.offsets.get(topic, {}).get(partition) is not offset or _is_changing(group, topic, partition):
+                may = False
+            if not may:
+                kept.add(group.group_id)
+            asked += may
+            return may
+
+        for group in list(self.store.groups.values()):
+            yield None
+            if not self.store.is_current(group):
                 continue
-            for partition, offset in partitions.items():
-                key = (topic, partition)
-                is_changing = key in group.pending_offsets or key in group.transactional_offsets
-                if not is_changing and self._is_expired(group, offset, now_ms):
-                    expired.append(key)
-        return expired
+            seen[group.group_id] = group.membership_changes
+            yield from self._expired(group, now_ms, rows)
+            if len(rows) >= ROWS_A_BURIAL:
+                errors |= yield from bury(self.store, rows, may_go)
+                for found in (rows, seen, kept):
+                    found.clear()
+        errors |= yield from bury(self.store, rows, may_go)
+        _warn("expired offsets", errors)
+        return asked
+
+    def _expired(self, group: Group, now_ms: int, rows: list[Doomed]) -> Steps[None]:
+        """Adds to ``rows`` what has expired of one group, and the group when nothing of it is left."""
+        is_idle = group.protocol_type is None or group.state == states.EMPTY
+        subscribed: frozenset[str] = frozenset()
+        if not is_idle:
+            if group.state != states.STABLE or not group.uses_consumer_protocol or not group.offsets:
+                return  # E
+            found = yield from subscribed_among(group, list(group.offsets))
+            if found is None:
+                return  # E
+            subscribed = found
+        is_left = False
+        number = 0
+        for topic in known_topics(group):
+            if topic in subscribed:
+                is_left = True
+                continue
+            for partition in known_offsets(group, topic):
+                number += 1
+                if number % ITEMS == 0:
+                    yield None
+                offset = group.offsets.get(topic, {}).get(partition)
+                if (
+                    offset is None
+                    or _is_changing(group, topic, partition)
+                    or not self._is_expired(group, offset, now_ms)
+                ):
+                    is_left = True
+                else:
+                    rows.append((group, topic, partition, offset))
+        if group.state == states.EMPTY and not group.pending_members and not is_left:
+            rows.append((group, None, -1, None))
 
     def _is_expired(self, group: Group, offset: CommittedOffset, now_ms: int) -> bool:
         if offset.expire_timestamp_ms != NO_TIMESTAMP:
@@ -140,59 +252,24 @@ class Remover:
             base_ms = group.state_timestamp_ms  # B
         return now_ms - base_ms >= self.config.offsets_retention_ms
 
-    # ---- tombstones
 
-    def _bury(self, partition: int, doomed: Sequence[Doomed], respond: Callable[[int], None]) -> None:
-        """Appends tombstones in as many batches as they need; answers once, with the last error if there was one."""
-        chunks = _chunks(doomed)
-        outstanding = len(chunks)
-        error_code: int = ErrorCode.NONE
-
-        def done(rows: list[Doomed], append_error: int, base_offset: int) -> None:
-            nonlocal outstanding, error_code
-            if append_error:
-                error_code = append_error
-            else:
-                self._apply(rows, base_offset)
-            outstanding -= 1
-            if not outstanding:
-                respond(error_code)
-
-        for rows, records in chunks:
-            self.store.log.append(partition, records, partial(done, rows))
-
-    def _apply(self, rows: list[Doomed], base_offset: int) -> None:
-        for index, (group, topic, partition) in enumerate(rows):
-            if topic is not None:
-                remove_offset(group, topic, partition, base_offset + index)
-            elif (
-                self.store.is_current(group)
-                and group.state == states.EMPTY
-                and not group.has_offsets
-                and not group.pending_members
-            ):
-                self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+def _offsets_of(topic: str, groups: Iterable[Group]) -> Iterator[Doomed]:
+    for group in groups:
+        for partition in known_offsets(group, topic):
+            yield (group, topic, partition, group.offsets.get(topic, {}).get(partition))
 
 
-def _chunks(doomed: Sequence[Doomed]) -> list[tuple[list[Doomed], list[Record]]]:
-    chunks: list[tuple[list[Doomed], list[Record]]] = []
-    rows: list[Doomed] = []
-    records: list[Record] = []
-    size = 0
-    for each in doomed:
-        group, topic, partition = each
-        record = (group_key(group.group_id), None) if topic is None else offset_tombstone(group, topic, partition)
-        size += len(record[0]) + 16
-        rows.append(each)
-        records.append(record)
-        if size >= MAX_BATCH_BYTES:
-            chunks.append((rows, records))
-            rows, records, size = [], [], 0
-    if rows:
-        chunks.append((rows, records))
-    return chunks
+def _is_as_seen(row: Doomed) -> bool:
+    """Nothing was committed there since, but by clients that had the same topic in mind."""
+    group, topic, partition, seen = row
+    now = group.offsets.get(topic or "", {}).get(partition)
+    return now is None or seen is None or now is seen or now.topic_id == seen.topic_id
 
 
-def _warn(what: str, append_error: int) -> None:
-    if append_error:
+def _is_changing(group: Group, topic: str, partition: int) -> bool:
+    return partition in group.pending_offsets.get(topic, ()) or (topic, partition) in group.transactional_offsets
+
+
+def _warn(what: str, errors: dict[int, int]) -> None:
+    for append_error in set(errors.values()):
         logger.warning("Failed to write tombstones of %s: error %d; the next pass tries again", what, append_error)

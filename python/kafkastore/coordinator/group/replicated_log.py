@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.coordinator.group")
 
 LOAD_BYTES: Final = 1 << 20  # per read while loading: one turn of a pool thread, some 5,000 records
+UNKNOWN_LIMIT: Final = 1 << 62
 _CODECS: Final = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}  # offsets.topic.compression.codec
 
 
@@ -41,6 +42,14 @@ class ReplicatedOffsetsLog:
     def partition_count(self) -> int:
         topic = self.broker.image.topic(OFFSETS_TOPIC)
         return self.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+
+    def max_batch_bytes(self) -> int:
+        """``max.message.bytes`` of the topic; unknown beforehand when batches are compressed."""
+        topic = self.broker.image.topic(OFFSETS_TOPIC)
+        if topic is None or self.compression != "none":
+            return UNKNOWN_LIMIT
+        own = topic.configs.get("max.message.bytes")
+        return int(own if own is not None else self.broker.config.get("message.max.bytes"))
 
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
         # tasks begin in the order they are made, so that appends reach the engine in the order of the calls

@@ -7,7 +7,7 @@ first FindCoordinator for a group.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafkastore.coordinator.group.config import GroupConfig
 from kafkastore.coordinator.group.coordinator import GroupCoordinator
@@ -16,7 +16,7 @@ from kafkastore.coordinator.group.replicated_log import ReplicatedOffsetsLog
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from kafkastore.metadata.image import TopicImage
     from kafkastore.purgatory.timer import Wake
@@ -45,7 +45,15 @@ class LoopClock:
 def start(broker: BrokerServices) -> GroupCoordinator:
     """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load."""
     config = GroupConfig.from_broker_config(broker.config)
-    coordinator = GroupCoordinator(config, LoopClock(broker.loop), ReplicatedOffsetsLog(broker, config))
+    tasks: set[asyncio.Task[None]] = set()
+
+    def start_task(coroutine: Coroutine[Any, Any, None]) -> None:
+        task = broker.loop.create_task(coroutine)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    log = ReplicatedOffsetsLog(broker, config)
+    coordinator = GroupCoordinator(config, LoopClock(broker.loop), log, start_task)
     coordinator.startup()
     broker.replica_manager.listen(OFFSETS_TOPIC, coordinator.on_election, coordinator.on_resignation)
     return coordinator

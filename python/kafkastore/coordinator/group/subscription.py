@@ -1,34 +1,72 @@
-"""The topics a member of protocol type ``consumer`` subscribes to, read from its metadata.
+"""The topics that members of protocol type ``consumer`` subscribe to, read from their metadata when somebody asks.
 
 ::
 
     subscription := version:int16 topics:array(string) …      (every later version starts with these fields)
 
-Never: raises on foreign bytes; ``None`` says that they are not a subscription.
+Nothing of it is kept: a member may name hundreds of thousands of topics.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.coordinator.group.steps import ITEMS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from kafkastore.coordinator.group.group import Group
+    from kafkastore.coordinator.group.steps import Steps
 
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
+TOPICS_A_STEP: Final = ITEMS * 8
 
 
-def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
+class NoSubscriptionError(ValueError):
+    """Foreign bytes."""
+
+
+def topics_of(metadata: bytes) -> Iterator[bytes]:
+    """Topic names, one by one. Raises NoSubscriptionError, maybe after some."""
     try:
         version, count = struct.unpack_from(">hi", metadata, 0)
         if version < 0 or count < 0 or count > len(metadata):
-            return None
-        topics = []
+            raise NoSubscriptionError
         position = 6
         for _ in range(count):
             (size,) = struct.unpack_from(">h", metadata, position)
             position += 2
             if size < 0 or position + size > len(metadata):
-                return None
-            topics.append(metadata[position : position + size].decode())
+                raise NoSubscriptionError
+            yield metadata[position : position + size]
             position += size
-    except (struct.error, UnicodeDecodeError):
-        return None
-    return frozenset(topics)
+    except struct.error:
+        raise NoSubscriptionError from None
+
+
+def subscribed_among(group: Group, topics: Collection[str]) -> Steps[frozenset[str] | None]:
+    """Which of the topics somebody in the group subscribes to; ``None`` when a member's metadata is no subscription. Looks at
+    the members as they are at the call; members that come, go or change meanwhile raise ``membership_changes``, which the
+    caller compares."""
+    wanted = {topic.encode(errors="surrogatepass"): topic for topic in topics}
+    found: set[str] = set()
+    seen: set[bytes] = set()  # most members say the same
+    number = 0
+    for member in list(group.members.values()):
+        metadata = member.metadata(group.protocol_name)
+        if metadata in seen:
+            continue
+        seen.add(metadata)
+        try:
+            for name in topics_of(metadata):
+                number += 1
+                if number % TOPICS_A_STEP == 0:
+                    yield None
+                if name in wanted:
+                    found.add(wanted[name])
+        except NoSubscriptionError:
+            return None
+        yield None
+    return frozenset(found)

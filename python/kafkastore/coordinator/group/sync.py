@@ -88,7 +88,9 @@ class Syncer:
 
         def done(append_error: int, _: int) -> None:
             # somebody may have joined while this was written: then the generation is given up, its syncs are answered
-            if group.state != states.COMPLETING_REBALANCE or group.generation_id != request.generation_id:
+            # its partition may have moved: then it is ended, its syncs answered with that
+            is_current = self.store.is_current(group) and group.generation_id == request.generation_id
+            if group.state != states.COMPLETING_REBALANCE or not is_current:
                 return
             if append_error:
                 error_code = response_error(append_error)

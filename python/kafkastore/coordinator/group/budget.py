@@ -1,0 +1,80 @@
+"""How many bytes members may make this broker keep: protocol metadata, names, and what a member takes by itself.
+
+Place: ``Group`` counts, ``join`` asks before a member comes in or changes what it said.
+What the group's record in ``__consumer_offsets`` says is *backed*: it is on the disk, bounded by ``max.message.bytes``, and
+must be kept. What members hold beyond that (metadata of a generation that is not complete, of protocols that were not selected,
+ids handed out and not used) costs a client nothing to send, so it is bounded: for each group, and for all groups together.
+Invariant: ``Budget.unstored_bytes`` is the sum over all groups of what they hold beyond what is backed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MEMBER_BYTES: Final = 512  # of a member or of an id that was handed out: objects, timer, places in tables
+PROTOCOL_BYTES: Final = 64  # of each protocol that a member names
+BACKED_MEMBER_BYTES: Final = MEMBER_BYTES + 8 * PROTOCOL_BYTES
+BACKED_RATIO: Final = 4
+"""Members name the selected protocol and others (two in Kafka's clients, each with the same metadata), so a group may hold this
+many times its record before it counts."""
+
+
+def member_bytes(names: Iterable[str | None], protocols: Iterable[tuple[str, bytes]]) -> int:
+    """``names``: ids, client id, host."""
+    size = MEMBER_BYTES + sum(len(name) for name in names if name)
+    for name, metadata in protocols:
+        size += PROTOCOL_BYTES + len(name) + len(metadata)
+    return size
+
+
+class Budget:
+    __slots__ = ("group_max_bytes", "unstored_bytes", "unstored_max_bytes")
+
+    def __init__(self, group_max_bytes: int, unstored_max_bytes: int) -> None:
+        self.group_max_bytes = group_max_bytes
+        self.unstored_max_bytes = unstored_max_bytes
+        self.unstored_bytes = 0
+
+
+class Holds:
+    """What one group holds."""
+
+    __slots__ = ("_backed_bytes", "_budget", "held_bytes", "unstored_bytes")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._backed_bytes = 0
+        self.held_bytes = 0
+        self.unstored_bytes = 0
+
+    def change(self, bytes_more: int) -> None:
+        self.held_bytes += bytes_more
+        self._recount()
+
+    def back(self, record_bytes: int, members: int) -> None:
+        """The log has the group's record of this size now."""
+        self._backed_bytes = BACKED_RATIO * record_bytes + BACKED_MEMBER_BYTES * members
+        self._recount()
+
+    def release(self) -> None:
+        """The group is gone."""
+        self.held_bytes = 0
+        self._recount()
+
+    def fits_group(self, bytes_more: int) -> bool:
+        """A group that its record backs may grow to what the record was, whatever the limit."""
+        held = self.held_bytes + bytes_more
+        return bytes_more <= 0 or held <= max(self._budget.group_max_bytes, self._backed_bytes)
+
+    def fits_all(self, bytes_more: int) -> bool:
+        """Whatever the others hold, a group that has a record may hold what it had when that was written."""
+        more = max(self.held_bytes + bytes_more - self._backed_bytes, 0) - self.unstored_bytes
+        return more <= 0 or self._budget.unstored_bytes + more <= self._budget.unstored_max_bytes
+
+    def _recount(self) -> None:
+        unstored = max(self.held_bytes - self._backed_bytes, 0)
+        self._budget.unstored_bytes += unstored - self.unstored_bytes
+        self.unstored_bytes = unstored

@@ -1,0 +1,107 @@
+"""Runs what the parts of the coordinator leave to others: steps in turns, answers a few at a time.
+
+Place: between the parts, which know no loop, and the loop. Never: knows groups.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafkastore.coordinator.group.steps import Appended
+from kafkastore.purgatory.turns import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from kafkastore.coordinator.group.offsets_log import OffsetsLog
+    from kafkastore.coordinator.group.records import Record
+    from kafkastore.coordinator.group.steps import Appends, Steps
+
+T = TypeVar("T")
+
+ANSWERS_A_PASS: Final = 16
+"""Each wakes a handler, which makes a response: together some 2 ms."""
+
+
+async def in_turns(steps: Steps[T], log: OffsetsLog) -> T:
+    """Runs the steps to their end, giving way between them and waiting for their appends."""
+    turn = Turn()
+    results: Sequence[Appended] | None = None
+    while True:
+        try:
+            asked = steps.send(results)
+        except StopIteration as finished:
+            found: T = finished.value
+            return found
+        if asked is None:
+            results = None
+            await turn.give_way()
+        else:
+            results = await _append(log, asked)
+
+
+async def _append(log: OffsetsLog, asked: Appends) -> Sequence[Appended]:
+    """Begins all of them before it waits."""
+    loop = asyncio.get_running_loop()
+    waiting = [(loop.create_future(), partition, records) for partition, records in asked]
+    for future, partition, records in waiting:
+        _append_one(log, partition, records, future)
+    return [await future for future, _, _ in waiting]
+
+
+def _append_one(log: OffsetsLog, partition: int, records: Sequence[Record], future: asyncio.Future[Appended]) -> None:
+    def done(error_code: int, base_offset: int) -> None:
+        if not future.done():  # whoever waited may have been cancelled
+            future.set_result(Appended(error_code, base_offset))
+
+    log.append(partition, records, done)
+
+
+class Answers:
+    """Answers of one coordinator to requests that waited. A rebalance of a thousand members has a thousand at once; they go to
+    their handlers ``ANSWERS_A_PASS`` in each pass of the loop, in their order."""
+
+    __slots__ = ("_left", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[asyncio.Future[Any], Any]] = deque()
+        self._left = ANSWERS_A_PASS  # of this pass of the loop
+
+    def put(self, future: asyncio.Future[Any], result: Any) -> None:
+        if self._left == ANSWERS_A_PASS:
+            asyncio.get_running_loop().call_soon(self._next_pass)
+        self._waiting.append((future, result))
+        self._some()
+
+    def _some(self) -> None:
+        while self._waiting and self._left:
+            future, result = self._waiting.popleft()
+            if not future.done():  # a cancelled handler wants no answer
+                future.set_result(result)
+                self._left -= 1
+
+    def _next_pass(self) -> None:
+        self._left = ANSWERS_A_PASS
+        self._some()
+        if self._left < ANSWERS_A_PASS:
+            asyncio.get_running_loop().call_soon(self._next_pass)
+
+
+async def answer(call: Callable[[Callable[[T], Any]], None], answers: Answers) -> T:
+    """Runs a call that answers by callback; makes a future only if it has not answered by its return."""
+    results: list[T] = []
+    future: asyncio.Future[T] | None = None
+
+    def respond(result: T) -> None:
+        if future is None:
+            results.append(result)
+        else:
+            answers.put(future, result)
+
+    call(respond)
+    if results:
+        return results[0]
+    future = asyncio.get_running_loop().create_future()
+    return await future

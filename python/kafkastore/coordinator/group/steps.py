@@ -1,0 +1,39 @@
+"""Long work in steps: walks over groups, members and offsets, written without a loop.
+
+Place: ``offsets``, ``removal``, ``listing`` and ``loading`` yield; ``coordinator`` runs their steps on the loop, tests by hand.
+A generator yields ``None`` where it may stop, at least after every ``ITEMS`` items, and ``Appends`` where it needs records
+written. The time between two yields is one step, and nothing else runs within it.
+Invariant: the appends that a step asks for are begun before anything else runs. So what a step checked still holds when its
+records take their place in the log.
+Rule: after a yield, groups may have changed, moved to another broker or gone. Whoever relied on something checks it again; the
+function that yields says what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from kafkastore.coordinator.group.records import Record
+
+T = TypeVar("T")
+
+ITEMS: Final = 32
+"""Items (rows, members, offsets, records) between two yields: some 0.1 ms."""
+
+
+class Appended(NamedTuple):
+    error_code: int
+    base_offset: int  # of the first record, or -1
+
+
+Appends = Sequence[tuple[int, "Sequence[Record]"]]  # (partition, one batch of records); all are under way at once
+Steps = Generator[Appends | None, Sequence[Appended] | None, T]
+
+
+def appended(appends: Appends) -> Steps[Sequence[Appended]]:
+    """What became of each, in order, when all of them have ended."""
+    results = yield appends
+    assert results is not None
+    return results
