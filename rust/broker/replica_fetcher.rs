@@ -80,7 +80,8 @@ struct Row {
     is_changed: bool,
     /// Errors since records were last taken.
     failures: u32,
-    /// It had everything that was committed when the leader answered last.
+    /// It had everything that was committed when the leader answered last; until then, whether it was in sync when this leader was
+    /// elected. A new leader, as at the end of each move, must not find what is in sync held back.
     is_caught_up: bool,
 }
 
@@ -149,13 +150,13 @@ impl ReplicaFetcher {
                     let key = (partition.topic_id(), partition.index());
                     let told = self.rows.get(&key).and_then(|row| row.told);
                     let row = Row {
+                        is_caught_up: partition.is_told_in_sync(),
                         partition,
                         leader_epoch,
                         state: State::Fetching,
                         told,
                         is_changed: true,
                         failures: 0,
-                        is_caught_up: false,
                     };
                     self.rows.insert(key, row);
                 }

@@ -152,6 +152,12 @@ impl Partition {
 
 // ---- throttled
 impl Partition {
+    /// Whether this broker's replica was in sync when the controller told of the leader.
+    pub fn is_told_in_sync(&self) -> bool {
+        self.lease()
+            .is_some_and(|lease| lease.in_sync_replicas.contains(&self.node_id))
+    }
+
     /// Whether `leader.replication.throttled.replicas` names this broker's replica.
     pub fn is_throttled_leader(&self) -> bool {
         self.log.lock().config().leader_throttled.has(self.index, self.node_id)
