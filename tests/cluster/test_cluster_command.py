@@ -10,7 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import NewPartitions, NewTopic
 
 from cluster import cluster_command as command
 from cluster.cluster import SESSION_MS, Cluster
@@ -109,7 +110,7 @@ def test_two_added_to_three_and_one_removed_move_the_least_possible(  # R1.4
     copied = sum(size for replica, size in between.items() if replica not in before)
     assert (copied, copied) == figures(added)
     removed = command.run("remove-brokers", "--bootstrap-server", cluster.bootstrap, "--brokers", "2")
-    assert "hold nothing: they may be stopped" in removed
+    assert "hold nothing: they may be stopped. They are out of service" in removed
     after = on_disk(cluster)
     assert not any(node == 2 for node, _ in after)
     copied_again = sum(size for replica, size in after.items() if replica not in between)
@@ -288,3 +289,65 @@ def test_created_properties_start_a_cluster(tmp_path: Path) -> None:  # R1.3
     finally:
         process.terminate()
         assert process.wait(LIMIT_S) == 0
+
+
+def create_one(cluster: Cluster, name: str) -> set[int]:
+    """Where the replicas of a new topic are."""
+    cluster.create(name, 8, 2)
+    return {
+        node
+        for one in cluster.admin().list_topics(name, timeout=10).topics[name].partitions.values()
+        for node in one.replicas
+    }
+
+
+def test_removed_broker_gets_nothing_until_it_is_added(three_of_five: Cluster) -> None:  # R1.4, issue 13 item 7
+    cluster = three_of_five
+    start(cluster, 4, 5)
+    server = ("--bootstrap-server", cluster.bootstrap)
+    command.run("add-brokers", *server, "--brokers", "4,5")
+    said = command.run("remove-brokers", *server, "--brokers", "4")
+    assert "broker(s) 4 hold nothing: they may be stopped. They are out of service" in said
+    assert re.search(r"^ +4 .* out of service$", command.run("status", *server), re.MULTILINE)
+    assert create_one(cluster, "later") == {1, 2, 3, 5}
+    admin = cluster.admin()
+    grown = admin.create_partitions([NewPartitions("later", 16)])["later"]
+    grown.result(20)
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g", "log_level": 0})
+    consumer.subscribe([TOPIC])
+    consumer.poll(5)  # makes __consumer_offsets
+    consumer.close()
+    by_hand = NewTopic("by-hand", 1, replica_assignment=[[4, 1]])
+    with pytest.raises(KafkaException, match="broker 4, which was removed"):
+        admin.create_topics([by_hand], operation_timeout=20)["by-hand"].result(20)
+    command.run("rebalance", *server)
+    command.run("remove-brokers", *server, "--brokers", "3")  # onto those that are in service
+    placed = [one for topic in admin.list_topics(timeout=10).topics.values() for one in topic.partitions.values()]
+    assert {node for one in placed for node in one.replicas} == {1, 2, 5}
+    cluster.broker(4).restart()
+    assert create_one(cluster, "after-a-restart") == {1, 2, 5}
+    command.run("add-brokers", *server, "--brokers", "3,4")
+    assert "out of service" not in command.run("status", *server)
+    assert create_one(cluster, "at-last") == {1, 2, 3, 4, 5}
+
+
+def test_rebalance_evens_out_brokers_that_are_there_and_moves_the_least_possible(
+    three_of_five: Cluster,
+) -> None:  # R1.4
+    cluster = three_of_five
+    fill(cluster)
+    cluster.create_on("uneven", [(1, 2)] * 9)
+    server = ("--bootstrap-server", cluster.bootstrap)
+    dry = command.run("rebalance", *server, "--dry-run")
+    done = command.run("rebalance", *server, "--throttle", "50000000")
+    moved, least = figures(done)
+    assert figures(dry) == (moved, least)
+    assert moved == least == 0, "the replicas of the empty topic go, those with data stay"
+    found = [
+        one for topic in cluster.admin().list_topics(timeout=10).topics.values() for one in topic.partitions.values()
+    ]
+    holds = Counter(node for one in found for node in one.replicas)
+    first = Counter(one.replicas[0] for one in found)
+    assert max(holds.values()) - min(holds.values()) <= 1
+    assert max(first.values()) - min(first.values()) <= 1
+    assert "nothing moves: it is so already" in command.run("rebalance", *server)

@@ -94,8 +94,7 @@ def test_nonsense_in_the_store_is_named_and_everything_else_goes_on(cluster: Clu
         return True
 
     wait_until(is_decided, LIMIT_S, "a topic can be made")
-    admin = cluster.admin()  # ends with its last reference, and its requests with it
-    for node in (admin.describe_cluster().result(10).controller.id, cluster.leader("good")):
+    for node in (cluster.controller(), cluster.leader("good")):
         produce(cluster, "good")
         assert cluster.broker(node).stop() == 0
         cluster.broker(node).start()

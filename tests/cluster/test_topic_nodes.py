@@ -75,12 +75,6 @@ def led(cluster: Cluster, topic: str) -> int:
     return sum(one.leader > 0 for one in found.values())
 
 
-def controller_of(cluster: Cluster) -> int:
-    admin = cluster.admin()  # ends with its last reference, and its requests with it
-    found: int = admin.describe_cluster().result(10).controller.id
-    return found
-
-
 def no_log_was_set_aside(cluster: Cluster) -> bool:
     return not any(path for broker in cluster.brokers for path in broker.log_dir.glob("*-stray"))
 
@@ -96,7 +90,7 @@ def test_topic_that_kafka_2_grows_is_led_at_once_and_outlives_controllers(on_zoo
     produce(cluster, TOPIC, 5, 2)
     node = node_of(cluster, TOPIC)
     assert (node["version"], node["topic_id"]) == (3, before)
-    controller = controller_of(cluster)
+    controller = cluster.controller()
     assert cluster.broker(controller).stop() == 0
     wait_until(lambda: led(cluster, TOPIC) == 5, LIMIT_S, "another controller leads them all")
     produce(cluster, TOPIC, 5, 3)
@@ -143,7 +137,7 @@ def test_topic_whose_node_is_nonsense_is_served_by_the_next_controller_too(clust
     cluster.create(TOPIC, 2)
     produce(cluster, TOPIC, 2, 1)
     before = write(cluster, {f"/brokers/topics/{TOPIC}": b'{"version":9'})
-    controller = controller_of(cluster)
+    controller = cluster.controller()
     assert cluster.broker(controller).stop() == 0
     wait_until(lambda: led(cluster, TOPIC) == 2, LIMIT_S, "another controller leads it as it was")
     produce(cluster, TOPIC, 2, 2)

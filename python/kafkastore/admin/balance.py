@@ -2,6 +2,7 @@
 
 Added     every broker ends with as many replicas as the others, give or take one; among the ways to get there the one that moves the
           fewest bytes
+Balanced  the same for brokers that are there already; and who leads first is evened out over all partitions
 Removed   what the leaving brokers hold moves, and nothing else, to where there is least
 
 Both keep the replicas of a partition on different brokers and, as far as there are racks, alternating between them. A partition that
@@ -29,6 +30,15 @@ class Plan(NamedTuple):
     moved_bytes: int
     least_bytes: int
     """No plan with the same outcome for the brokers moves less."""
+
+
+def plan_balanced(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None]) -> Plan:
+    """The plan of :func:`plan_added` with no broker that is new, and the first replicas evened out everywhere."""
+    plan = plan_added(assignment, sizes, brokers)
+    targets = {key: list(plan.targets.get(key, replicas)) for key, replicas in assignment.items() if replicas}
+    _spread_leaders({key: list(target) for key, target in targets.items()}, targets)
+    changed = {key: tuple(target) for key, target in targets.items() if tuple(target) != tuple(assignment[key])}
+    return Plan(changed, plan.moved_bytes, plan.least_bytes)
 
 
 def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None]) -> Plan:

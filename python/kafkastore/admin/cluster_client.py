@@ -7,16 +7,18 @@ while there is no controller: they say what is to be, so that asking twice does 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     Key = tuple[str, int]
 
@@ -35,8 +37,13 @@ LOOK_LIMIT_S = 5.0
 
 RETRY_S = 0.3
 TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
-SET, DELETE = 0, 1
+SET, DELETE, APPEND, SUBTRACT = range(4)
 """org.apache.kafka.clients.admin.AlterConfigOp.OpType"""
+
+KNOWN_LIMIT_S = 5.0
+"""A broker that hangs makes nothing, and takes over what it missed when it goes on."""
+
+KNOWN_POLL_S = 0.05
 
 TOPICS_AT_ONCE = 200
 """In one DescribeConfigs."""
@@ -79,6 +86,12 @@ class View(NamedTuple):
     held: dict[int, dict[Key, int]]
     silence: str | None = None
     """Why it is not known what moves."""
+    removed: frozenset[int] = frozenset()
+    """Brokers that are out of service: nothing is placed on them."""
+
+    def in_service(self) -> dict[int, str | None]:
+        """The brokers that are alive and may be given replicas, with their racks."""
+        return {node: broker.rack for node, broker in self.brokers.items() if node not in self.removed}
 
     def sizes(self) -> dict[Key, int]:
         """Of each partition, at its leader, else the largest that is known."""
@@ -127,7 +140,7 @@ class ClusterClient:
                 partitions[key] = partitions[key]._replace(**changed)
         held = await asyncio.gather(*(self._held(broker) for broker in brokers.values()))
         known = {node: found for node, found in zip(brokers, held, strict=True) if found is not None}
-        return View(brokers, await self.controller(), partitions, known, silence)
+        return View(brokers, await self.controller(), partitions, known, silence, await self._removed())
 
     async def controller(self) -> int:
         """The node id of the controller; -1 when there is none, or the brokers are too old to say. Metadata names a broker
@@ -202,6 +215,45 @@ class ClusterClient:
             if one.error_code != ErrorCode.NONE:
                 what = f"broker {broker}" if topic is None else f"topic {topic}"
                 raise AdminError(f"{what} does not take its configuration ({one.error_message or int(one.error_code)})")
+
+    # ---- who is in service
+    async def set_in_service(self, nodes: Collection[int], view: View, *, is_in_service: bool) -> None:
+        """Takes brokers out, or back: nothing is placed on those that are out. Every broker that is alive knows of it when this
+        returns, but for those that do not say so within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
+        changed = set(nodes) & view.removed if is_in_service else set(nodes) - view.removed
+        if not changed:
+            return
+        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
+        operation = SUBTRACT if is_in_service else APPEND
+        value = ",".join(map(str, sorted(changed)))
+        config = schema.AlterableConfig(name=REMOVED_KEY, config_operation=operation, value=value)
+        resource = schema.AlterConfigsResource(resource_type=BROKER_RESOURCE, resource_name="", configs=(config,))
+        answer = await self._ask_any(schema.IncrementalAlterConfigsRequest(resources=(resource,), validate_only=False))
+        for one in answer.responses:
+            if one.error_code != ErrorCode.NONE:
+                reason = one.error_message or int(one.error_code)
+                raise AdminError(f"the cluster does not take {REMOVED_KEY} ({reason}); see the logs of the brokers")
+        await asyncio.gather(*(self._wait_for_service(node, changed, is_in_service) for node in view.brokers))
+
+    async def _wait_for_service(self, node: int, changed: set[int], is_in_service: bool) -> None:
+        expected = set() if is_in_service else changed
+        with suppress(TimeoutError, AdminError):
+            async with asyncio.timeout(KNOWN_LIMIT_S):
+                known: frozenset[int] | None = None
+                while known is None or known & changed != expected:
+                    await asyncio.sleep(KNOWN_POLL_S)
+                    known = await self._removed(node)
+
+    async def _removed(self, node: int | None = None) -> frozenset[int]:
+        """As one broker knows it."""
+        schema: Any = import_module("kio.schema.describe_configs.v4.request")
+        resource = schema.DescribeConfigsResource(
+            resource_type=BROKER_RESOURCE, resource_name="", configuration_keys=(REMOVED_KEY,)
+        )
+        request = schema.DescribeConfigsRequest(resources=(resource,))
+        answer = await (self._ask_any(request) if node is None else self._ask_broker(node, request))
+        values = [one.value for result in answer.results for one in result.configs if one.name == REMOVED_KEY]
+        return parse_removed(values[0] if values else None)
 
     async def _moving(self, limit_s: float) -> dict[Key, Any]:
         schema: Any = import_module("kio.schema.list_partition_reassignments.v0.request")

@@ -76,6 +76,12 @@ def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: View) -> None
             alive = ", ".join(map(str, sorted(view.brokers)))
             raise AdminError(f"{what} is to go to broker {missing[0]}, which is not alive; alive are {alive}")
         current = view.partitions[key]
+        removed = [replica for replica in replicas if replica in view.removed and replica not in current.replicas]
+        if removed:
+            raise AdminError(
+                f"{what} is to go to broker {removed[0]}, which was removed from the cluster; bring it back with kafkastore cluster"
+                " add-brokers"
+            )
         if current.is_moving and tuple(replicas) != current.target:
             raise AdminError(
                 f"{what} moves already, to {list(current.target)}; wait for that, or end it with kafkastore cluster cancel"

@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from kafkastore.admin.cluster_client import AdminError
+from kafkastore.admin.cluster_client import KNOWN_LIMIT_S, KNOWN_POLL_S, AdminError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
-
-KNOWN_LIMIT_S = 5.0
-"""A broker that hangs copies nothing, and takes over what it missed when it goes on."""
-
-KNOWN_POLL_S = 0.05
 
 
 async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:

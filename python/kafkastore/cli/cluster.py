@@ -19,6 +19,7 @@ usage: kafkastore cluster create --folder DIR --brokers N [options]
        kafkastore cluster status --bootstrap-server HOST:PORT
        kafkastore cluster add-brokers --bootstrap-server HOST:PORT --brokers ID,ID,... [options]
        kafkastore cluster remove-brokers --bootstrap-server HOST:PORT --brokers ID,ID,... [options]
+       kafkastore cluster rebalance --bootstrap-server HOST:PORT [options]
        kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
        kafkastore cluster cancel --bootstrap-server HOST:PORT
 
@@ -26,7 +27,9 @@ create           writes DIR/broker-ID/server.properties for each of N brokers, i
                  the secret by which they know each other; starts nothing
 status           brokers, controller, partitions that want something, what moves and how far it is
 add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that do it
-remove-brokers   moves what these brokers have to the others, and ends when they hold nothing: then they may be stopped
+remove-brokers   takes these brokers out of service, moves what they have to the others, and ends when they hold nothing: then they
+                 may be stopped. Nothing is placed on them again until add-brokers
+rebalance        moves partitions between the brokers that are in service, until all have as many replicas; the fewest bytes that do it
 reassign         moves partitions as a file says: {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
 cancel           ends all moves under way; what moves is again where it was
 
@@ -39,7 +42,7 @@ options of create:
   --log-dirs D,D,...   of each broker, relative to its folder (default: data)
   --zookeeper CONNECT  zookeeper.connect; without, one SQLite file in DIR, which works on one host only
 
-options of add-brokers, remove-brokers and reassign:
+options of add-brokers, remove-brokers, rebalance and reassign:
   --throttle BYTES     a second, on each broker and in each direction; taken away when the command has ended well
   --dry-run            print the plan as a reassignment file, and do nothing
   --no-progress        no progress bar (there is one only when stderr is a terminal)
@@ -50,7 +53,7 @@ Apache Kafka's kafka-reassign-partitions sees and does the same moves.
 exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C, 141 nobody reads what it prints
 """
 
-COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "reassign", "cancel")
+COMMANDS = ("create", "status", "add-brokers", "remove-brokers", "rebalance", "reassign", "cancel")
 
 
 def main(arguments: list[str]) -> int:
@@ -127,7 +130,7 @@ def _parser(command: str, refusal: Callable[[str], Exception]) -> argparse.Argum
         parser.add_argument("--brokers", required=True)
     if command == "reassign":
         parser.add_argument("--reassignment-json-file", required=True)
-    if command in ("add-brokers", "remove-brokers", "reassign"):
+    if command in ("add-brokers", "remove-brokers", "rebalance", "reassign"):
         parser.add_argument("--throttle", default="0")
         parser.add_argument("--dry-run", action="store_true")
         parser.add_argument("--no-progress", action="store_true")

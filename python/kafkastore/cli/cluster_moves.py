@@ -1,4 +1,5 @@
-"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``reassign`` and ``cancel``: plan, move, show how far it is (spec R1.4, R2.2)."""
+"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``rebalance``, ``reassign`` and ``cancel``: plan, move, show how far it is
+(spec R1.4, R2.2)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkastore.admin.balance import Plan, plan_added, plan_removed
+from kafkastore.admin.balance import Plan, plan_added, plan_balanced, plan_removed
 from kafkastore.admin.cluster_client import AdminError, ClusterClient, names_of
 from kafkastore.admin.mover import POLL_S, Mover
 from kafkastore.admin.plan_file import check_plan, plan_text, read_plan
@@ -49,16 +50,32 @@ async def _run(command: str, options: Namespace) -> None:
                 client, options, rate, lambda view: _plan_of_file(options.reassignment_json_file, plan, view)
             )
         elif command == "add-brokers":
-            nodes, rate = _nodes(options.brokers), _rate(options)
-            await _move_once(client, options, rate, lambda view: _plan_added(view, nodes))
+            await _add(client, options)
+        elif command == "rebalance":
+            await _move_once(client, options, _rate(options), _plan_balanced)
         else:
             await _remove(client, options)
     finally:
         await client.close()
 
 
-async def _remove(client: ClusterClient, options: Namespace) -> None:
+async def _add(client: ClusterClient, options: Namespace) -> None:
+    """Brokers that were removed are in service from now on, whatever becomes of the moves."""
     nodes, rate = _nodes(options.brokers), _rate(options)
+    if not options.dry_run:
+        view = await client.view()
+        _plan_added(view, nodes)  # what is refused changes nothing
+        await client.set_in_service(nodes, view, is_in_service=True)
+    await _move_once(client, options, rate, lambda view: _plan_added(view, nodes))
+
+
+async def _remove(client: ClusterClient, options: Namespace) -> None:
+    """They are out of service before anything moves, so that nothing comes after it."""
+    nodes, rate = _nodes(options.brokers), _rate(options)
+    if not options.dry_run:
+        view = await client.view()
+        _plan_removed(view, nodes)  # what is refused changes nothing
+        await client.set_in_service(nodes, view, is_in_service=False)
     for _ in range(ROUNDS):
         is_empty = await _move(client, options, rate, lambda view: _plan_removed(view, nodes))
         if is_empty or options.dry_run:
@@ -69,7 +86,10 @@ async def _remove(client: ClusterClient, options: Namespace) -> None:
         )
     if not options.dry_run:
         await _wait_until_deleted(client, nodes)
-        sys.stdout.write(f"broker(s) {_listed(nodes)} hold nothing: they may be stopped\n")
+        sys.stdout.write(
+            f"broker(s) {_listed(nodes)} hold nothing: they may be stopped. They are out of service: nothing is placed on them until"
+            " kafkastore cluster add-brokers\n"
+        )
 
 
 async def _wait_until_deleted(client: ClusterClient, nodes: list[int]) -> None:
@@ -146,6 +166,11 @@ async def _cancel(client: ClusterClient) -> None:
         raise AdminError(f"{len(refused)} move(s) cannot be cancelled, {topic}-{number} because: {reason}")
     await clear_throttles(client, view, {topic for topic, _ in moving})
     sys.stdout.write(f"cancelled: {len(moving)} partition(s)\n")
+    holding = [node for node in view.removed if any(node in one.replicas for one in view.partitions.values())]
+    if holding:
+        sys.stdout.write(
+            f"broker(s) {_listed(holding)} stay out of service with what they hold; kafkastore cluster add-brokers brings them back\n"
+        )
 
 
 # ---- plans
@@ -156,18 +181,28 @@ def _plan_added(view: View, nodes: list[int]) -> Plan:
                 f"--brokers: broker {node} is not alive; start it first (alive are {_listed(view.brokers)})"
             )
     _check_sizes(view)
-    racks = {node: broker.rack for node, broker in view.brokers.items()}
+    racks = {node: broker.rack for node, broker in view.brokers.items() if node in nodes or node not in view.removed}
     return plan_added(_targets(view), view.sizes(), racks)
 
 
+def _plan_balanced(view: View) -> Plan:
+    _check_sizes(view)
+    racks = view.in_service()
+    if not racks:
+        raise AdminError("no broker that is alive is in service; bring some back with kafkastore cluster add-brokers")
+    return plan_balanced(_targets(view), view.sizes(), racks)
+
+
 def _plan_removed(view: View, nodes: list[int]) -> Plan:
-    known = view.brokers.keys() | {node for one in view.partitions.values() for node in one.replicas}
+    known = view.removed | view.brokers.keys() | {node for one in view.partitions.values() for node in one.replicas}
     for node in nodes:
         if node not in known:
             raise AdminError(f"--brokers: there is no broker {node}; there are {_listed(known)}")
-    staying = {node: broker.rack for node, broker in view.brokers.items() if node not in nodes}
+    staying = {node: rack for node, rack in view.in_service().items() if node not in nodes}
     if not staying:
-        raise AdminError(f"--brokers {_listed(nodes)} are all brokers that are alive; leave at least one")
+        raise AdminError(
+            f"--brokers {_listed(nodes)} are all brokers that are alive and in service; leave at least one"
+        )
     _check_sizes(view)
     return plan_removed(_targets(view), view.sizes(), staying, nodes)
 

@@ -45,12 +45,14 @@ def _brokers(view: View) -> Iterable[str]:
         leads = sum(node == one.leader for one in view.partitions.values())
         held = f"{sum(view.held[node].values()):,}" if node in view.held else "no answer"
         mark = "  controller" if node == view.controller else ""
+        mark += "  out of service" if node in view.removed else ""
         address = f"{broker.host}:{broker.port}"
         yield f"{node:>6}  {address:<24}{broker.rack or '-':<10}{replicas:>9}{leads:>7}{held:>16}{mark}"
     gone = {node for one in view.partitions.values() for node in one.replicas} - view.brokers.keys()
     for node in sorted(gone):
         replicas = sum(node in one.replicas for one in view.partitions.values())
-        yield f"{node:>6}  {'not alive':<24}{'-':<10}{replicas:>9}"
+        mark = f"{'':23}  out of service" if node in view.removed else ""
+        yield f"{node:>6}  {'not alive':<24}{'-':<10}{replicas:>9}{mark}"
 
 
 def _health(view: View, minimum: Mapping[str, int]) -> Iterable[str]:

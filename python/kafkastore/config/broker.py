@@ -14,6 +14,7 @@ from kafkastore.config.definitions import broker_keys
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import parse_properties
+from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -198,6 +199,11 @@ class BrokerConfig:
         return (matching or [self.listeners[0].name])[0]
 
     @property
+    def removed_brokers(self) -> frozenset[int]:
+        """On which nothing is placed."""
+        return parse_removed(self.text(REMOVED_KEY))
+
+    @property
     def rack(self) -> str | None:
         rack: str | None = self.get("broker.rack")
         return rack or None
@@ -277,6 +283,7 @@ class BrokerConfig:
         roll_ms = self.get("log.roll.ms")
         if roll_ms is not None and roll_ms < 1:
             raise ConfigError(f"Invalid value {roll_ms} for configuration log.roll.ms: Value must be at least 1")
+        parse_removed(self.text(REMOVED_KEY))
         codec = self.get("offsets.topic.compression.codec")
         if codec not in range(OFFSETS_CODECS):
             raise ConfigError(

@@ -46,6 +46,7 @@ _WITH_EFFECT: Final = frozenset(
         "kafkastore.inter.broker.secret.file",
         "kafkastore.inter.broker.secret.required",
         "kafkastore.metadata.path",
+        "kafkastore.removed.brokers",
         "kafkastore.zookeeper.digest",
         "leader.imbalance.check.interval.seconds",
         "leader.replication.throttled.rate",

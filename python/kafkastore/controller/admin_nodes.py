@@ -64,6 +64,7 @@ async def on_reassignments(term: Term) -> None:
     if node is None:
         return
     asked, faults = decode_reassignments(node.data)
+    await term.refresh_settings()
     new = {key: target for key, target in asked.items() if not _is_under_way(term.context, key, target)}
     outcomes, changes = reassignment.judge(term, new, allows_factor_change=True)
     refused = {key: error for key, error in outcomes.items() if error is not None}
@@ -89,6 +90,7 @@ async def alter_reassignments(
 ) -> dict[Key, KafkastoreError | None]:
     """What AlterPartitionReassignments asks for. It leaves the node first, so that a new controller does not begin again what
     this request ends. For each (topic, partition) why it was refused, or None."""
+    await term.refresh_settings()
     outcomes, changes = reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
     node = term.context.reassign_node
     changed = {(one.topic.name, one.number) for of_topic in changes.values() for one in of_topic}

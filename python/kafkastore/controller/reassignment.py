@@ -20,6 +20,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from kafkastore.config.removed import refusal
 from kafkastore.controller import leader_election as rules
 from kafkastore.controller.placement import check_target
 from kafkastore.controller.states import ReplicaState
@@ -108,6 +109,9 @@ def _asked_change(
         target = current.origin
     else:
         check_target(target, term.context.brokers, None if allows_factor_change else len(current.target))
+        for replica in target:
+            if replica in term.settings.removed_brokers and replica not in current.replicas:
+                raise InvalidReplicaAssignmentError(refusal(replica))
     assigned, state = current.moved_to(target), partition.leadership
     if state is not None and not set(current.replicas).issubset(assigned.replicas):
         usable = term.context.usable_of(partition, term.context.usable())

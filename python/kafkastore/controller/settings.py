@@ -30,6 +30,8 @@ class ControllerSettings(NamedTuple):
     """Whether configuration of brokers was changed while they ran, which the store tells (``broker_configs.py``)."""
     is_alone: bool = False
     """In a cluster of one, where it is no news who the controller is."""
+    removed_brokers: frozenset[int] = frozenset()
+    """On which nothing is placed."""
 
     def min_isr(self, configs: Mapping[str, str]) -> int:
         """Of a topic with these overrides."""
@@ -52,4 +54,5 @@ def settings_of(config: BrokerConfig) -> ControllerSettings:
         request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
         has_changes=bool(config.dynamic_default or config.dynamic_broker),
         is_alone=not config.is_member,
+        removed_brokers=written.removed_brokers,
     )

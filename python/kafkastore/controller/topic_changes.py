@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore.config.removed import refusal
 from kafkastore.controller import topic_nodes
 from kafkastore.controller.context import Partition, Topic
 from kafkastore.controller.loading import take
@@ -69,6 +70,7 @@ async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | K
     """Topics of different names, decided and on their way to the brokers, written together: for each the topic, or why not:
     TopicAlreadyExistsError (also while one of this name is being deleted), InvalidReplicationFactorError,
     InvalidReplicaAssignmentError, or the store's refusal."""
+    await term.refresh_settings()
     planned: dict[str, Topic] = {}
     failed: dict[str, KafkastoreError] = {}
     for one in asked:
@@ -184,6 +186,7 @@ def _plan_growth(term: Term, topic: Topic, asked: Grown) -> list[Partition]:
         raise InvalidPartitionsError(
             f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
         )
+    await term.refresh_settings()
     if assignment is None:
         factor = len(topic.partitions[0].assigned.target)
         placed = place_replicas(_racks(term), count - current, factor, current)
@@ -337,8 +340,8 @@ def _existing(term: Term, name: str) -> Topic:
 
 
 def _racks(term: Term) -> dict[int, str | None]:
-    brokers = term.context.brokers
-    return {node_id: brokers[node_id].rack for node_id in term.context.usable()}
+    brokers, removed = term.context.brokers, term.settings.removed_brokers
+    return {node_id: brokers[node_id].rack for node_id in term.context.usable() if node_id not in removed}
 
 
 def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
@@ -351,4 +354,6 @@ def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, .
                 raise InvalidReplicaAssignmentError(
                     f"The manual partition assignment includes broker {replica}, but no such broker is registered."
                 )
+            if replica in term.settings.removed_brokers:
+                raise InvalidReplicaAssignmentError(refusal(replica))
     return placed

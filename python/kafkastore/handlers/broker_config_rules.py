@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.config.definitions import broker_keys
 from kafkastore.config.effect import refuse_protection
+from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError, InvalidRequestError
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *
     for name, value in overrides.items():  # C
         try:
             keys[name].parse(value)
+            if name == REMOVED_KEY:
+                parse_removed(value)
         except ConfigError as error:
             raise InvalidRequestError(error.client_message) from None
     if is_default:  # D

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import validate_topic_configs
+from kafkastore.config.removed import refusal
 from kafkastore.controller.placement import next_place, place_replicas
 from kafkastore.errors import (
     InvalidPartitionsError,
@@ -186,7 +187,7 @@ class TopicPlanner:
 
     def _check_replicas(self, assignments: Sequence[Sequence[int]], factor: int | None) -> list[tuple[int, ...]]:
         checked: list[tuple[int, ...]] = []
-        brokers = self.image.brokers
+        brokers, removed = self.image.brokers, self.config.removed_brokers
         for replicas in assignments:
             if not replicas:
                 raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
@@ -195,6 +196,8 @@ class TopicPlanner:
                     raise InvalidReplicaAssignmentError(
                         f"The manual partition assignment includes broker {replica}, but no such broker is registered."
                     )
+                if replica in removed:
+                    raise InvalidReplicaAssignmentError(refusal(replica))
                 if list(replicas).count(replica) > 1:
                     raise InvalidReplicaAssignmentError(
                         f"The manual partition assignment includes the broker {replica} more than once."
@@ -227,7 +230,8 @@ class TopicPlanner:
         return place_replicas(racks, additional, factor, next_place(racks, topic.partitions[0].replicas[0], current))
 
     def _racks(self) -> dict[int, str | None]:
-        return {broker.node_id: broker.rack for broker in self.image.brokers.values()}
+        removed = self.config.removed_brokers
+        return {node: broker.rack for node, broker in self.image.brokers.items() if node not in removed}
 
     def states(self, replicas: Sequence[tuple[int, ...]]) -> list[PartitionState]:
         """Of new partitions with these replicas."""

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kio.schema.describe_configs.v4.request import DescribeConfigsRequest
 from kio.schema.describe_quorum.v0.request import DescribeQuorumRequest
 
 from kafkastore.admin import cluster_client, mover
@@ -145,6 +146,8 @@ def test_status_shows_what_brokers_know_when_there_is_no_controller(monkeypatch:
         if isinstance(request, DescribeQuorumRequest):
             partition = SimpleNamespace(leader_id=-1)
             return SimpleNamespace(topics=(SimpleNamespace(partitions=(partition,)),))
+        if isinstance(request, DescribeConfigsRequest):
+            return SimpleNamespace(results=())
         return SimpleNamespace(error_code=7, error_message="The request timed out.")
 
     monkeypatch.setattr(ClusterClient, "_ask_any", answered)
