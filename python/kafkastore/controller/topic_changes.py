@@ -163,6 +163,7 @@ async def _write_new(
 async def create_partitions(term: Term, asked: Sequence[Grown]) -> list[KafkastoreError | None]:
     """Grows topics of different names, written together: for each None, or why not: UnknownTopicOrPartitionError,
     InvalidPartitionsError, InvalidReplicaAssignmentError, or the store's refusal."""
+    await term.refresh_settings()
     failed: dict[str, KafkastoreError] = {}
     planned: dict[Topic, list[Partition]] = {}
     for one in asked:
@@ -186,7 +187,6 @@ def _plan_growth(term: Term, topic: Topic, asked: Grown) -> list[Partition]:
         raise InvalidPartitionsError(
             f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
         )
-    await term.refresh_settings()
     if assignment is None:
         factor = len(topic.partitions[0].assigned.target)
         placed = place_replicas(_racks(term), count - current, factor, current)

@@ -8,7 +8,7 @@ import pytest
 
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.controller.settings import ControllerSettings
-from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import ConfigError, InvalidReplicaAssignmentError, InvalidReplicationFactorError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.nodes import config_notice, encode_config
@@ -48,10 +48,11 @@ def test_nothing_is_placed_until_the_broker_is_added_again(tmp_path: Path) -> No
             await controller.create_topic(NewTopic("c", 1, 3))
         with pytest.raises(InvalidReplicaAssignmentError, match=NOT_ON_3):
             await controller.create_topic(NewTopic("c", assignment=[(1, 3)]))
-        with pytest.raises(InvalidReplicaAssignmentError, match=NOT_ON_3):
-            await controller.create_partitions("t", 2, [(3, 1)])
-        grown = await controller.create_partitions("t", 4)
-        assert {node for one in grown.partitions for node in one.replicas} == {1, 2}
+        (refused,) = await controller.create_partitions([Grown("t", 2, [(3, 1)])])
+        assert NOT_ON_3 in str(refused)
+        assert await controller.create_partitions([Grown("t", 4)]) == [None]
+        assert controller._term is not None
+        assert {node for one in controller._term.context.topics["t"].partitions for node in one.replicas} == {1, 2}
         outcomes = await controller.alter_reassignments({("t", 0): (1, 3)})
         assert NOT_ON_3 in str(outcomes["t", 0])
         await remove(world)
