@@ -32,6 +32,7 @@ def main(arguments: list[str]) -> int:
     if path == "--help":
         sys.stdout.write(USAGE)
         return 0
+    logging.raiseExceptions = False  # a stderr that is full or gone must not be written to about that
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
@@ -40,7 +41,9 @@ def main(arguments: list[str]) -> int:
         from kafkastore.config import BrokerConfig
         from kafkastore.server.broker import run_until_stopped
 
-        run_until_stopped(BrokerConfig.load(path, overrides))
+        config = BrokerConfig.load(path, overrides)
+        logging.getLogger().setLevel(config.get("kafkastore.log.level"))
+        run_until_stopped(config)
     except KafkastoreError as error:
         sys.stderr.write(f"kafkastore: {_on_one_line(str(error))}\n")
         return 1

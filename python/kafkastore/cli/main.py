@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 USAGE = """\
@@ -26,6 +27,7 @@ options:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
+    _keep_standard_descriptors()
     given = sys.argv[1:] if arguments is None else arguments
     command = given[0] if given else "--help"
     if command in ("-h", "--help", "help"):
@@ -54,3 +56,17 @@ def main(arguments: list[str] | None = None) -> int:
         return cluster.main(given[1:])
     sys.stderr.write(f"kafkastore: there is no command {command}; see kafkastore --help\n")
     return 2
+
+
+def _keep_standard_descriptors() -> None:
+    """A supervisor may start a process with standard descriptors closed. The next files to be opened, the metadata store's among
+    them, would get their numbers, and what is printed would be written into them."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)

@@ -45,6 +45,7 @@ _WITH_EFFECT: Final = frozenset(
         "kafkastore.groups.unstored.max.bytes",
         "kafkastore.inter.broker.secret.file",
         "kafkastore.inter.broker.secret.required",
+        "kafkastore.log.level",
         "kafkastore.metadata.path",
         "kafkastore.removed.brokers",
         "kafkastore.zookeeper.digest",

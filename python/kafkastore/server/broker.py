@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkastore._core import Engine, EngineError, StartError, __version__
@@ -328,6 +329,13 @@ def _leave() -> NoReturn:
     os._exit(0)
 
 
+def _tell(line: str) -> None:
+    """On stderr. Where that is full or gone the broker serves all the same."""
+    with suppress(OSError):
+        sys.stderr.write(line)
+        sys.stderr.flush()
+
+
 def _say_how_to_connect(broker: Broker) -> None:
     services = broker.services
     advertised = registration.advertised(broker.config, broker.ports)
@@ -336,9 +344,8 @@ def _say_how_to_connect(broker: Broker) -> None:
     addresses = ",".join(f"{host}:{port}" for _, host, port in of_clients)
     reachable = ", ".join(map(repr, broker.config.open_listeners))
     warning = f"; NO AUTHENTICATION: whoever reaches {reachable} may do everything" if reachable else ""
-    sys.stderr.write(
+    _tell(
         f"kafkastore {__version__} is ready: bootstrap.servers={addresses}"
         f" (node {services.node_id}, cluster {services.cluster_id}, {len(services.image.topics)} topics,"
         f" data in {', '.join(broker.config.log_dirs)}){warning}\n"
     )
-    sys.stderr.flush()
