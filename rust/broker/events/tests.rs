@@ -21,6 +21,7 @@ fn request(token: u64, bytes: usize) -> Event {
             host: String::new(),
             software_name: String::new(),
             software_version: String::new(),
+            is_broker: false,
         }),
         body: vec![0; bytes],
     })
