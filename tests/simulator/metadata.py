@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from kafkastore.metadata.marks import Mark
 from kafkastore.metadata.store import (
     ANY_VERSION,
     BATCH_BYTES,
@@ -273,6 +274,23 @@ class SimulatedStore:
 
         self._later(arrive)
         return await answered
+
+    # ---- marks: what may happen to a store's own files is not simulated
+    async def read_mark(self) -> Mark | None:
+        return Mark("simulated", 1)
+
+    async def mark(self) -> Mark:
+        return Mark("simulated", 1)
+
+    async def stamp(self) -> Mark:
+        return Mark("simulated", 1)
+
+    async def has_lost(self, generation: int, path: str) -> bool:
+        del generation, path
+        return False
+
+    async def find_damage(self) -> list[str]:
+        return []
 
     # ---- sessions
     async def connect(self) -> None:

@@ -410,6 +410,7 @@ def _replaced(world: World) -> list[Any]:
     return [
         patch("kafkastore.server.broker.Engine", make_engine),
         patch("kafkastore.server.broker.open_store", open_store),
+        patch("kafkastore.server.broker.refuse_missing_store", lambda _: None),  # there is no file
         patch("kafkastore.server.context.now_ms", now_ms),
         patch("kafkastore.server.registration.new_id", new_id),
         patch("kafkastore.server.member.Controller", functools.partial(Controller, now_ms=now_ms, make_id=new_id)),

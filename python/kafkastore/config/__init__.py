@@ -13,9 +13,10 @@ from kafkastore.config.broker import (
 )
 from kafkastore.config.definitions import ConfigKey, broker_keys, topic_keys
 from kafkastore.config.listeners import Listener
-from kafkastore.config.topic import TopicConfig, topic_defaults, validate_topic_configs
+from kafkastore.config.topic import HELD, TopicConfig, held, topic_defaults, validate_topic_configs
 
 __all__ = [
+    "HELD",
     "SOURCE_DEFAULT",
     "SOURCE_DYNAMIC_BROKER",
     "SOURCE_DYNAMIC_DEFAULT_BROKER",
@@ -26,6 +27,7 @@ __all__ = [
     "Listener",
     "TopicConfig",
     "broker_keys",
+    "held",
     "topic_defaults",
     "topic_keys",
     "validate_topic_configs",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_TOPIC, BrokerConfig
 from kafkastore.config.definitions import ConfigKey, topic_keys
@@ -65,6 +65,15 @@ def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
         found = {name: text for name in topic_keys() if (text := bare.text(name)) is not None}
         broker.topic_defaults = broker.revision, found
     return dict(broker.topic_defaults[1])
+
+
+HELD: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+"""What a topic has whose configuration nobody knows: nothing of it is deleted or compacted."""
+
+
+def held(known: Mapping[str, str]) -> dict[str, str]:
+    """What is known of a topic's own configuration, and HELD unless that says how its records are kept: a default is nobody's word."""
+    return dict(known) if known.keys() & {"cleanup.policy", "retention.ms"} else {**HELD, **known}
 
 
 def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkaStorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from kafkastore._core import Engine
     from kafkastore.config import BrokerConfig
@@ -50,6 +50,8 @@ class LogManager:
         self._preferred: dict[tuple[str, int], str] = {}  # of partitions that are not here yet: where they are wanted
         self._counts: dict[str, int] = dict.fromkeys(config.log_dirs, 0)
         self._jobs: list[_Job] = []
+        self.before_made: Callable[[Sequence[TopicImage]], Awaitable[None]] = _nothing
+        """Told of topics whose logs are placed and about to be made."""
 
     # ---- placement
     def record(self, topic: str, partition: int, directory: str) -> None:
@@ -69,7 +71,7 @@ class LogManager:
             chosen.append((partition, directory))
         return chosen
 
-    async def make_logs(self, wanted: Iterable[tuple[TopicImage, list[int]]]) -> list[tuple[str, int]]:
+    async def make_logs(self, wanted: Sequence[tuple[TopicImage, list[int]]]) -> list[tuple[str, int]]:
         """Makes logs of partitions of topics, all in one turn of a thread; those that failed. Raises KafkaStorageError."""
         defaults = topic_defaults(self.config)
         placements = [
@@ -77,6 +79,7 @@ class LogManager:
             for topic, numbers in wanted
         ]
         loop = asyncio.get_running_loop()
+        await self.before_made([topic for topic, _ in wanted])
         errors = await loop.run_in_executor(None, _create_logs, self.engine, placements)
         failed = []
         for placement, of_topic in zip(placements, errors, strict=True):
@@ -102,6 +105,10 @@ class LogManager:
 
     def directory_of(self, topic: str, partition: int) -> str | None:
         return self._placed.get(topic, {}).get(partition)
+
+    def directories_of(self, topic: str) -> set[str]:
+        """Where any of its logs is."""
+        return set(self._placed.get(topic, {}).values())
 
     def forget(self, topic: str) -> list[int]:
         """The topic's logs are to be deleted; returns its partitions here."""
@@ -169,6 +176,10 @@ class LogManager:
         for job in self._jobs:
             await job.stop()
         self._jobs = []
+
+
+async def _nothing(_: Sequence[TopicImage]) -> None:
+    """In place of ``before_made``, where nobody wants to know."""
 
 
 class _Placement(NamedTuple):

@@ -10,20 +10,34 @@ everybody from writing, all get the time to renew.
 
 Watches fire from the changes that this process's own writes made, and from a comparison with the file whenever
 ``PRAGMA data_version`` says that somebody wrote: ten times a second, and before any read returns.
+
+After each commit, before anybody is answered, its number goes into the mark beside the file (``marks.py``).
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+from kafkastore.errors import StartupError
+from kafkastore.metadata.marks import SIDECAR_SUFFIX, Mark, MarkFile
 from kafkastore.metadata.processes import is_alive, process_identity
+from kafkastore.metadata.sqlite_check import WAYS_OUT, find_damage, refuse_damaged
 from kafkastore.metadata.sqlite_file import SqliteFile, is_busy, unavailable
-from kafkastore.metadata.sqlite_transaction import Transaction, last_change, session_lives, version_of
+from kafkastore.metadata.sqlite_transaction import (
+    DAMAGED,
+    Transaction,
+    checksum_of,
+    last_change,
+    session_lives,
+    version_of,
+)
 from kafkastore.metadata.store import (
     CONNECTED,
     EXPIRED,
@@ -41,13 +55,14 @@ from kafkastore.metadata.watches import Found, Watch, Watches
 from kafkastore.metadata.writes import WritesByMulti
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Sequence
 
     from kafkastore.metadata.store import Operation, StateListener, Watcher
 
     P = ParamSpec("P")
     T = TypeVar("T")
+
+logger = logging.getLogger("kafkastore.metadata.sqlite")
 
 SESSION_TIMEOUT_MS = 18_000
 """Kafka's zookeeper.session.timeout.ms: how long a hung process keeps its ephemeral nodes."""
@@ -91,7 +106,12 @@ class SqliteStore(WritesByMulti):
         self._session_timeout_ms = session_timeout_ms
         self._call_timeout_s = call_timeout_ms / 1000
         self._poll_s = POLL_S if is_shared else LOOK_S
+        refuse_damaged(path, self._setting)
         self._reader = SqliteFile(path, self._setting)
+        self._store_id, self._lost, self._newest = _identity(self._reader, self._setting)
+        self._mark = MarkFile(path + SIDECAR_SUFFIX)
+        self._mark_fails = False
+        self._take_down(self._newest, is_synced=True)
         self._writer: SqliteFile | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._watches = Watches()
@@ -128,6 +148,8 @@ class SqliteStore(WritesByMulti):
             self._writer.close()
             self._writer = None
         self._reader.close()
+        if not is_away:
+            self._mark.close()
 
     def listen(self, callback: StateListener) -> None:
         self._listeners.append(callback)
@@ -137,14 +159,16 @@ class SqliteStore(WritesByMulti):
         validate_path(path)
 
         def read(connection: sqlite3.Connection, seen: int) -> Node:
+            parent, name = split_path(path)
             row = connection.execute(
-                "SELECT data, version, owner, created FROM nodes WHERE parent = ? AND name = ?", split_path(path)
+                "SELECT data, version, owner, created, checksum FROM nodes WHERE parent = ? AND name = ?",
+                (parent, name),
             ).fetchone()
             if row is None:
                 raise NoNodeError(path)
             if watch is not None:
                 self._watches.on_data(path, Watch(watch, seen, existed=True))
-            return Node(*row)
+            return Node(_content(parent, name, *row), *row[1:4])
 
         return await self._read(read, has_watch=watch is not None)
 
@@ -174,8 +198,10 @@ class SqliteStore(WritesByMulti):
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
         def read(connection: sqlite3.Connection, _: int) -> list[tuple[str, bytes, int]]:
-            rows = connection.execute(f"SELECT parent, name, data, version FROM nodes WHERE {_BELOW}", _below(path))
-            return [(join_path(parent, name), data, version) for parent, name, data, version in rows]
+            query = f"SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE {_BELOW}"
+            return [
+                (join_path(row[0], row[1]), _content(*row), row[3]) for row in connection.execute(query, _below(path))
+            ]
 
         return await self._read(read)
 
@@ -189,6 +215,29 @@ class SqliteStore(WritesByMulti):
             return max(number or last_change(connection) for number in found)
 
         return await self._read(read)
+
+    # ---- whether it is what it was
+    async def read_mark(self) -> Mark | None:
+        return await self.mark()
+
+    async def mark(self) -> Mark:
+        return Mark(self._store_id, await self._read(lambda connection, _: last_change(connection)))
+
+    async def stamp(self) -> Mark:
+        return await self.mark()
+
+    async def has_lost(self, generation: int, path: str) -> bool:
+        def read(connection: sqlite3.Connection, _: int) -> bool:
+            lost_from, lost_to = self._lost
+            if lost_from < generation <= lost_to:
+                found = _found(connection, path)
+                return found is None or found.changed <= lost_to
+            return generation > last_change(connection)
+
+        return await self._read(read)
+
+    async def find_damage(self) -> list[str]:
+        return await asyncio.get_running_loop().run_in_executor(None, find_damage, self.path)
 
     # ---- writes
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:
@@ -227,6 +276,7 @@ class SqliteStore(WritesByMulti):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 transaction = Transaction(connection, session)
+                self._check_age(connection, transaction.number)
                 result = apply(transaction)
                 connection.execute("COMMIT")
             except BaseException:
@@ -234,7 +284,32 @@ class SqliteStore(WritesByMulti):
                     connection.execute("ROLLBACK")
                 raise
         self._writer.check_unmoved()
+        self._newest = transaction.number
+        self._take_down(transaction.number)
         return result, transaction.events, transaction.number
+
+    def _check_age(self, connection: sqlite3.Connection, number: int) -> None:
+        """Another store, or an older copy of this one, that was put in its place meanwhile is not written to."""
+        store_id = connection.execute("SELECT id FROM store").fetchone()[0]
+        if store_id != self._store_id or number <= self._newest:
+            raise StoreUnavailableError(
+                "/", f"{self.path} was replaced by another or an older one; put it back or restart"
+            )
+
+    def _take_down(self, number: int, *, is_synced: bool = False) -> None:
+        """What was answered is known beside the file, too. A sync of it for each commit would double what a commit costs, so a power loss
+        may take the last seconds of it. One that cannot be written makes the next start less careful, no more."""
+        try:
+            self._mark.write(Mark(self._store_id, number))
+            if is_synced:
+                self._mark.hold()
+                self._mark.sync()
+        except OSError as error:
+            if not self._mark_fails:
+                logger.warning("%s cannot be written: %s", self._mark.path, error.strerror)
+            self._mark_fails = True
+        else:
+            self._mark_fails = False
 
     def _open_session(self, wait_s: float) -> int:
         session = int.from_bytes(os.urandom(8)) >> 1  # not one that a copy of the file has for somebody else
@@ -268,7 +343,8 @@ class SqliteStore(WritesByMulti):
                 self._judges_from_ms = now + self._session_timeout_ms
             connection.execute("UPDATE sessions SET heartbeat_ms = ? WHERE id = ?", (now, session))
 
-        self._transact(wait_s, session, apply)
+        number = self._transact(wait_s, session, apply)[2]
+        self._take_down(number, is_synced=True)
 
     def _over(self, connection: sqlite3.Connection) -> list[int]:
         """The other sessions that are over; those of the dead only, while this process cannot judge."""
@@ -419,6 +495,22 @@ def _below(path: str) -> tuple[str, str, str]:
     validate_path(path)
     prefix = path if path == "/" else path + "/"
     return path, prefix, prefix[:-1] + "0"  # which comes after "/"
+
+
+def _identity(file: SqliteFile, setting: str) -> tuple[str, tuple[int, int], int]:
+    """Of the store, the changes that it has lost (excluding the first, including the last), its last change. Raises StartupError."""
+    try:
+        connection = file.connection()
+        store_id, *lost = connection.execute("SELECT id, lost_from, lost_to FROM store").fetchone()
+        return store_id, (lost[0], lost[1]), last_change(connection)
+    except (sqlite3.Error, TypeError) as error:
+        raise StartupError(f"{setting}: {file.path} is damaged ({error}); {WAYS_OUT}") from None
+
+
+def _content(parent: str, name: str, data: bytes, version: int, owner: int, created: int, checksum: int) -> bytes:
+    """Of a node, or DAMAGED."""
+    is_right = isinstance(data, bytes) and checksum_of(parent, name, data, version, owner, created) == checksum
+    return data if is_right else DAMAGED
 
 
 def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connection, int], T]) -> T:

@@ -2,11 +2,13 @@
 
 ``nodes(parent, name, data, version, sequence, owner, created, changed, children_changed)`` holds the tree (the root is
 ``'', ''``), ``changes(last)`` the number of the last transaction, ``sessions(id, process, heartbeat_ms, timeout_ms)`` the
-processes that own ephemeral nodes; heartbeats are of the clock that all processes of the host share since its boot. The
-file is in WAL mode with ``synchronous=FULL``: a commit is one fsync and durable when it returns.
+processes that own ephemeral nodes; heartbeats are of the clock that all processes of the host share since its boot. ``store`` has one
+row: the store's identity, made with it, and the range of changes that a restored backup has lost (``lost_from`` excluded). Each node
+has a checksum over what anybody decides by. The file is in WAL mode with ``synchronous=FULL``: a commit is one fsync and durable when
+it returns.
 
 A file that is missing, or another one than was opened, is not written to and not made anew: only the constructor makes
-one. It never waits but for SQLite's own locks.
+one. It never waits but for SQLite's own locks. Whether a file has lost something is judged before it is opened (``sqlite_check.py``).
 """
 
 from __future__ import annotations
@@ -20,12 +22,13 @@ from typing import TYPE_CHECKING
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.processes import is_alive
+from kafkastore.metadata.sqlite_transaction import checksum_of
 from kafkastore.metadata.store import StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
@@ -39,11 +42,17 @@ _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
 """Of a database file; a shorter one is none."""
 
+_IDENTITY = """
+CREATE TABLE store (id TEXT NOT NULL, lost_from INTEGER NOT NULL DEFAULT 0, lost_to INTEGER NOT NULL DEFAULT 0);
+INSERT INTO store (id) VALUES (lower(hex(randomblob(16))));
+"""
+
 _SCHEMA = f"""
 CREATE TABLE nodes (
     parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 0,
     sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL DEFAULT 1,
     changed INTEGER NOT NULL DEFAULT 1, children_changed INTEGER NOT NULL DEFAULT 1,
+    checksum INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (parent, name)) WITHOUT ROWID;
 CREATE INDEX ephemerals ON nodes (owner) WHERE owner <> 0;
 CREATE TABLE sessions (
@@ -51,10 +60,12 @@ CREATE TABLE sessions (
 CREATE TABLE changes (last INTEGER NOT NULL);
 INSERT INTO nodes (parent, name, data) VALUES ('', '', x'');
 INSERT INTO changes VALUES (1);
+{_IDENTITY}
+UPDATE nodes SET checksum = checksum_of(parent, name, data, version, owner, created);
 PRAGMA user_version = {SCHEMA_VERSION};
 """
 
-_FROM_VERSION_1 = f"""
+_FROM_VERSION_1 = """
 ALTER TABLE nodes ADD COLUMN created INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE nodes ADD COLUMN changed INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE nodes ADD COLUMN children_changed INTEGER NOT NULL DEFAULT 1;
@@ -62,10 +73,17 @@ CREATE TABLE changes (last INTEGER NOT NULL);
 INSERT INTO changes VALUES (1);
 DELETE FROM nodes WHERE owner <> 0;
 DELETE FROM sessions;
-PRAGMA user_version = {SCHEMA_VERSION};
 """
 """All nodes that were there count as made by change 1. Heartbeats were of another clock, so all sessions end: their
 processes are gone, or the migration is refused."""
+
+_FROM_VERSION_2 = f"""
+ALTER TABLE nodes ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+UPDATE nodes SET checksum = checksum_of(parent, name, data, version, owner, created);
+{_IDENTITY}
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+"""An older process would write nodes without a checksum: while one runs, the migration is refused."""
 
 
 class SqliteFile:
@@ -213,11 +231,14 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: str, setting: str) -
     connection.execute("BEGIN IMMEDIATE")
     version = _schema_version(connection)  # another process may have been faster
     try:
+        connection.create_function("checksum_of", 6, checksum_of, deterministic=True)
         if version == 0:
             _run(connection, _SCHEMA)
-        elif version == 1:
+        elif version < SCHEMA_VERSION:
             _refuse_live_sessions(connection, path, setting)
-            _run(connection, _FROM_VERSION_1)
+            if version == 1:
+                _run(connection, _FROM_VERSION_1)
+            _run(connection, _FROM_VERSION_2)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -229,7 +250,8 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: str, setting: str) -
 def _run(connection: sqlite3.Connection, script: str) -> None:
     """Statement by statement: ``executescript`` would commit first."""
     for statement in script.split(";\n"):
-        connection.execute(statement)
+        if statement.strip():
+            connection.execute(statement)
 
 
 def _refuse_live_sessions(connection: sqlite3.Connection, path: str, setting: str) -> None:

@@ -7,7 +7,8 @@ whose children it changes.
 from __future__ import annotations
 
 import sqlite3
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.metadata.store import (
     ANY_VERSION,
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import Operation
 
 _AT = "WHERE parent = ? AND name = ?"
-_NEW = "parent, name, data, created, changed, children_changed"
+_NEW = "parent, name, data, created, changed, children_changed, checksum"
+
+DAMAGED: Final = b"\xff its checksum in the metadata store is wrong"
+"""What is read in place of a content that is not as it was written: no decoder takes it, so the node is named and left out."""
 
 
 class Transaction:
@@ -82,20 +86,25 @@ class Transaction:
         validate_path(operation.path)
         if isinstance(operation, Create):
             return self._create(operation)
-        version = version_of(self.connection, operation.path)
-        if version is None:
+        row = self.connection.execute(
+            f"SELECT version, owner, created FROM nodes {_AT}", split_path(operation.path)
+        ).fetchone()
+        if row is None:
             raise NoNodeError(operation.path)
+        version, owner, created = row
         if operation.version not in (ANY_VERSION, version):
             raise BadVersionError(operation.path)
         if isinstance(operation, Check):
             return None
         if isinstance(operation, SetData):
+            parent, name = split_path(operation.path)
+            checksum = checksum_of(parent, name, operation.data, version + 1, owner, created)
             self.connection.execute(
-                f"UPDATE nodes SET data = ?, version = version + 1, changed = ? {_AT}",
-                (operation.data, self.number, *split_path(operation.path)),
+                f"UPDATE nodes SET data = ?, version = version + 1, changed = ?, checksum = ? {_AT}",
+                (operation.data, self.number, checksum, parent, name),
             )
             self.events.append(WatchEvent(DATA_CHANGED, operation.path))
-            return version + 1
+            return int(version) + 1
         self._delete(operation.path)
         return None
 
@@ -109,10 +118,11 @@ class Transaction:
         if operation.is_ephemeral and not self.session_id:
             raise SessionExpiredError(path)
         owner = self.session_id if operation.is_ephemeral else 0
+        checksum = checksum_of(parent, name, operation.data, 0, owner, self.number)
         try:
             self.connection.execute(
-                f"INSERT INTO nodes ({_NEW}, owner) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (parent, name, operation.data, self.number, self.number, self.number, owner),
+                f"INSERT INTO nodes ({_NEW}, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (parent, name, operation.data, *[self.number] * 3, checksum, owner),
             )
         except sqlite3.IntegrityError:
             raise NodeExistsError(path) from None
@@ -137,9 +147,10 @@ class Transaction:
             if path in known:
                 raise NodeExistsError(path)
             known.add(path)
-            rows.append((parent, name, operation.data, self.number, self.number, self.number))
+            checksum = checksum_of(parent, name, operation.data, 0, 0, self.number)
+            rows.append((parent, name, operation.data, self.number, self.number, self.number, checksum))
         try:
-            self.connection.executemany(f"INSERT INTO nodes ({_NEW}) VALUES (?, ?, ?, ?, ?, ?)", rows)
+            self.connection.executemany(f"INSERT INTO nodes ({_NEW}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.IntegrityError as error:
             raise NodeExistsError(operations[0].path, f"One of the nodes to create exists already: {error}") from None
         paths = [operation.path for operation in operations]
@@ -168,6 +179,11 @@ class Transaction:
             raise NoChildrenForEphemeralsError(parent)
         sequence: int = row[1]
         return sequence
+
+
+def checksum_of(parent: str, name: str, data: bytes, version: int, owner: int, created: int) -> int:
+    """Over everything of a node that anybody decides by; the numbers for watches are not among it."""
+    return zlib.crc32(data, zlib.crc32(f"{parent}\0{name}\0{version}\0{owner}\0{created}\0".encode()))
 
 
 def version_of(connection: sqlite3.Connection, path: str) -> int | None:

@@ -34,6 +34,8 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from kafkastore.metadata.marks import Mark
+
 ANY_VERSION = -1
 
 CREATED = "created"
@@ -202,6 +204,22 @@ class MetadataStore(Protocol):
 
     async def last_change(self, *paths: str) -> int | None:
         """A number that is another one after every change at or below ``paths``. None from a store that would have to read them all."""
+
+    async def read_mark(self) -> Mark | None:
+        """The mark as it stands; None of a store that never had one."""
+
+    async def mark(self) -> Mark:
+        """Which store this is and how far it has come, as a log directory takes it down; never older than what was written before the
+        call. A store that does not count its changes raises its generation here when anything has changed since the last call."""
+
+    async def stamp(self) -> Mark:
+        """The same for a change that was just written, for less: no later :meth:`mark` is below it."""
+
+    async def has_lost(self, generation: int, path: str) -> bool:
+        """Whether what was done to ``path`` in this generation is not in the store, which was restored from an older copy."""
+
+    async def find_damage(self) -> list[str]:
+        """A sentence for each thing in the store that is not as it was written; empty where the store itself sees to that."""
 
     async def delete_tree(self, path: str) -> list[Operation]:
         """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist."""

@@ -18,7 +18,7 @@ from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, 
 from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
 from kafkastore.metadata.nodes import decode_config, encode_config
 from kafkastore.metadata.nonsense import NonsenseError, check_topic_name, report
-from kafkastore.metadata.store import Create, NoNodeError
+from kafkastore.metadata.store import Create, NoNodeError, SetData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -65,12 +65,12 @@ class StoredTopic(NamedTuple):
             partitions.append(known)
         return TopicImage(self.name, self.topic_id, partitions, self.configs)
 
-    def nodes(self, controller_epoch: int) -> list[Operation]:
-        """Creates all nodes of a topic that has an id and states."""
+    def nodes(self, controller_epoch: int, *, has_config: bool = False) -> list[Operation]:
+        """Creates all nodes of a topic that has an id and states; one for its configuration may be there."""
         assert self.topic_id is not None, self.name
-        path = f"{TOPICS}/{self.name}"
+        path, config, content = f"{TOPICS}/{self.name}", f"{CONFIGS}/{self.name}", encode_config(self.configs)
         operations: list[Operation] = [
-            Create(f"{CONFIGS}/{self.name}", encode_config(self.configs)),
+            SetData(config, content) if has_config else Create(config, content),
             Create(path, encode_assigned(self.topic_id, self.assigned)),
             Create(f"{path}/partitions"),
         ]
@@ -90,6 +90,10 @@ class Loaded(NamedTuple):
     """Of the controllers that wrote the states, of spoiled topics too."""
     rest: Mapping[str, StoredTopic] = {}
     """What can be read of those in ``spoiled``: all but the id and the assignment."""
+    unconfigured: frozenset[str] = frozenset()
+    """Topics that have no node for their configuration."""
+    misconfigured: frozenset[str] = frozenset()
+    """Topics whose configuration nobody can read."""
 
 
 class StoredTopics:
@@ -148,12 +152,12 @@ async def load_configs(store: MetadataStore) -> dict[str, dict[str, str] | None]
 
 
 async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
-    """Of one topic; None as well where there is no node."""
+    """Of one topic; None where it is nonsense, nothing where there is no node."""
     path = f"{CONFIGS}/{name}"
     try:
         node = await store.get(path)
     except NoNodeError:
-        return None
+        return {}
     return _judge_configs([(path, node.data, node.version)])[name]
 
 
@@ -165,7 +169,7 @@ def _judge_configs(nodes: Nodes) -> dict[str, dict[str, str] | None]:
             found[name] = decode_config(data)
         except NonsenseError as error:  # one topic must not end the control of all
             found[name] = None
-            report(path, "what is in force stays, at first the defaults", error)
+            report(path, "what is in force stays, at first nothing is deleted", error)
     return found
 
 
@@ -202,8 +206,10 @@ def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:
         else:
             known = {number: there[text] for number in range(len(assigned)) if (text := str(number)) in there}
             topics[name] = StoredTopic(name, topic_id, assigned, known, own, version, has_folder=name in below)
-    highest_epoch = max((state.controller_epoch for state in decoded.values()), default=0)
-    return Loaded(topics, frozenset(unread), highest_epoch, unread)
+    highest = max((state.controller_epoch for state in decoded.values()), default=0)
+    unconfigured = frozenset(name for name in topics if name not in configs)
+    misconfigured = frozenset(name for name in topics if name in configs and configs[name] is None)
+    return Loaded(topics, frozenset(unread), highest, unread, unconfigured, misconfigured)
 
 
 def _state(

@@ -73,10 +73,12 @@ from kafkastore.metadata.store import (
 from kafkastore.metadata.watches import Found, Watch, Watches
 from kafkastore.metadata.writes import WritesByMulti
 from kafkastore.metadata.zookeeper_client import STOP_LIMIT_S, AwayError, Reply, ZookeeperClient
+from kafkastore.metadata.zookeeper_marks import ZookeeperMarks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from kafkastore.metadata.marks import Mark
     from kafkastore.metadata.store import Operation, StateListener, Watcher
     from kafkastore.metadata.zookeeper_settings import ZookeeperSettings
 
@@ -127,6 +129,7 @@ class ZookeeperStore(WritesByMulti):
         self._in_flight = asyncio.Semaphore(settings.max_in_flight)
         self._changed = asyncio.Event()  # of what calls wait for: the connection, the end of the session
         self._restoring: asyncio.Task[None] | None = None
+        self._marks = ZookeeperMarks(self)
 
     # ---- session
     async def connect(self) -> None:
@@ -219,6 +222,36 @@ class ZookeeperStore(WritesByMulti):
         """Each node has its own zxids: they cost as much as reading all."""
         del paths
         return None
+
+    # ---- whether it is what it was
+    async def read_mark(self) -> Mark | None:
+        return await self._marks.read()
+
+    async def mark(self) -> Mark:
+        return await self._marks.raise_if_changed()
+
+    async def stamp(self) -> Mark:
+        return self._marks.of_change()
+
+    async def has_lost(self, generation: int, path: str) -> bool:
+        del path
+        return generation > (await self.mark()).generation
+
+    async def find_damage(self) -> list[str]:
+        """ZooKeeper has checksums of its own."""
+        return []
+
+    async def last_changes(self, path: str) -> tuple[int, int]:
+        """The zxids of the last change of all and of that of one node, as the ensemble's leader knows them. Raises NoNodeError."""
+        await self.poll()
+        full, last = self._full(path), 0
+
+        def note(reply: Reply) -> None:
+            nonlocal last
+            last = reply.last_zxid
+
+        _, stat = await self._read(path, lambda kazoo: kazoo.get_async(full), note)
+        return last, stat.mzxid
 
     # ---- writes
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:

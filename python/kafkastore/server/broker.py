@@ -17,12 +17,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafkastore._core import Engine, EngineError, StartError, __version__
+from kafkastore.config import HELD
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.config.topic import warn_of_compaction
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.opening import open_store
+from kafkastore.metadata.store import StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.replica.manager import ReplicaManager
 from kafkastore.server import known_log_dirs, registration
@@ -30,6 +32,7 @@ from kafkastore.server.context import BrokerServices
 from kafkastore.server.dynamic_configs import DynamicConfigs
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
+from kafkastore.server.metadata_marks import MetadataMarks, refuse_missing_store
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.registry import api_version_ranges
 from kafkastore.server.topic_plans import is_internal
@@ -73,6 +76,7 @@ class Broker:
         self._has_logs = False
         self._member: Member | None = None
         self._is_settled = False
+        self._marks: MetadataMarks | None = None
 
     # ---- start
     async def start(self) -> None:
@@ -80,6 +84,7 @@ class Broker:
         closed again; a recovery that was under way may still run in its thread."""
         services = self.services
         known_log_dirs.refuse_missing(self.config)
+        refuse_missing_store(self.config)
         self.config.load_secret()
         _say_who_may_give_orders(self.config)
         services.loop = asyncio.get_running_loop()
@@ -87,16 +92,29 @@ class Broker:
         services.node_id = self.config.node_id
         services.store = open_store(self.config)
         try:
+            self._marks = services.metadata_marks = MetadataMarks(self.config, services.store)
+            await self._marks.judge()
             await self._unless_stopped(services.store.connect())
+            await self._marks.judge()
+            self._marks.begin_check()
             await self._open_logs()
+            await self._marks.finish_check()
             self._check_stop()
             lost = await self._meet_cluster()
+            await self._marks.start(services.log_manager)
             self._check_stop()
             self._start_serving()
             await self._unless_stopped(self._join(lost))
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
+        except StoreUnavailableError:
+            try:
+                if self._marks is not None:  # damage may be the cause, and then it is what there is to say
+                    await self._marks.finish_check()
+                raise
+            finally:
+                await self._abandon()
         except BaseException:
             await self._abandon()
             raise
@@ -109,9 +127,12 @@ class Broker:
         services.image = MetadataImage()
         services.stored_topics = StoredTopics(services.store, is_kept=True)
         services.stored_topics.known = services.image.topic
-        for topic in (await services.stored_topics.load()).topics.values():
+        loaded = await services.stored_topics.load()
+        for topic in loaded.topics.values():
             if topic.topic_id is not None:
                 services.image.put_topic(topic.image())
+        for name in loaded.misconfigured & services.image.topics.keys():
+            services.image.topics[name].configs = dict(HELD)
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)
         missing = await known_log_dirs.missing(services.store, config)
@@ -128,6 +149,7 @@ class Broker:
             if failure is not None:
                 logger.error("Log directory %s is offline: %s", directory, failure)
                 services.log_manager.fail(directory, failure)
+        await services.kept_configs.load()
         await known_log_dirs.remember(services.store, config, services.log_manager.online)
         if not services.log_manager.online:
             reasons = "; ".join(f"{directory}: {why}" for directory, why in services.log_manager.failed.items())
@@ -213,6 +235,8 @@ class Broker:
             await services.run_blocking(services.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
         if self._may_close_logs():
             await services.run_blocking(services.engine.close_logs)
+        if self._marks is not None:
+            await self._marks.stop()
         await services.store.close()
 
     def _may_close_logs(self) -> bool:
@@ -250,6 +274,9 @@ class Broker:
         self._apis.stop()
         await self._member.close()
         await services.run_blocking(services.engine.close_logs)
+        await services.kept_configs.stop()
+        if self._marks is not None:
+            await self._marks.stop()
         await services.store.close()
         logger.info("Stopped")
 

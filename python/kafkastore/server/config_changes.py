@@ -29,7 +29,7 @@ from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kafkastore.metadata.store import WatchEvent
     from kafkastore.server.context import BrokerServices
@@ -132,6 +132,7 @@ class ConfigChanges:
                 with _wrong_ones_skipped("topics", name):
                     self._apply_topic(name, decode_config(found[name]))
         broker.assigned.tell_waiting()
+        await self._keep(found)
         with _wrong_ones_skipped("brokers", ""):
             await self.apply("brokers", "")
 
@@ -146,12 +147,19 @@ class ConfigChanges:
             except NoNodeError:
                 return
             self._apply_topic(name, decode_config(data))
+            await self._keep([name])
             self.broker.assigned.tell_waiting()
+
+    async def _keep(self, names: Iterable[str]) -> None:
+        """Beside the logs, before the change is answered."""
+        held = self.broker.replica_manager.held.topics
+        await self.broker.kept_configs.keep([held[name] for name in names if name in held])
 
     async def apply_topics(self, written: Mapping[str, Mapping[str, str]]) -> None:
         """Takes over what this broker has just written."""
         async for name, configs in Turn().each(written.items()):
             self._apply_topic(name, dict(configs))
+        await self._keep(written)
         self.broker.assigned.tell_waiting()
 
     def _apply_topic(self, name: str, configs: dict[str, str]) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.controller.controller import Controller
     from kafkastore.coordinator.group.coordinator import GroupCoordinator
+    from kafkastore.log.kept_configs import KeptConfigs
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from kafkastore.server.dynamic_configs import DynamicConfigs
     from kafkastore.server.forwarding import Forwarding
     from kafkastore.server.member import Member
+    from kafkastore.server.metadata_marks import MetadataMarks
     from kafkastore.server.producer_ids import ProducerIds
     from kafkastore.server.registry import Api
     from kafkastore.server.topics import Topics
@@ -80,6 +82,7 @@ class BrokerServices:
     config_changes: ConfigChanges
     topics: Topics
     dynamic_configs: DynamicConfigs
+    metadata_marks: MetadataMarks | None = None
     loop: asyncio.AbstractEventLoop
     now_ms: Callable[[], int]
 
@@ -89,6 +92,17 @@ class BrokerServices:
         self._producer_ids: ProducerIds | None = None
         self.has_refused_transactions = False
         """Whether a transactional.id was refused, which is logged once."""
+        self._kept_configs: KeptConfigs | None = None
+
+    @property
+    def kept_configs(self) -> KeptConfigs:
+        """Of the log directories that the log manager has."""
+        if self._kept_configs is None:
+            from kafkastore.log.kept_configs import KeptConfigs
+
+            self._kept_configs = KeptConfigs(self.log_manager, self.store)
+            self.log_manager.before_made = self._kept_configs.keep
+        return self._kept_configs
 
     @property
     def group_coordinator(self) -> GroupCoordinator:

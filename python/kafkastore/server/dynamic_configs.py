@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.config import broker_keys, topic_defaults
+from kafkastore.config import HELD, broker_keys, topic_defaults
 from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.nonsense import NonsenseError, report
 
@@ -55,8 +55,9 @@ class DynamicConfigs:
         return {topic.name: {**defaults, **topic.configs} for topic in self.broker.image.topics.values()}
 
     def log_configs(self) -> dict[str, dict[str, str]]:
-        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know."""
-        return {"": topic_defaults(self.broker.config), **self.topic_configs()}
+        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know: nobody has said that
+        anything of those may be deleted."""
+        return {"": {**topic_defaults(self.broker.config), **HELD}, **self.topic_configs()}
 
     def apply(self) -> None:
         """Gives the engine the effective values of the broker and of every topic."""
@@ -66,11 +67,15 @@ class DynamicConfigs:
             engine.set_topic_config(name, config)
 
 
+_HELD = {f"log.{name}": value for name, value in HELD.items()}
+"""In place of defaults that nobody can read: one of them may have been that nothing is deleted."""
+
+
 def _decode(tree: Mapping[str, bytes], path: str) -> dict[str, str]:
     keys = broker_keys()
     try:
         found = decode_config(tree.get(path, b""))
     except NonsenseError as error:
-        report(path, "nothing of it holds", error)
-        return {}
+        report(path, "nothing of it holds, and no default deletes or compacts anything", error)
+        return dict(_HELD)
     return {name: value for name, value in found.items() if name in keys}

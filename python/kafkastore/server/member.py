@@ -21,6 +21,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkastore.config import HELD
 from kafkastore.controller import campaign
 from kafkastore.controller.clients import client_opener
 from kafkastore.controller.controller import Controller
@@ -254,6 +255,8 @@ class Member:
         """A store that was put in the place of ours knows nothing of what is served here."""
         with suppress(NoNodeError):
             if decode_cluster_id((await self.broker.store.get("/cluster/id")).data) == self.broker.cluster_id:
+                if self.broker.metadata_marks is not None:
+                    await self.broker.metadata_marks.check_again()
                 return
         raise StartupError(f"the metadata store is not that of cluster {self.broker.cluster_id}; put that back")
 
@@ -350,7 +353,8 @@ class Member:
             found = await load_configs(store)
         else:
             found = {name: await load_config(store, name) for name in names}
-        return {name: configs for name in names if (configs := found.get(name)) is not None}
+        wanted = found.keys() & names
+        return {name: dict(HELD) if (configs := found[name]) is None else configs for name in wanted}
 
     async def _read_state(self, name: str, number: int) -> PartitionState | None:
         """As it stands in the store."""

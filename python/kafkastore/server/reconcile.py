@@ -6,10 +6,14 @@ B  a topic of the store, no log here              → made when the controller t
                                                     was in it, the registration says that it is gone
 C  a log whose topic id is another's, beyond its topic's partitions or placed on other brokers → stray: set aside, never deleted
 D  logs of a topic that the store does not know   → stray in a cluster; a broker that is alone adopts them: a directory that
-                                                    Apache Kafka wrote is served as it is
-E  logs of a topic whose deletion an earlier version of a broker that is alone had under way → deleted
+                                                    Apache Kafka wrote is served as it is, and so is one whose store was lost. Its
+                                                    configuration is the one kept beside the log, or in Kafka's metadata log; what
+                                                    nobody has said is no reason to delete or compact anything (``config.held``)
+E  logs of a topic whose deletion an earlier version of a broker that is alone had under way, by its id → deleted
 F  logs of a topic whose node cannot be read      → left alone until it is mended
 G  a log that a reassignment took away meanwhile  → noted too: the controller tells this broker what to delete
+H  a topic whose configuration the store has lost (it was restored from a backup made before the change), or nobody can read, or is
+   gone                                           → the one kept beside its logs holds; what was lost is written again
 
 Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. Nothing here decides who leads.
 """
@@ -20,24 +24,26 @@ import logging
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.config import topic_defaults
+from kafkastore.config import held, topic_defaults
 from kafkastore.controller.loading import DELETION_MARKS
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import new_id, topic_id_text
 from kafkastore.metadata.store import Delete, SetData
-from kafkastore.metadata.stored_topics import TOPICS, UNREADABLE, StoredTopic
+from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, load_configs
 from kafkastore.server.topic_plans import internal_configs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
     from kafkastore.metadata.store import Operation
     from kafkastore.metadata.stored_topics import Loaded
     from kafkastore.server.context import BrokerServices
 
 logger = logging.getLogger("kafkastore.server.reconcile")
+
+_MOST_NAMED = 10
 
 _KAFKAS_OWN = frozenset(("__cluster_metadata",))
 
@@ -78,6 +84,7 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     topics = loaded.topics | adopted
     topics |= {name: topics[name]._replace(topic_id=topic_id) for name, topic_id in topic_ids.items()}
     ends = await _claim(broker, topics, found)
+    await _keep_configs(broker, {name: topics[name] for name in ends}, loaded.unconfigured | loaded.misconfigured)
     if not broker.config.is_member:
         await _mend_states(broker, topics)
     unclean = _not_closed(broker, ends, adopted)
@@ -116,7 +123,7 @@ async def _finish_deletions(broker: BrokerServices, loaded: Loaded, found: dict[
         path = f"{DELETION_MARKS}/{name}"
         deleted_id = (await broker.store.get(path)).data
         logs = found.get(name, [])
-        doomed = [log for log in logs if log.topic_id in (None, deleted_id)]
+        doomed = [log for log in logs if log.topic_id is not None and log.topic_id == deleted_id]
         if doomed:
             await broker.run_blocking(broker.engine.delete_logs, name, [log.partition for log in doomed])
             remaining = [log for log in logs if log not in doomed]
@@ -179,19 +186,77 @@ def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> StoredTo
 
 
 async def _store_adopted(broker: BrokerServices, adopted: Iterable[StoredTopic]) -> None:
-    """Writes adopted topics to the store, with the configuration that Kafka's metadata log has for them."""
+    """Writes adopted topics to the store, with the configuration that is known of them."""
     from kafkastore.metadata.kafka_metadata_log import read_topic_configs
 
     kafkas = await broker.run_blocking(read_topic_configs, broker.log_manager.online)
+    left = await load_configs(broker.store)
     operations: list[Operation] = []
+    unsaid: list[str] = []
     for topic in adopted:
-        topic.configs.update(kafkas.get(topic.name, {}))
+        known = {**topic.configs, **kafkas.get(topic.name, {})}
+        kept = broker.kept_configs.find(topic.name, topic.topic_id)
+        if kept is not None:
+            known = dict(kept.configs)
+        known |= left.get(topic.name) or {}
+        topic.configs.update(held(known))
+        if topic.configs != known:
+            unsaid.append(topic.name)
         broker.image.put_topic(topic.image())
-        operations += topic.nodes(0)  # no controller has decided it
-        if topic.configs:
-            broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
+        operations += topic.nodes(0, has_config=topic.name in left)  # no controller has decided it
+        broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
         logger.info("Adopted topic %s with %d partitions from the log directories", topic.name, len(topic.assigned))
     await broker.store.multi(operations)
+    if unsaid:
+        logger.warning(
+            "%d topics were found in the log directories alone, without a word on how long their records are kept: nothing of them is"
+            " deleted or compacted until retention.ms or cleanup.policy is set, as with kafka-configs --alter --entity-type"
+            " topics --entity-name %s --add-config retention.ms=604800000 (%s)",
+            len(unsaid),
+            unsaid[0],
+            ", ".join(unsaid[:_MOST_NAMED]) + (", …" if len(unsaid) > _MOST_NAMED else ""),
+        )
+
+
+# ---- H
+async def _keep_configs(
+    broker: BrokerServices, topics: Mapping[str, StoredTopic], unconfigured: Container[str]
+) -> None:
+    """Brings the configurations of this broker's topics and those beside their logs together."""
+    restored = 0
+    for name, topic in topics.items():
+        kept = broker.kept_configs.find(name, topic.topic_id)
+        if kept is None or kept.configs == topic.configs:
+            continue
+        if name in unconfigured:
+            logger.warning("Topic %s has the configuration that is kept beside its logs, until the store has one", name)
+            _configure(broker, name, kept.configs)
+        elif kept.mark.store == await _identity(broker) and await broker.store.has_lost(
+            kept.mark.generation, f"{CONFIGS}/{name}"
+        ):
+            await broker.config_changes.write("topics", name, kept.configs)
+            _configure(broker, name, kept.configs)
+            restored += 1
+    if restored:
+        logger.warning(
+            "%d topics have the configuration that is kept beside their logs again: the metadata store had lost it",
+            restored,
+        )
+    images = [image for name in topics if (image := broker.image.topic(name)) is not None and name not in unconfigured]
+    await broker.kept_configs.tidy(broker.image.topics)
+    await broker.kept_configs.keep(images)
+
+
+async def _identity(broker: BrokerServices) -> str | None:
+    mark = await broker.store.read_mark()
+    return None if mark is None else mark.store
+
+
+def _configure(broker: BrokerServices, name: str, configs: dict[str, str]) -> None:
+    image = broker.image.topic(name)
+    if image is not None:
+        image.configs = configs
+    broker.engine.set_topic_config(name, {**topic_defaults(broker.config), **configs})
 
 
 def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:

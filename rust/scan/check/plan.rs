@@ -33,8 +33,8 @@ const KNOWN_IN_LOG_DIR: [&str; 7] = [
     LOG_START_OFFSET_CHECKPOINT,
     CLEANER_OFFSET_CHECKPOINT,
 ];
-/// Our metadata store, with whatever its engine puts beside it.
-const METADATA_STORE: &str = "kafkastore-metadata.sqlite";
+/// Our metadata store with whatever its engine puts beside it, its mark, the configurations kept beside the logs.
+const OUR_PREFIX: &str = "kafkastore-";
 /// Kafka's controller keeps these beside its log, and `.checkpoint` files.
 const QUORUM_STATE: &str = "quorum-state";
 const CONTROLLER_SUFFIX: &str = ".checkpoint";
@@ -228,7 +228,7 @@ impl Planner<'_> {
         for entry in entries {
             if !entry.is_dir {
                 let is_known = KNOWN_IN_LOG_DIR.contains(&entry.name.as_str())
-                    || entry.name.starts_with(METADATA_STORE)
+                    || entry.name.starts_with(OUR_PREFIX)
                     || entry.name.ends_with(CONTROLLER_SUFFIX)
                     || entry.name.ends_with(TEMP_SUFFIX);
                 if !is_known {

@@ -340,6 +340,41 @@ class StoreContract:
         self.check(tmp_path, test)
 
     # ---- many nodes
+    def test_mark_is_the_same_until_something_changes_and_rises_with_every_change(self, tmp_path: Path) -> None:
+        """Issue 13.1: what a log directory takes down, to know an older store by."""
+
+        async def test(store: MetadataStore) -> None:
+            await store.ensure_path("/a")
+            before = await store.mark()
+            await store.set("/a", b"1")
+            stamp = await store.stamp()
+            after = await store.mark()
+            await store.delete("/a")
+            assert before.store == after.store
+            assert before.generation < stamp.generation <= after.generation < (await store.mark()).generation
+
+        self.check(tmp_path, test)
+
+    def test_mark_is_found_by_the_next_process(self, tmp_path: Path) -> None:
+        async def body() -> None:
+            store = self.open_store(tmp_path)
+            await store.connect()
+            await store.ensure_path("/a")
+            mark = await store.mark()
+            await store.close()
+            again = self.open_store(tmp_path)
+            await again.connect()
+            found = await again.read_mark()
+            assert found is not None
+            assert found.store == mark.store
+            assert found.generation >= mark.generation
+            assert not await again.has_lost(mark.generation, "/a")
+            assert await again.has_lost(mark.generation + 1_000_000, "/a")
+            assert await again.find_damage() == []
+            await again.close()
+
+        asyncio.run(body())
+
     def test_write_many_writes_in_batches_in_order_with_the_check_in_front_of_each(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:
             store.batch_bytes = BATCH_BYTES

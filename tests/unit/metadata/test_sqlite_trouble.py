@@ -59,6 +59,21 @@ PRAGMA user_version = 1;
 """
 """As kafkastore 0.1 made it."""
 
+SCHEMA_2 = """
+CREATE TABLE nodes (
+    parent TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, version INTEGER NOT NULL DEFAULT 0,
+    sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0, created INTEGER NOT NULL DEFAULT 1,
+    changed INTEGER NOT NULL DEFAULT 1, children_changed INTEGER NOT NULL DEFAULT 1,
+    PRIMARY KEY (parent, name)) WITHOUT ROWID;
+CREATE INDEX ephemerals ON nodes (owner) WHERE owner <> 0;
+CREATE TABLE sessions (
+    id INTEGER PRIMARY KEY, process TEXT NOT NULL, heartbeat_ms INTEGER NOT NULL, timeout_ms INTEGER NOT NULL);
+CREATE TABLE changes (last INTEGER NOT NULL);
+INSERT INTO nodes (parent, name, data) VALUES ('', '', x'');
+INSERT INTO changes VALUES (41);
+PRAGMA user_version = 2;
+"""
+
 
 def run(folder: Path, test: Callable[[SqliteStore, list[str]], Awaitable[None]], *, call_timeout_ms: int = 300) -> None:
     """``test(store, its states)`` on a connected store whose calls and session are short."""
@@ -270,7 +285,7 @@ def test_file_moved_away_is_unavailable_and_back_again_goes_on(tmp_path: Path) -
     run(tmp_path, test)
 
 
-def test_file_replaced_by_another_ends_the_session_and_leaves_the_other_whole(tmp_path: Path) -> None:
+def test_file_replaced_by_another_ends_the_session_and_is_not_written_to(tmp_path: Path) -> None:
     async def make_other() -> None:
         other = SqliteStore(str(tmp_path / "other" / "metadata.sqlite"))
         await other.connect()
@@ -282,20 +297,28 @@ def test_file_replaced_by_another_ends_the_session_and_leaves_the_other_whole(tm
     async def test(store: SqliteStore, states: list[str]) -> None:
         await store.create("/a", b"0")
         shutil.copy(tmp_path / "other" / "metadata.sqlite", tmp_path / "new")
+        with sqlite3.connect(store.path) as direct:
+            assert direct.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        direct.close()
+        shutil.copy(store.path, tmp_path / "ours")
         for suffix in ("-wal", "-shm"):
             os.unlink(store.path + suffix)
         os.rename(tmp_path / "new", store.path)
         await eventually(lambda: states[-1] == EXPIRED)
         with pytest.raises(SessionExpiredError):
             await store.create("/b")
-        await store.connect()
-        assert (await store.get("/only-there")).data == b"kept"
-        assert await store.exists("/a") is None
-        await store.create("/b")
+        with pytest.raises(StoreUnavailableError, match="was replaced by another"):
+            await store.connect()
         with sqlite3.connect(store.path) as direct:
             assert direct.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-            assert direct.execute("SELECT count(*) FROM nodes WHERE name = 'b'").fetchone() == (1,)
+            assert direct.execute("SELECT data FROM nodes WHERE name = 'only-there'").fetchone() == (b"kept",)
+            assert direct.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
         direct.close()
+        for suffix in ("-wal", "-shm"):
+            os.unlink(store.path + suffix)
+        os.rename(tmp_path / "ours", store.path)
+        await store.connect()
+        assert (await store.get("/a")).data == b"0"
 
     run(tmp_path, test)
 
@@ -393,6 +416,21 @@ def test_file_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_file_of_version_2_gets_an_identity_and_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "metadata.sqlite"
+    with sqlite3.connect(path) as direct:
+        direct.executescript(SCHEMA_2)
+        direct.execute("INSERT INTO nodes (parent, name, data) VALUES ('/', 'a', ?)", (b"kept",))
+    direct.close()
+
+    async def test(store: SqliteStore, _: list[str]) -> None:
+        assert (await store.get("/a")).data == b"kept"
+        assert len((await store.mark()).store) == 32
+        assert await store.find_damage() == []
+
+    run(tmp_path, test)
+
+
 def test_file_of_version_1_that_is_in_use_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "metadata.sqlite"
     old_file(path, process_identity(os.getpid()) or "")
@@ -407,7 +445,7 @@ def test_file_of_version_1_that_is_in_use_is_refused_and_left_as_it_is(tmp_path:
 def test_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "metadata.sqlite"
     with sqlite3.connect(path) as direct:
-        direct.execute("PRAGMA user_version = 3")
+        direct.execute("PRAGMA user_version = 4")
     direct.close()
     with pytest.raises(StartupError, match="newer version"):
         SqliteStore(str(path))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from world import broker_config, run, running_broker, started_broker
 
+from kafkastore.config import HELD
 from kafkastore.errors import CoordinatorLoadInProgressError, StartupError
 from kafkastore.metadata.assignment import decode_assigned
 from kafkastore.metadata.broker_nodes import decode_registration
@@ -245,14 +246,16 @@ def test_topic_that_is_spoiled_while_a_member_recovers_keeps_the_log(tmp_path: P
     run(body)
 
 
-def test_topic_that_comes_with_a_configuration_that_is_nonsense_has_the_defaults(
+def test_topic_that_comes_with_a_configuration_that_is_nonsense_deletes_nothing_by_a_default(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def body() -> None:
         async with running_member(tmp_path) as broker, other_store(tmp_path) as store:
             await put_topic(store, "t", config=b"[]")
             await until(lambda: broker.services.engine.leases.get(("t", 0), (0,))[0] == 1)
-            assert broker.services.image.topics["t"].configs == {}
+            assert broker.services.image.topics["t"].configs == HELD
+            config = broker.services.engine.topic_configs["t"]
+            assert (config["retention.ms"], config["cleanup.policy"]) == ("-1", "delete")
 
     run(body)
     assert told(caplog) == ["/config/topics/t"]

@@ -1,0 +1,159 @@
+"""Whether the SQLite file of the metadata store is what it was: judged before it is opened for writing, and node by node at a start.
+
+SQLite ends a damaged ``-wal`` silently at its first bad frame, makes a new database where the file is missing or empty, and has no
+checksums in its pages. So a file is refused when
+
+A  it is missing or empty, and its mark (``marks.py``) or a ``-wal`` beside it says that there was one
+B  it is another store than the one whose mark is beside it
+C  it is at an older change than its mark: ``-wal`` was lost or damaged, or an older copy was put there
+D  SQLite finds its structure damaged, or a node is not as it was written
+
+It is opened for reading only: a file that is refused, and what its ``-wal`` still has, stays as it is. Blocking.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import urllib.parse
+from contextlib import closing
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.errors import StartupError
+from kafkastore.metadata.marks import SIDECAR_SUFFIX, Mark, read_mark
+from kafkastore.metadata.sqlite_transaction import checksum_of
+from kafkastore.metadata.store import join_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+logger = logging.getLogger("kafkastore.metadata.sqlite_check")
+
+WAYS_OUT: Final = (
+    "put it back as it was, or a backup with kafkastore metadata restore, or accept with kafkastore metadata accept-loss that"
+    " it is lost"
+)
+
+CHECKED_VERSION: Final = 3
+"""From this version of the schema on, a store has an identity and its nodes have checksums."""
+
+_MOST_NAMED: Final = 3
+
+
+def refuse_damaged(path: str, setting: str) -> None:
+    """Cases A to C, and D as far as opening shows it. Raises StartupError."""
+    mark, is_damaged = read_mark(path + SIDECAR_SUFFIX)
+    if is_damaged:
+        logger.warning("%s is damaged: how far the metadata had come may be known less well", path + SIDECAR_SUFFIX)
+    if _size(path) == 0:
+        if mark is not None or _size(path + "-wal"):
+            what = "is empty" if os.path.exists(path) else "is not there"
+            raise StartupError(f"{setting}: {path} {what}, but this broker's metadata was in it; {WAYS_OUT}")
+        return
+    if mark is None:
+        return
+    try:
+        found = mark_of(path)
+    except sqlite3.Error as error:
+        raise StartupError(f"{setting}: {path} is damaged ({error}); {WAYS_OUT}") from None
+    if found is not None:
+        check_mark(found, mark, f"{setting}: {path}", "the mark beside it")
+
+
+def check_mark(found: Mark, seen: Mark, what: str, where: str) -> None:
+    """Cases B and C. Raises StartupError."""
+    if found.store != seen.store:
+        raise StartupError(
+            f"{what} is another metadata store than the one that was used: it is {found.store}, and {where} names"
+            f" {seen.store}; {WAYS_OUT}"
+        )
+    if found.generation < seen.generation:
+        raise StartupError(
+            f"{what} has lost something: it is at change {found.generation}, and {where} has seen change"
+            f" {seen.generation}; {WAYS_OUT}"
+        )
+
+
+def mark_of(path: str) -> Mark | None:
+    """The identity and the last change of the store in a file; None of one that is older than identities, or locked. Raises
+    sqlite3.Error."""
+    with closing(open_to_read(path)) as connection:
+        try:
+            return _mark_in(connection)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                return None  # whoever has it open has judged it
+            raise
+
+
+def open_to_read(path: str) -> sqlite3.Connection:
+    """A connection that writes neither to the file nor, when it is closed, what ``-wal`` has into it."""
+    quoted = urllib.parse.quote(os.path.abspath(path))
+    return sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
+
+
+def find_damage(path: str) -> list[str]:
+    """Case D: a sentence for each thing that is wrong, a few at most; empty when nothing is. Waits for locks."""
+    with closing(open_to_read(path)) as connection:
+        try:
+            return list(_damage_in(connection))
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+
+
+def _damage_in(connection: sqlite3.Connection) -> Iterator[str]:
+    if connection.execute("PRAGMA user_version").fetchone()[0] < CHECKED_VERSION:
+        return
+    for (line,) in connection.execute(f"PRAGMA quick_check({_MOST_NAMED})"):
+        if line != "ok":
+            yield line
+    for table, most in (("store", 1), ("changes", 1)):
+        if connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] != most:
+            yield f"table {table} has not one row"
+    for named, (parent, name) in enumerate(_damaged_in(connection)):
+        if named == _MOST_NAMED:
+            yield "and more"
+            return
+        yield f"node {join_path(parent, name) if name else '/'} is not as it was written"
+
+
+def damaged_nodes(path: str) -> list[tuple[str, str]]:
+    """Parent and name, as they stand there. Raises sqlite3.Error for a file that cannot be read."""
+    with closing(open_to_read(path)) as connection:
+        return [] if _mark_in(connection) is None else list(_damaged_in(connection))
+
+
+def _damaged_in(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
+    """Nodes of sessions go with these."""
+    rows = connection.execute("SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE owner = 0")
+    for row in rows:
+        if not is_as_written(*row):
+            yield row[0], row[1]
+
+
+def is_as_written(
+    parent: object, name: object, data: object, version: object, owner: object, created: object, checksum: object
+) -> bool:
+    """A flip may change a value's type, too."""
+    if not (isinstance(parent, str) and isinstance(name, str) and isinstance(data, bytes)):
+        return False
+    if not (isinstance(version, int) and isinstance(owner, int) and isinstance(created, int)):
+        return False
+    return checksum_of(parent, name, data, version, owner, created) == checksum
+
+
+def _mark_in(connection: sqlite3.Connection) -> Mark | None:
+    if connection.execute("PRAGMA user_version").fetchone()[0] < CHECKED_VERSION:
+        return None
+    row = connection.execute("SELECT id, last FROM store, changes").fetchone()
+    if row is None or not isinstance(row[0], str) or not isinstance(row[1], int):
+        raise sqlite3.DatabaseError("it has no identity")
+    return Mark(*row)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

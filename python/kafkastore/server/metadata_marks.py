@@ -1,0 +1,168 @@
+"""Whether the metadata store is the one that the log directories were used with, and not older: judged at a start, before anything of it
+is believed, and taken down in every log directory while the broker runs (``metadata/marks.py``).
+
+A  a directory has the mark of a store, and there is no store, or another one  → the start is refused
+B  a directory has a later mark than the store                                 → the start is refused
+C  the store is damaged inside (``MetadataStore.find_damage``)                 → the start is refused
+D  a directory has no mark: it is new, Apache Kafka's, or was told that the loss is accepted (``kafkastore metadata accept-loss``)
+   → it gets one. Its topics that the store does not know lose nothing by a default (``reconcile.py``).
+
+The store in a file has a mark of its own beside it, which is judged when it is opened (``sqlite_check.py``). It repairs nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.errors import KafkastoreError, StartupError
+from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, MarkFile, read_mark
+from kafkastore.metadata.sqlite_check import WAYS_OUT, check_mark
+from kafkastore.metadata.store import SessionExpiredError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkastore.config import BrokerConfig
+    from kafkastore.log.manager import LogManager
+    from kafkastore.metadata.store import MetadataStore
+
+logger = logging.getLogger("kafkastore.server.metadata_marks")
+
+INTERVAL_S: Final = 2.0
+"""How late a directory may be."""
+
+
+def refuse_missing_store(config: BrokerConfig) -> None:
+    """Case A of a store in a file, before it would be made anew."""
+    path = config.metadata_path
+    if config.get("zookeeper.connect") is not None or _has_content(path):
+        return
+    for directory in config.log_dirs:
+        found = read_mark(os.path.join(directory, DIRECTORY_FILE))
+        if found.mark is not None or found.is_damaged:
+            what = "is empty" if os.path.exists(path) else "is not there"
+            raise StartupError(
+                f"{config.metadata_setting}: {path} {what}, but log.dirs={directory} was used with it; {WAYS_OUT}"
+            )
+
+
+class MetadataMarks:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, config: BrokerConfig, store: MetadataStore) -> None:
+        self._config = config
+        self._store = store
+        self._log_manager: LogManager | None = None
+        self._taken: Mark | None = None
+        self._failing: set[str] = set()
+        self._checking: asyncio.Task[list[str]] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # ---- judging
+    async def judge(self) -> None:
+        """Cases A and B. Comes before the store's session, which may change it, and again with one: not every store can be read
+        without. Raises StartupError."""
+        try:
+            found = await self._store.read_mark()
+        except SessionExpiredError:
+            return
+        for directory in self._config.log_dirs:
+            path = os.path.join(directory, DIRECTORY_FILE)
+            seen = read_mark(path)
+            if seen.is_damaged:
+                logger.warning("%s is damaged: how far the metadata store had come may be known less well", path)
+            if seen.mark is not None:
+                self._check(found, seen.mark, path)
+
+    async def check_again(self) -> None:
+        """In the middle of a life, with a new session. Raises StartupError."""
+        if self._taken is not None:
+            self._check(await self._store.read_mark(), self._taken, "this broker")
+
+    def _check(self, found: Mark | None, seen: Mark, where: str) -> None:
+        if found is None:
+            raise StartupError(
+                f"{self._name()} is new, but {where} has seen the metadata store {seen.store}; {WAYS_OUT}"
+            )
+        check_mark(found, seen, self._name(), where)
+
+    def _name(self) -> str:
+        servers = self._config.get("zookeeper.connect")
+        if servers is not None:
+            return f"zookeeper.connect={servers}: the metadata there"
+        return f"{self._config.metadata_setting}: {self._config.metadata_path}"
+
+    def begin_check(self) -> None:
+        """Case C, while the log directories are opened: it reads the whole store."""
+        self._checking = asyncio.get_running_loop().create_task(self._store.find_damage())
+
+    async def finish_check(self) -> None:
+        """Raises StartupError."""
+        damage = [] if self._checking is None else await self._checking
+        if damage:
+            raise StartupError(f"{self._name()} is damaged ({'; '.join(damage)}); {WAYS_OUT}")
+
+    # ---- taking down
+    async def start(self, log_manager: LogManager) -> None:
+        """Takes it down now, and from now on."""
+        self._log_manager = log_manager
+        await self._take_down(is_synced=True)
+        self._task = asyncio.get_running_loop().create_task(self._keep_taking_down())
+
+    async def stop(self) -> None:
+        """Ends that, with the last state of the store; comes before the store is closed, and may come without a start."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+            with suppress(KafkastoreError):  # the store is away: the others may go on without this broker
+                await self._take_down(is_synced=True)
+        if self._checking is not None:
+            self._checking.cancel()
+            await asyncio.wait([self._checking])
+
+    async def _keep_taking_down(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL_S)
+            try:
+                await self._take_down()
+            except KafkastoreError:  # the store is away; whoever needs it says so
+                continue
+            except Exception:  # a bug here must not end the broker
+                logger.exception("The mark of the metadata store could not be taken down")
+
+    async def _take_down(self, *, is_synced: bool = False) -> None:
+        assert self._log_manager is not None
+        mark = await self._store.mark()
+        if mark != self._taken or is_synced:
+            directories = list(self._log_manager.online)
+            await asyncio.get_running_loop().run_in_executor(None, self._write, directories, mark, is_synced)
+            self._taken = mark
+
+    def _write(self, directories: Sequence[str], mark: Mark, is_synced: bool) -> None:
+        """Blocking. A directory that cannot be written to is named once: the next start is less careful, no more."""
+        for directory in directories:
+            try:
+                with closing(MarkFile(os.path.join(directory, DIRECTORY_FILE))) as file:
+                    file.write(mark)
+                    if is_synced:
+                        file.sync()
+            except OSError as error:
+                if directory not in self._failing and not isinstance(error, FileNotFoundError):
+                    logger.warning("%s in %s cannot be written: %s", DIRECTORY_FILE, directory, error.strerror)
+                self._failing.add(directory)
+            else:
+                self._failing.discard(directory)
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return os.stat(path).st_size > 0
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):  # whoever opens it names it and the reason
+        return True
