@@ -33,6 +33,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--against", choices=sorted(KINDS), default="kafkastore", help="the broker that tests with a broker run against"
     )
     parser.addoption("--kills", type=int, default=20, help="how often the crash test kills the broker under load")
+    parser.addoption("--damages", type=int, default=4, help="how often each kind of metadata store is damaged")
+    parser.addoption("--damage-seed", type=int, default=1)
 
 
 def pytest_configure(config: pytest.Config) -> None:

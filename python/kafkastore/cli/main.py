@@ -16,6 +16,8 @@ commands:
   check DIR...   verify every file of log directories: batches, indexes, checkpoints; a broker may run meanwhile
   dump PATH [TOPIC]
                  print the records or batches of segment files as text, JSON or Parquet
+  metadata backup|restore|check|accept-loss
+                 keep a copy of the metadata, put it back, look whether it is whole
   cluster create|status|add-brokers|remove-brokers|reassign|cancel
                  prepare a cluster, look at one, move its partitions when brokers come or go
 
@@ -50,6 +52,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import dump
 
         return dump.main(given[1:])
+    if command == "metadata":
+        from kafkastore.cli import metadata
+
+        return metadata.main(given[1:])
     if command == "cluster":
         from kafkastore.cli import cluster
 

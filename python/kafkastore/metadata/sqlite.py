@@ -507,10 +507,11 @@ def _identity(file: SqliteFile, setting: str) -> tuple[str, tuple[int, int], int
         raise StartupError(f"{setting}: {file.path} is damaged ({error}); {WAYS_OUT}") from None
 
 
-def _content(parent: str, name: str, data: bytes, version: int, owner: int, created: int, checksum: int) -> bytes:
+def _content(parent: str, name: str, data: Any, version: int, owner: int, created: int, checksum: int) -> bytes:
     """Of a node, or DAMAGED."""
-    is_right = isinstance(data, bytes) and checksum_of(parent, name, data, version, owner, created) == checksum
-    return data if is_right else DAMAGED
+    if not isinstance(data, bytes):  # a flip in a row's header
+        return DAMAGED
+    return data if checksum_of(parent, name, data, version, owner, created) == checksum else DAMAGED
 
 
 def _read_at_once(connection: sqlite3.Connection, read: Callable[[sqlite3.Connection, int], T]) -> T:

@@ -108,6 +108,7 @@ def _damage_in(connection: sqlite3.Connection) -> Iterator[str]:
     for (line,) in connection.execute(f"PRAGMA quick_check({_MOST_NAMED})"):
         if line != "ok":
             yield line
+    connection.execute("SELECT id, process, heartbeat_ms, timeout_ms FROM sessions").fetchall()
     for table, most in (("store", 1), ("changes", 1)):
         if connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] != most:
             yield f"table {table} has not one row"

@@ -51,6 +51,10 @@ CLOSE_NETWORK_LIMIT_MS = 5000
 """How long a stop waits for requests in flight; Kafka's clients retry against the next start."""
 
 
+DAMAGE_LIMIT_S = 15
+"""How long a start that could not read the store looks for the reason."""
+
+
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """What asks a broker to stop; SIGHUP comes when its terminal is closed, unless ``nohup`` has it ignored."""
 
@@ -94,9 +98,9 @@ class Broker:
         try:
             self._marks = services.metadata_marks = MetadataMarks(self.config, services.store)
             await self._marks.judge()
+            self._marks.begin_check()
             await self._unless_stopped(services.store.connect())
             await self._marks.judge()
-            self._marks.begin_check()
             await self._open_logs()
             await self._marks.finish_check()
             self._check_stop()
@@ -108,11 +112,13 @@ class Broker:
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
-        except StoreUnavailableError:
+        except StoreUnavailableError as unavailable:
             try:
                 if self._marks is not None:  # damage may be the cause, and then it is what there is to say
-                    await self._marks.finish_check()
+                    await asyncio.wait_for(self._marks.finish_check(), DAMAGE_LIMIT_S)
                 raise
+            except TimeoutError:  # the disk has not answered at all
+                raise unavailable from None
             finally:
                 await self._abandon()
         except BaseException:

@@ -1,0 +1,155 @@
+"""``kafkastore metadata``: backs up and restores the metadata store in a file, checks it, and accepts that one is lost."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from kafkastore.cli.broker import UsageError, parse_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkastore.config import BrokerConfig
+
+USAGE = """\
+usage: kafkastore metadata backup FILE [server.properties] [--override key=value ...]
+       kafkastore metadata restore FILE [server.properties] [--override key=value ...]
+       kafkastore metadata check [server.properties] [--override key=value ...]
+       kafkastore metadata accept-loss [server.properties] [--override key=value ...]
+
+For the broker of this server.properties; without one, for the broker that needs none.
+
+backup        writes the metadata store to a new FILE, as of one moment; brokers may run
+restore       puts the backup FILE in the place of the metadata store; no broker may run. What is replaced is kept beside it. Topics made
+              after the backup keep their records: a broker that is alone serves them again, a cluster sets them aside as -stray
+check         says whether the store is as it was written, and the one that the log directories were used with; brokers may run
+accept-loss   lets the next start go on without what the metadata store has lost; no broker may run. In a cluster it is said to each
+              broker. Records stay: topics that the store does not know any more are served by a broker that is alone, with nothing
+              deleted until somebody configures them, and set aside as -stray by a cluster
+
+backup and restore are for the store in an SQLite file; ZooKeeper has its own.
+
+options:
+  --override key=value   set or replace a key; may be given again
+  -h, --help             show this text
+
+exit status: 0 done, 1 refused, failed or found damaged, with a sentence on stderr, 2 wrong usage
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a command; returns the exit status, see USAGE."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        (sys.stdout if arguments else sys.stderr).write(USAGE)
+        return 0 if arguments else 2
+    from kafkastore.errors import KafkastoreError
+
+    try:
+        command, file, path, overrides = _parse(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"kafkastore metadata: {error}\n\n{USAGE}")
+        return 2
+    if path == "--help":
+        sys.stdout.write(USAGE)
+        return 0
+    try:
+        from kafkastore.config import BrokerConfig
+
+        return _COMMANDS[command](BrokerConfig.load(path, overrides), file)
+    except KafkastoreError as error:
+        sys.stderr.write(f"kafkastore: {error}\n")
+        return 1
+
+
+def _parse(arguments: list[str]) -> tuple[str, str, str | None, list[str]]:
+    """(command, FILE, path of the properties file or None, overrides). Raises UsageError."""
+    command, *remaining = arguments
+    if command not in _COMMANDS:
+        raise UsageError(f"there is no command {command}")
+    file = ""
+    if command in ("backup", "restore") and remaining[:1] not in (["-h"], ["--help"]):
+        if not remaining or remaining[0].startswith("-"):
+            raise UsageError(f"{command} needs a FILE")
+        file, *remaining = remaining
+    return command, file, *parse_arguments(remaining)
+
+
+def _path_of(config: BrokerConfig) -> str:
+    from kafkastore.metadata.backup import BackupError
+
+    servers = config.get("zookeeper.connect")
+    if servers is not None:
+        raise BackupError(f"zookeeper.connect={servers}: the metadata is in ZooKeeper; back up and restore that")
+    return config.metadata_path
+
+
+def _backup(config: BrokerConfig, file: str) -> int:
+    from kafkastore.metadata.backup import back_up
+
+    path = _path_of(config)
+    mark = back_up(path, file)
+    sys.stdout.write(f"{file} is a backup of {path} as of change {mark.generation}\n")
+    return 0
+
+
+def _restore(config: BrokerConfig, file: str) -> int:
+    from kafkastore.metadata.backup import restore
+
+    path = _path_of(config)
+    mark = restore(file, path, config.log_dirs)
+    sys.stdout.write(f"{path} is as of change {mark.generation} again\n")
+    return 0
+
+
+def _accept_loss(config: BrokerConfig, _: str) -> int:
+    from kafkastore.metadata.backup import accept_loss
+
+    is_file = config.get("zookeeper.connect") is None
+    for line in accept_loss(config.metadata_path if is_file else None, config.log_dirs):
+        sys.stdout.write(line + "\n")
+    sys.stdout.write("The next start goes on with the metadata store as it is\n")
+    return 0
+
+
+def _check(config: BrokerConfig, _: str) -> int:
+    """What a start would refuse, and what it would only name."""
+    import sqlite3
+
+    from kafkastore.errors import StartupError
+    from kafkastore.metadata.marks import DIRECTORY_FILE, read_mark
+    from kafkastore.metadata.sqlite_check import check_mark, find_damage, mark_of, refuse_damaged
+
+    path = _path_of(config)
+    faults = []
+    try:
+        refuse_damaged(path, config.metadata_setting)
+        mark = mark_of(path) if os.path.exists(path) else None
+        faults += [
+            f"{path}: {damage}" for damage in (find_damage(path) if os.path.exists(path) else ["it is not there"])
+        ]
+        for directory in config.log_dirs:
+            seen = os.path.join(directory, DIRECTORY_FILE)
+            found = read_mark(seen)
+            if found.is_damaged:
+                faults.append(f"{seen} is damaged")
+            if mark is not None and found.mark is not None:
+                check_mark(mark, found.mark, path, seen)
+    except StartupError as error:
+        faults.append(str(error))
+    except sqlite3.Error as error:
+        faults.append(f"{path}: {error}")
+    for fault in faults:
+        sys.stderr.write(f"kafkastore: {fault}\n")
+    if not faults and mark is not None:
+        sys.stdout.write(f"{path} is as it was written: store {mark.store}, change {mark.generation}\n")
+    return 1 if faults else 0
+
+
+_COMMANDS: dict[str, Callable[[BrokerConfig, str], int]] = {
+    "backup": _backup,
+    "restore": _restore,
+    "check": _check,
+    "accept-loss": _accept_loss,
+}

@@ -1,0 +1,200 @@
+"""``kafkastore metadata``: its command line, and what it refuses. What a restored store is worth is tested with a started broker."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.cli import main as cli
+from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, MarkFile
+from kafkastore.metadata.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def properties(tmp_path: Path) -> str:
+    """Of a broker with a store that has one node, and a log directory that knows it."""
+    data = tmp_path / "data"
+
+    async def fill() -> None:
+        store = SqliteStore(str(data / "kafkastore-metadata.sqlite"))
+        await store.connect()
+        await store.ensure_path("/config/topics/t")
+        mark = await store.mark()
+        await store.close()
+        file = MarkFile(str(data / DIRECTORY_FILE))
+        file.write(mark)
+        file.close()
+
+    asyncio.run(fill())
+    path = tmp_path / "server.properties"
+    path.write_text(f"node.id=1\nlog.dirs={data}\nlisteners=PLAINTEXT://127.0.0.1:9092\n")
+    return str(path)
+
+
+def ask(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = cli.main(["metadata", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["backup"], ["restore", "--override"], ["check", "a", "b"]])
+def test_wrong_usage_is_refused_with_the_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, error = ask(capsys, *arguments)
+    assert status == 2
+    assert "usage: kafkastore metadata backup FILE" in error
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["backup", "--help"], ["check", "-h"]])
+def test_help_is_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, shown, _ = ask(capsys, *arguments)
+    assert status == 0
+    assert shown.startswith("usage: kafkastore metadata")
+
+
+def test_backup_is_whole_and_never_overwrites(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup = tmp_path / "backup"
+    status, shown, _ = ask(capsys, "backup", str(backup), properties)
+    assert status == 0
+    assert "as of change" in shown
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["backup", "data", "server.properties"]
+    with sqlite3.connect(backup) as direct:
+        assert direct.execute("SELECT count(*) FROM nodes WHERE name = 't'").fetchone() == (1,)
+        assert direct.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
+    direct.close()
+    status, _, error = ask(capsys, "backup", str(backup), properties)
+    assert (status, error) == (1, f"kafkastore: {backup} exists already; give the name of a new file\n")
+
+
+def test_zookeeper_is_backed_up_by_its_own_means(capsys: pytest.CaptureFixture[str], properties: str) -> None:
+    for command in (["backup", "f"], ["restore", "f"], ["check"]):
+        status, _, error = ask(capsys, *command, properties, "--override", "zookeeper.connect=z:2181")
+        assert status == 1
+        assert "zookeeper.connect=z:2181" in error
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense " * 100, None])
+def test_file_that_is_no_backup_is_not_put_in_the_place_of_the_store(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+) -> None:
+    wrong, store = tmp_path / "wrong", tmp_path / "data" / "kafkastore-metadata.sqlite"
+    if content is not None:
+        wrong.write_bytes(content)
+    before = store.read_bytes()
+    status, _, error = ask(capsys, "restore", str(wrong), properties)
+    assert status == 1
+    assert f"{wrong} is no backup of a metadata store" in error
+    assert store.read_bytes() == before
+
+
+def test_damaged_backup_is_refused(properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    backup = tmp_path / "backup"
+    ask(capsys, "backup", str(backup), properties)
+    with sqlite3.connect(backup) as direct:
+        direct.execute("UPDATE nodes SET data = x'00' WHERE name = 't'")
+    direct.close()
+    status, _, error = ask(capsys, "restore", str(backup), properties)
+    assert status == 1
+    assert "node /config/topics/t is not as it was written" in error
+
+
+def test_backup_of_another_store_is_refused(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def make() -> None:
+        store = SqliteStore(str(tmp_path / "other" / "metadata.sqlite"))
+        await store.connect()
+        await store.close()
+
+    asyncio.run(make())
+    status, _, error = ask(capsys, "restore", str(tmp_path / "other" / "metadata.sqlite"), properties)
+    assert status == 1
+    assert "is a backup of metadata store" in error
+
+
+def test_nothing_is_done_while_a_broker_has_the_store_or_a_directory(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    backup = tmp_path / "backup"
+    ask(capsys, "backup", str(backup), properties)
+
+    async def body() -> None:
+        store = SqliteStore(str(tmp_path / "data" / "kafkastore-metadata.sqlite"))
+        await store.connect()
+        for command in (["restore", str(backup)], ["accept-loss"]):
+            status, _, error = ask(capsys, *command, properties)
+            assert status == 1
+            assert "is in use by a running broker" in error
+        assert ask(capsys, "check", properties)[0] == 0
+        await store.close()
+
+    asyncio.run(body())
+
+
+def test_check_names_what_a_start_would_refuse(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, shown, error = ask(capsys, "check", properties)
+    assert (status, error) == (0, "")
+    assert "is as it was written" in shown
+    file = MarkFile(str(tmp_path / "data" / DIRECTORY_FILE))
+    file.write(Mark("0" * 32, 1))
+    file.close()
+    status, _, error = ask(capsys, "check", properties)
+    assert status == 1
+    assert "is another metadata store" in error
+    (tmp_path / "data" / "kafkastore-metadata.sqlite").unlink()
+    status, _, error = ask(capsys, "check", properties)
+    assert status == 1
+    assert "is not there" in error
+
+
+def test_loss_that_is_accepted_drops_what_is_damaged_and_keeps_the_rest(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "data" / "kafkastore-metadata.sqlite"
+
+    async def add() -> None:
+        opened = SqliteStore(str(store))
+        await opened.connect()
+        await opened.ensure_path("/brokers/topics/bad/partitions/0")
+        await opened.ensure_path("/brokers/topics/bad-2")
+        await opened.close()
+
+    asyncio.run(add())
+    with sqlite3.connect(store) as direct:
+        direct.execute("UPDATE nodes SET data = x'00' WHERE name = 'bad'")
+    direct.close()
+    assert ask(capsys, "check", properties)[0] == 1
+    status, shown, _ = ask(capsys, "accept-loss", properties)
+    assert status == 0
+    assert "node /brokers/topics/bad was damaged and is gone" in shown
+    assert list(store.parent.glob(store.name + ".replaced-*"))
+    assert not (store.parent / DIRECTORY_FILE).exists()
+    assert ask(capsys, "check", properties)[0] == 0
+    with sqlite3.connect(store) as direct:
+        left = {
+            "/".join(row)
+            for row in direct.execute("SELECT parent, name FROM nodes WHERE parent LIKE '/brokers/topics%'")
+        }
+    direct.close()
+    assert left == {"/brokers/topics/bad-2"}
+
+
+def test_file_of_which_nothing_can_be_read_is_set_aside_when_the_loss_is_accepted(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "data" / "kafkastore-metadata.sqlite"
+    content = store.read_bytes()[:4096] + b"\xff" * 8192
+    store.write_bytes(content)
+    assert ask(capsys, "accept-loss", properties)[0] == 0
+    assert not store.exists()
+    (kept,) = store.parent.glob(store.name + ".replaced-*")
+    assert kept.read_bytes() == content
