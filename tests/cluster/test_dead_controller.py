@@ -58,6 +58,8 @@ def test_new_client_administers_the_cluster_while_the_controller_is_gone(
     for number, broker in enumerate(others):
         administer(cluster, broker, f"orders-{number}")
     assert cluster.controller(others[0]) == cluster.controller(others[1]) != controller
+    told = java.tool("kafka-metadata-quorum", "--bootstrap-server", others[1].bootstrap, "describe", "--status")
+    assert f"LeaderId:               {cluster.controller(others[0])}\n" in told.out, told
     asked = ("--bootstrap-server", others[0].bootstrap, "--topic", "invoices", "--replication-factor", "2")
     made = java.tool("kafka-topics", "--create", *asked)
     assert made.exit == 0, made

@@ -136,6 +136,14 @@ class ConfigChanges:
         with _wrong_ones_skipped("brokers", ""):
             await self.apply("brokers", "")
 
+    async def catch_up(self, names: Iterable[str]) -> None:
+        """Takes over what the controller has written for these topics, of which the watch may not have told yet."""
+        turn = Turn()
+        await self.broker.store.poll()
+        async for name in turn.each(names):
+            with _wrong_ones_skipped("topics", name):
+                await self.apply("topics", name)
+
     async def apply(self, kind: str, name: str) -> None:
         """Takes over what stands in the store; in effect when it returns."""
         if kind == "brokers":

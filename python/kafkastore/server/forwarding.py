@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
@@ -30,7 +31,7 @@ from kafkastore.errors import (
 )
 from kafkastore.interbroker.controller_connections import ControllerConnections, NotTakenError, OutcomeUnknownError
 from kafkastore.interbroker.encoding import row_pieces
-from kafkastore.metadata.store import SessionExpiredError
+from kafkastore.metadata.store import SessionExpiredError, StoreError
 from kafkastore.server.context import RequestContext, milliseconds, schema_class
 from kafkastore.server.registry import BY_KEY, MAX_ROWS
 
@@ -60,8 +61,13 @@ FORWARDED: Final = frozenset(
 CHECK_TIMEOUT: Final = frozenset(("CreateTopics", "DeleteTopics", "CreatePartitions"))
 """Their handlers say in which order a timeout that is over is judged."""
 
-LIMITED: Final = FORWARDED | {"AlterConfigs", "IncrementalAlterConfigs"}
-"""Those, and what asks the controller for a part: topics are its own to configure, brokers are asked themselves."""
+CONFIGURE: Final = frozenset(("AlterConfigs", "IncrementalAlterConfigs"))
+"""Topics are the controller's to configure, brokers are asked themselves."""
+
+TOPIC: Final = 2
+"""org.apache.kafka.common.config.ConfigResource.Type"""
+
+LIMITED: Final = FORWARDED | CONFIGURE
 
 DEFAULT_TIMEOUT_MS: Final = 30_000
 """Of a request that does not say how long it waits: Kafka's request.timeout.ms."""
@@ -120,12 +126,23 @@ class Forwarding:
                     raise RequestTimedOutError
                 return await handler(context, request)
             deadline = self.broker.loop.time() + timeout_ms / 1000
-            if api.name not in FORWARDED:
-                return await self.broker.loop.create_task(_within(deadline, handler(context, request)))
+            if api.name in CONFIGURE:
+                return await self.broker.loop.create_task(self._configure(context, request, handler, deadline))
             asking = self._ask(context, request, handler, deadline, is_repeatable=_is_repeatable(api, request))
             return await self.broker.loop.create_task(asking)
 
         return serve
+
+    async def _configure(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
+        """A request that names topics alone goes to the controller whole; it may be done twice. Others are served here, since a broker
+        is asked for its own configuration, and ask for each topic."""
+        if self.broker.controller.is_active or any(one.resource_type != TOPIC for one in request.resources):
+            return await _within(deadline, handler(context, request))
+        answer = await self._ask(context, request, handler, deadline, is_repeatable=True)
+        names = {one.resource_name for one in request.resources} & self.broker.image.topics.keys()
+        with suppress(RequestTimedOutError, StoreError):  # it is done; the watch tells this broker soon
+            await _within(deadline, self.broker.config_changes.catch_up(names))
+        return answer
 
     # ---- requests of this broker itself
     async def ask(self, request: Any, timeout_ms: int) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.errors import CoordinatorLoadInProgressError
+from kafkastore.metadata.store import StoreUnavailableError
 from kafkastore.server.producer_ids import (
     BLOCK_SIZE,
     LARGEST_ID,
@@ -84,3 +85,25 @@ def test_a_claim_gives_up_when_others_always_win(broker: OneBroker, monkeypatch:
     with pytest.raises(CoordinatorLoadInProgressError):
         broker.run(ids.next_id())
     assert tries == MAX_CLAIM_ATTEMPTS
+
+
+def test_those_who_wait_for_a_block_share_its_failure(  # issue 13, item 7: with the store away each waited for its own
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts = []
+
+    async def away(self: ProducerIds) -> tuple[int, int] | None:
+        attempts.append(self)
+        await asyncio.sleep(0)
+        raise StoreUnavailableError(PATH, "away")
+
+    monkeypatch.setattr(ProducerIds, "_try_claim", away)
+    ids = ProducerIds(broker.services.store, 1)
+
+    async def drawing() -> list[Any]:
+        return await asyncio.gather(*(ids.next_id() for _ in range(50)), return_exceptions=True)
+
+    assert {type(one) for one in broker.run(drawing())} == {CoordinatorLoadInProgressError}
+    assert len(attempts) == 1
+    monkeypatch.undo()
+    assert draw(broker, ids, 1) == [0], "the next one tries again"

@@ -19,8 +19,9 @@ from kafkastore.interbroker.controller_connections import NotTakenError, Outcome
 from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.interbroker.envelope import PassedOn, passed_by, probe, request_of, response_body
 from kafkastore.metadata.image import BrokerImage
+from kafkastore.metadata.nodes import encode_config
 from kafkastore.metadata.store import SessionExpiredError
-from kafkastore.server import member
+from kafkastore.server import forwarding, member, topics
 from kafkastore.server.context import schema_class
 from kafkastore.server.registry import BY_KEY, BY_NAME
 
@@ -108,7 +109,7 @@ class OtherController:
         self.asked: list[tuple[tuple[str, int], PassedOn, bool]] = []
 
     async def pass_on(self, address: tuple[str, int], envelope: Any, limit_s: float, *, is_repeatable: bool) -> bytes:
-        assert 0 < limit_s <= LONG_MS / 1000 + 1
+        assert 0 < limit_s <= forwarding.DEFAULT_TIMEOUT_MS / 1000 + 1
         assert asyncio.current_task() is not None
         is_flexible = lambda key, version: BY_KEY[key].is_flexible(version)  # noqa: E731
         self.asked.append((address, passed_by(envelope, is_flexible), is_repeatable))
@@ -246,6 +247,68 @@ def test_request_ends_at_its_own_time_whatever_the_controller_waits_for_and_does
         await stuck
         await services.controller.elect_leaders([])
         assert {one: len(found.partitions) for one, found in services.image.topics.items()} == {"t": 1}
+
+    check(tmp_path, test)
+
+
+def test_request_without_a_timeout_ends_at_kafkas_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forwarding, "DEFAULT_TIMEOUT_MS", SHORT_MS)
+
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("t")
+        other = await other_controller(broker)  # which hangs
+        assert code_of(await Asker(broker).ask(configuration(2, "t"))) == REQUEST_TIMED_OUT
+        assert other.asked, "it was the controller that it waited for"
+
+    check(tmp_path, test)
+
+
+def configuration(kind: int, *names: str) -> Any:
+    schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
+    config = schema.AlterableConfig(name="retention.ms", config_operation=0, value="5")
+    resources = (
+        schema.AlterConfigsResource(resource_type=kind, resource_name=name, configs=(config,)) for name in names
+    )
+    return schema.IncrementalAlterConfigsRequest(resources=tuple(resources), validate_only=False)
+
+
+def test_configuration_of_topics_goes_to_the_controller_whole_and_is_in_effect_here(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        for name in ("t", "u"):
+            await services.topics.create(name)
+        other = await other_controller(broker, OutcomeUnknownError("reset"), b"\0\0\0\0\0done")
+        for name in ("t", "u"):
+            await services.store.set(f"/config/topics/{name}", encode_config({"retention.ms": "5"}))
+        asked = configuration(2, "t", "u", "gone", "no/name")
+        assert await Asker(broker).ask_raw(asked) == b"done"
+        assert [is_repeatable for _, _, is_repeatable in other.asked] == [True, True]
+        assert other.asked[0][1].body == b"".join(row_pieces(asked))
+        assert [services.engine.topic_configs[name]["retention.ms"] for name in ("t", "u")] == ["5", "5"]
+
+    check(tmp_path, test)
+
+
+def test_configuration_of_this_broker_is_not_passed_on(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        other = await other_controller(broker)
+        answer = await Asker(broker).ask(configuration(4, "1"))
+        assert [int(one.error_code) for one in answer.responses] == [42]  # a key of topics
+        assert other.asked == []
+
+    check(tmp_path, test)
+
+
+def test_client_that_needs_a_topic_is_told_in_time_that_nobody_can_make_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FindCoordinator and Metadata ask for it in the client's place."""
+    monkeypatch.setattr(topics, "CREATE_LIMIT_MS", SHORT_MS)
+
+    async def test(broker: Broker) -> None:
+        await other_controller(broker)
+        with pytest.raises(RequestTimedOutError):
+            await broker.services.topics.create_if_absent("__consumer_offsets")
 
     check(tmp_path, test)
 
