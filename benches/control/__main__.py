@@ -26,7 +26,7 @@ from kafkastore.server.broker import Broker
 from kafkastore.server.context import schema_class
 from kafkastore.server.registry import BY_NAME
 
-LIMIT_S = 120.0
+LIMIT_S = 60.0
 
 
 class Holds:
@@ -122,7 +122,7 @@ async def _create(port: int, topics: int) -> None:
         await loop.run_in_executor(None, Client(port).ask, api, 7, body)
 
 
-async def _run(arguments: argparse.Namespace, folder: str) -> None:
+async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.Expensive]) -> None:
     holds = Holds()
     config = BrokerConfig(
         {"log.dirs": folder, "listeners": "PLAINTEXT://127.0.0.1:0", "node.id": "1", **expensive_properties()}
@@ -141,7 +141,7 @@ async def _run(arguments: argparse.Namespace, folder: str) -> None:
     print("|---|---|---|---|---|---|---|---|")
     loop = asyncio.get_running_loop()
     names = frozenset(arguments.api) if arguments.api else None
-    for one in expensive.requests(arguments.rows, arguments.topics, names):
+    for one in made:
         if one.api.name == "DeleteTopics" and not (names and "DeleteTopics" in names):
             continue
         holds.look()
@@ -185,7 +185,9 @@ def main() -> None:
     arguments = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="control-")
     try:
-        asyncio.run(_run(arguments, folder))
+        names = frozenset(arguments.api) if arguments.api else None
+        made = list(expensive.requests(arguments.rows, arguments.topics, names))
+        asyncio.run(_run(arguments, folder, made))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

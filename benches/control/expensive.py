@@ -111,7 +111,7 @@ def _value(field: Any, form: Form, depth: int, number: int) -> Any:
     if get_origin(annotation) is not tuple:
         return _one(field, annotation, form, depth, number)
     if _VALUES.get(field.name, 0) is None:
-        return None
+        return None if _is_nullable(field.type) else ()
     item = _without_none(get_args(annotation)[0])
     is_wide = (depth == 0) != form.is_deep or (form.is_deep and depth == 0 and not _has_arrays(item))
     count = form.rows if is_wide else 1

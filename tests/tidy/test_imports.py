@@ -39,6 +39,7 @@ PYTHON_RANKS = {
     "metrics": 2,
     "security": 2,
     "errors": 1,
+    "client_log": 1,
     "exports": 1,
     "_core": 0,
 }

@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import fake_engine
+import pytest
 
 import kafkastore._core as compiled
 
@@ -23,3 +24,11 @@ def _of_the_compiled(name: str) -> Any:
 
 fake_engine.__getattr__ = _of_the_compiled  # type: ignore[attr-defined]
 sys.modules["kafkastore._core"] = fake_engine
+
+from kafkastore import client_log  # noqa: E402 - over the double
+
+
+@pytest.fixture(autouse=True)
+def _client_lines_begin_anew() -> None:
+    """A test does not lose its lines to those of the tests before it."""
+    client_log.LIMIT.reset()

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.term import Term
     from kafkastore.metadata.store import Operation
 
-logger = logging.getLogger("kafkastore.controller")
+logger = logging.getLogger("kafkastore.controller.topics")
 
 FEW_TOPICS = 10
 """Above it, all of them are asked for at once."""

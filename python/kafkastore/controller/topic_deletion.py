@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import Operation
 
-logger = logging.getLogger("kafkastore.controller")
+logger = logging.getLogger("kafkastore.controller.topics")
 
 
 async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | UnknownTopicOrPartitionError]:

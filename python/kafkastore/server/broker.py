@@ -16,6 +16,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from kafkastore import client_log
 from kafkastore._core import Engine, EngineError, StartError, __version__
 from kafkastore.config import HELD
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
@@ -204,6 +205,7 @@ class Broker:
         if services.image.topic("__consumer_offsets") is not None:
             _ = services.group_coordinator  # it loads what it finds there
         services.log_manager.start_housekeeping(services.loop)
+        client_log.install()
         self._apis = KafkaApis(services, self._on_log_dir_failed, _on_thread_failed)
         self._apis.start()
 

@@ -45,6 +45,7 @@ from kafkastore._core import (
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
 from kafkastore.replica import log_dir_moves
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
+from kafkastore.server.holds import Holds
 from kafkastore.server.registry import BY_KEY, MAX_ROWS
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class KafkaApis:
         self.broker = broker
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
+        self.holds = Holds()
         self._taken: deque[Any] = deque()  # events of a lot that did not get their turn yet
         self._goes_on = False  # whether a call for them is on its way
         self._is_stopping = False
@@ -158,7 +160,9 @@ class KafkaApis:
         | ThreadFailed,
     ) -> None:
         if isinstance(event, Request):
-            self._begin(event)
+            api = BY_KEY.get(event.api_key)
+            with self.holds.step("unknown" if api is None else api.name):
+                self._begin(event)
         elif isinstance(event, AppendDone):
             self.broker.replica_manager.on_append_done(event)
         elif isinstance(event, IsrChange):
@@ -200,7 +204,7 @@ class KafkaApis:
 
     def _go_on_in_task(self, context: RequestContext, work: Coroutine[Any, Any, None]) -> None:
         token = context.request.token
-        task = self.broker.loop.create_task(work)
+        task = self.broker.loop.create_task(self._timed(context.api.name, work))
         self._tasks.add(task)
         self._under_way[token] = context
 
@@ -210,6 +214,9 @@ class KafkaApis:
                 del self._under_way[token]
 
         task.add_done_callback(forget)
+
+    async def _timed(self, api: str, work: Coroutine[Any, Any, None]) -> None:
+        await self.holds.timed(api, work)
 
     async def _serve_large(self, context: RequestContext) -> None:
         """One of them is read in a pass of the loop."""

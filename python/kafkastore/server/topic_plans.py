@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.image import MetadataImage
+    from kafkastore.purgatory.turns import Turn
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 """Kafka's ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""
@@ -120,7 +121,9 @@ class TopicPlanner:
         self.config = config
         self.image = image
 
-    def plan_all(self, asked: Sequence[NewTopic], under_way: Iterable[str]) -> list[TopicImage | KafkastoreError]:
+    async def plan_all(
+        self, asked: Sequence[NewTopic], under_way: Iterable[str], turn: Turn
+    ) -> list[TopicImage | KafkastoreError]:
         """For each topic what it is to be, or why not; ``under_way`` are names that are not in the image yet. Raises
         PolicyViolationError when there are too many partitions in all."""
         # as in Kafka: what is asked for together may collide with each other
@@ -128,7 +131,7 @@ class TopicPlanner:
         outcomes: list[TopicImage | KafkastoreError] = []
         count = 0
         before = self.image.partition_count()  # partitions are counted through the cluster: topics of one are spread
-        for one in asked:
+        async for one in turn.each(asked):
             try:
                 topic = self._plan(one, collisions, before + count)
             except KafkastoreError as error:

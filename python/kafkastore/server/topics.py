@@ -64,6 +64,7 @@ class Topics:
         self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # told the names of topics that are gone
         self._planner = TopicPlanner(broker.config, broker.image)
         self._locks: dict[str, _NameLock] = {}
+        self._planning = asyncio.Lock()
         self._under_way: dict[str, TopicImage] = {}  # being created, not yet in the image
 
     # ---- create
@@ -105,12 +106,13 @@ class Topics:
     async def _plan_and_make(
         self, asked: Sequence[NewTopic], *, validate_only: bool
     ) -> dict[str, TopicImage | KafkastoreError]:
-        outcomes = self._planner.plan_all(asked, self._under_way)
-        found = dict(zip([one.name for one in asked], outcomes, strict=True))
-        planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
-        if validate_only or not planned:
-            return found
-        self._under_way |= planned
+        async with self._planning:  # names that differ may collide
+            outcomes = await self._planner.plan_all(asked, self._under_way, Turn())
+            found = dict(zip([one.name for one in asked], outcomes, strict=True))
+            planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
+            if validate_only or not planned:
+                return found
+            self._under_way |= planned
         try:
             return found | await self._make(list(planned.values()))
         finally:
@@ -420,20 +422,21 @@ class Topics:
     @asynccontextmanager
     async def _locked(self, names: Iterable[str]) -> AsyncIterator[None]:
         """Holds the locks of these names, taken in one order by everyone; a lock lives as long as somebody wants it."""
-        ordered = sorted(set(names))
-        locks = [self._locks.setdefault(name, _NameLock()) for name in ordered]
-        for lock in locks:
-            lock.users += 1
-        held: list[_NameLock] = []
+        turn = Turn()
+        wanted: list[tuple[str, _NameLock]] = []
+        held = 0
         try:
-            for lock in locks:
+            async for name in turn.each(await turn.sorted(set(names))):
+                lock = self._locks.setdefault(name, _NameLock())
+                lock.users += 1
+                wanted.append((name, lock))
                 await lock.acquire()
-                held.append(lock)
+                held += 1
             yield
         finally:
-            for lock in held:
-                lock.release()
-            for name, lock in zip(ordered, locks, strict=True):
+            for number, (name, lock) in enumerate(wanted):
+                if number < held:
+                    lock.release()
                 lock.users -= 1
                 if not lock.users:
                     del self._locks[name]

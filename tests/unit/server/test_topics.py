@@ -14,6 +14,7 @@ from kafkastore import errors
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
+from kafkastore.purgatory.turns import Turn
 from kafkastore.server.topic_plans import NewTopic, TopicPlanner
 
 from .member_world import until
@@ -475,15 +476,22 @@ def _counted(owner: Any, method: str) -> list[str]:
     return calls
 
 
+def plan(planner: TopicPlanner, asked: list[NewTopic]) -> list[TopicImage | KafkastoreError]:
+    async def body() -> list[TopicImage | KafkastoreError]:
+        return await planner.plan_all(asked, (), Turn())
+
+    return asyncio.run(body())
+
+
 def test_topics_of_one_partition_are_spread_over_the_brokers() -> None:  # R1.2
     image = MetadataImage()
     image.brokers = {node: BrokerImage(node, None, ()) for node in (1, 2, 3)}
     planner = TopicPlanner(BrokerConfig({}), image)
     for name in ("a", "b", "c"):
-        (topic,) = planner.plan_all([NewTopic(name, 1, 1)], ())
+        (topic,) = plan(planner, [NewTopic(name, 1, 1)])
         assert isinstance(topic, TopicImage)
         image.put_topic(topic)
-    together = planner.plan_all([NewTopic(name, 1, 2) for name in ("d", "e", "f")], ())
+    together = plan(planner, [NewTopic(name, 1, 2) for name in ("d", "e", "f")])
     topics = [*image.topics.values(), *(one for one in together if isinstance(one, TopicImage))]
     leaders = [topic.partitions[0].leader for topic in topics]
     assert leaders == [1, 2, 3, 1, 2, 3]

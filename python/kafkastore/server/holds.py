@@ -1,0 +1,82 @@
+"""How long requests hold the loop: the longest step of each API since somebody last looked.
+
+Place: ``kafka_apis.py`` times each step of a request, from one wait to the next. A step of more than :data:`LONG_S` is logged,
+within the limit of all lines that clients cause.
+Never: measures what is no request's (the controller's own events, housekeeping), or anything that waits.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Generator, Iterator
+
+logger = logging.getLogger("kafkastore.server.kafka_apis")
+
+LONG_S: Final = 0.1
+"""Twice what nothing may take."""
+
+
+class Holds:
+    """See the module. ``now`` is a clock in seconds."""
+
+    __slots__ = ("_longest", "_now")
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._longest: dict[str, float] = {}
+
+    def look(self) -> dict[str, float]:
+        """By API the longest hold in seconds since the last look."""
+        found, self._longest = self._longest, {}
+        return found
+
+    @contextmanager
+    def step(self, api: str) -> Iterator[None]:
+        begun = self._now()
+        try:
+            yield
+        finally:
+            self._note(api, self._now() - begun)
+
+    def timed(self, api: str, work: Coroutine[Any, Any, Any]) -> _Timed:
+        """``work``, to be awaited once, each of its steps timed."""
+        return _Timed(self, api, work)
+
+    def _note(self, api: str, held_s: float) -> None:
+        if held_s > self._longest.get(api, 0.0):
+            self._longest[api] = held_s
+        if held_s > LONG_S:
+            logger.warning("A step of %s held the loop for %d ms", api, held_s * 1000)
+
+
+class _Timed:
+    __slots__ = ("_api", "_holds", "_work")
+
+    def __init__(self, holds: Holds, api: str, work: Coroutine[Any, Any, Any]) -> None:
+        self._holds = holds
+        self._api = api
+        self._work = work
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        holds, api, work = self._holds, self._api, self._work
+        sent: Any = None
+        error: BaseException | None = None
+        try:
+            while True:
+                with holds.step(api):
+                    waits_for = work.send(sent) if error is None else work.throw(error)
+                sent, error = None, None
+                try:
+                    sent = yield waits_for
+                except GeneratorExit:
+                    work.close()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001 - cancellation included: it is the work's to see
+                    error = thrown
+        except StopIteration as finished:
+            return finished.value

@@ -1,0 +1,60 @@
+"""The loop knows how long requests hold it (issue 13, item 3)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kafkastore.server.holds import LONG_S, Holds
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_longest_step_of_each_api_is_kept_until_somebody_looks() -> None:
+    clock = Clock()
+    holds = Holds(clock)
+    for api, held_s in (("Heartbeat", 0.001), ("DescribeConfigs", 0.02), ("DescribeConfigs", 0.01)):
+        with holds.step(api):
+            clock.now_s += held_s
+    assert holds.look() == {"Heartbeat": pytest.approx(0.001), "DescribeConfigs": pytest.approx(0.02)}
+    assert holds.look() == {}
+
+
+def test_each_step_is_timed_and_what_is_waited_for_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    holds = Holds(clock)
+
+    async def work() -> str:
+        clock.now_s += 0.03
+        await asyncio.sleep(0)
+        clock.now_s += LONG_S + 0.01
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            clock.now_s += 0.02
+            return "done"
+        raise AssertionError
+
+    async def run() -> Any:
+        async def timed() -> Any:
+            return await holds.timed("DescribeConfigs", work())
+
+        task = asyncio.ensure_future(timed())
+        await asyncio.sleep(0)
+        clock.now_s += 1000
+        await asyncio.sleep(0)
+        clock.now_s += 1000
+        task.cancel()
+        return await task
+
+    assert asyncio.run(run()) == "done"
+    assert holds.look() == {"DescribeConfigs": pytest.approx(LONG_S + 0.01)}
+    assert [record.getMessage() for record in caplog.records] == ["A step of DescribeConfigs held the loop for 110 ms"]
