@@ -19,12 +19,12 @@ import time
 from asyncio import events
 from typing import Any
 
-from control import expensive
 from kafkastore.config import BrokerConfig
 from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.server.broker import Broker
+from kafkastore.server.broker import Broker, collect_seldom
 from kafkastore.server.context import schema_class
 from kafkastore.server.registry import BY_NAME
+from unit import expensive
 
 LIMIT_S = 60.0
 
@@ -129,6 +129,7 @@ async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.
     )
     broker = Broker(config)
     await broker.start()
+    collect_seldom()
     port = broker.ports[0]
     begun = time.monotonic()
     await _create(port, arguments.topics)

@@ -42,6 +42,9 @@ logger = logging.getLogger("kafkastore.handlers.config_changes")
 
 # org.apache.kafka.clients.admin.AlterConfigOp.OpType
 SET, DELETE, APPEND, SUBTRACT = range(4)
+Failure = tuple[int, "str | None"]
+"""(error code, message)"""
+
 TOGETHER = 1000
 """Resources that are checked and written together, before another request has its turn."""
 
@@ -71,25 +74,25 @@ async def alter(context: RequestContext, request: Any, *, is_incremental: bool) 
     counts: Counter[tuple[int, str]] = Counter()
     async for resource in turn.each(request.resources):
         counts[resource.resource_type, resource.resource_name] += 1
-    failed: dict[tuple[int, str], KafkastoreError] = {}
+    failed: dict[tuple[int, str], Failure] = {}
     for at in range(0, len(request.resources), TOGETHER):
         async with _lock(context.broker):
             failed |= await _alter_some(
                 context, turn, request.resources[at : at + TOGETHER], counts, request.validate_only, is_incremental
             )
     if failed:
-        (kind, name), error = next(iter(failed.items()))
+        (kind, name), (_, message) = next(iter(failed.items()))
         logger.info(
             "Configurations of %d of %d resources were not changed, the first is %s %s: %s",
-            len(failed), len(counts), kind, name, error.client_message,
+            len(failed), len(counts), kind, name, message,
         )  # fmt: skip
 
     def row(resource: Any) -> bytes:
-        error = failed.get((resource.resource_type, resource.resource_name))
+        code, message = failed.get((resource.resource_type, resource.resource_name), (ErrorCode.NONE, None))
         return context.row(
             "AlterConfigsResourceResponse",
-            error_code=ErrorCode.NONE if error is None else error.code,
-            error_message=None if error is None else error.client_message,
+            error_code=code,
+            error_message=message,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
@@ -104,9 +107,9 @@ async def _alter_some(
     counts: Mapping[tuple[int, str], int],
     validate_only: bool,
     is_incremental: bool,
-) -> dict[tuple[int, str], KafkastoreError]:
+) -> dict[tuple[int, str], Failure]:
     """Checks each and writes those of topics together. The errors of those that failed."""
-    failed: dict[tuple[int, str], KafkastoreError] = {}
+    failed: dict[tuple[int, str], Failure] = {}
     written: dict[str, dict[str, str]] = {}
     policies: list[tuple[str, dict[str, str]]] = []
     async for resource in turn.each(resources):
@@ -118,7 +121,7 @@ async def _alter_some(
                 raise InvalidRequestError("Each resource must appear at most once.")
             overrides = await _alter_resource(context, resource, validate_only, is_incremental)
         except KafkastoreError as error:
-            failed[key] = error
+            failed[key] = error.code, error.client_message  # an exception keeps the frames that it passed
         else:
             if overrides is None:
                 continue
@@ -127,7 +130,7 @@ async def _alter_some(
                 policies.append((resource.resource_name, overrides))
     if written:
         errors = await _write(context, written)
-        failed |= {(TOPIC, name): error for name, error in errors.items()}
+        failed |= {(TOPIC, name): (error.code, error.client_message) for name, error in errors.items()}
         warn_of_compaction((name, overrides) for name, overrides in policies if name not in errors)
     return failed
 

@@ -49,7 +49,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         try:
             asked.append(_new_topic(topic, counts[topic.name]))
         except KafkastoreError as error:
-            outcomes[topic.name] = error
+            outcomes[topic.name] = error.with_traceback(None)
         else:
             outcomes[topic.name] = KafkastoreError()  # until it is made
     made = await context.broker.topics.create_all(asked, validate_only=request.validate_only)

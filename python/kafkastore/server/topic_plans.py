@@ -135,7 +135,7 @@ class TopicPlanner:
             try:
                 topic = self._plan(one, collisions, before + count)
             except KafkastoreError as error:
-                outcomes.append(error)
+                outcomes.append(error.with_traceback(None))  # it would keep the frames that it passed
                 continue
             count += len(topic.partitions)
             if count > MAX_PARTITIONS_PER_REQUEST:

@@ -255,7 +255,7 @@ class Topics:
             try:
                 replicas = self._plan_growth(one, moving.get((one.name, 0)))
             except KafkastoreError as error:
-                failed[one.name] = error
+                failed[one.name] = error.with_traceback(None)  # it would keep the frames that it passed
                 continue
             added += len(replicas)
             if added > MAX_PARTITIONS_PER_REQUEST:

@@ -113,7 +113,7 @@ def _value(field: Any, form: Form, depth: int, number: int) -> Any:
     if _VALUES.get(field.name, 0) is None:
         return None if _is_nullable(field.type) else ()
     item = _without_none(get_args(annotation)[0])
-    is_wide = (depth == 0) != form.is_deep or (form.is_deep and depth == 0 and not _has_arrays(item))
+    is_wide = depth == (1 if form.is_deep and (depth or _has_arrays(item)) else 0)
     count = form.rows if is_wide else 1
     return Rows(range(count), lambda at: _one(field, item, form, depth + 1, at if is_wide else number))
 
