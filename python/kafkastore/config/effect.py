@@ -183,7 +183,7 @@ def refuse_protection(properties: Mapping[str, str]) -> None:
     """Raises ConfigError naming the first key that asks for a protection which is not there."""
     keys = broker_keys()
     for name in sorted(properties):
-        if not asks_for_protection(name):
+        if not asks_for_protection(name) or name.startswith("zookeeper."):  # the store's settings refuse those
             continue
         value, key = properties[name].strip(), keys.get(name)
         if not value or (key is not None and value == key.default):
