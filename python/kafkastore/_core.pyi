@@ -33,10 +33,12 @@ __all__ = [
     "TopicPartitionFiles",
     "__version__",
     "build_batch",
+    "give_back_memory",
     "list_partitions",
     "plan_scan",
     "register_shape",
     "remove_links",
+    "resident_bytes",
     "sanitize",
 ]
 
@@ -312,6 +314,13 @@ def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
     TooManyRowsError when it has more rows than the shape takes, KeyError when no shape is registered."""
+
+def resident_bytes() -> int:
+    """Of this process, in memory that belongs to no file. Raises OSError where /proc is missing."""
+
+def give_back_memory() -> None:
+    """Blocking. Gives freed memory back to the operating system; other threads' allocations wait meanwhile, some milliseconds
+    for 100 MB."""
 
 __version__: str
 """The version of the package."""

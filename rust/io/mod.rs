@@ -2,12 +2,13 @@
 //!
 //! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
 //! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
-//! - `scheduling`: shorter turns for latency (`unsafe`).
+//! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: freed memory given back (`unsafe`).
 //! - `no_file`: stands for a file that was not made. `fault`: a file system that fails where a test says.
 
 pub mod clock;
 pub mod fault;
 pub mod file_system;
+pub mod heap;
 pub mod map;
 pub mod no_file;
 pub mod os;

@@ -10,17 +10,19 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::RwLock;
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use super::errors::TooManyRowsError;
 use crate::broker::message_of;
+use crate::io::heap;
 use crate::record::{BatchBuilder, Codec};
 use crate::wire::{Shape, WireError};
 
 /// Shapes by (API key, version).
 type Shapes = HashMap<(i16, i16), Arc<Shape>>;
 /// (key, value).
-type KeyValue = (Option<Vec<u8>>, Option<Vec<u8>>);
+type KeyValue = (Option<PyBackedBytes>, Option<PyBackedBytes>);
 
 /// Checked shapes by (API key, version); Python registers each once, at its first use.
 static SHAPES: LazyLock<RwLock<Shapes>> = LazyLock::new(RwLock::default);
@@ -94,4 +96,16 @@ pub fn sanitize<'py>(
 fn refusing_panics<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     let refused = |panic: Box<dyn Any + Send>| PyRuntimeError::new_err(format!("panic: {}", message_of(&*panic)));
     catch_unwind(AssertUnwindSafe(work)).map_err(refused)
+}
+
+/// Bytes of this process in memory that belong to no file.
+#[pyfunction]
+pub fn resident_bytes() -> PyResult<u64> {
+    Ok(heap::resident_bytes()?)
+}
+
+/// Gives freed memory back to the operating system.
+#[pyfunction]
+pub fn give_back_memory(py: Python<'_>) {
+    py.detach(heap::give_back);
 }

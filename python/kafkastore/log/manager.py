@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkaStorageError
+from kafkastore.log.free_memory import INTERVAL_MS as FREE_MEMORY_INTERVAL_MS
+from kafkastore.log.free_memory import FreeMemory
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -165,6 +167,7 @@ class LogManager:
             ),
             ("in-sync set", engine.shrink_isrs, min(ISR_CHECK_INTERVAL_MS, get("replica.lag.time.max.ms") // 2)),
             ("producer expiry", engine.expire_producers, get("producer.id.expiration.check.interval.ms")),
+            ("free memory", FreeMemory().look, FREE_MEMORY_INTERVAL_MS),
         ]
         initial_delay_ms = get("log.initial.task.delay.ms")
         self._jobs = [_Job(loop, name, run, interval) for name, run, interval in schedule if 0 < interval < _FOREVER]
