@@ -149,7 +149,8 @@ def test_backup_that_is_made_under_load_gives_back_what_it_knew_and_later_topics
     values = fill(broker)
     create_topic(broker.bootstrap, "load", 2)
     load = Load(broker, "load", "load", 2)
-    backup, made = tmp_path / "backup", []
+    backup = tmp_path / "backup"
+    made: list[str] = []
     command = subprocess.Popen([executable(), "metadata", "backup", str(backup), str(broker.properties_file)])
     while command.poll() is None:
         load.run_until_acknowledged(50)
