@@ -16,6 +16,7 @@ from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError
+from kafkastore.purgatory.turns import Turn
 from kafkastore.replica import log_dir_moves
 from simulator.faults import FAULTS_FROM_S, FAULTS_TO_S, Fault
 from simulator.network import Lost
@@ -189,7 +190,7 @@ class Admin:
         async def serve() -> None:
             life = node.life
             if life is not None and life.is_started:
-                codes = await log_dir_moves.alter(life.broker.services, {(topic.name, partition): directory})
+                codes = await log_dir_moves.alter(life.broker.services, {(topic.name, partition): directory}, Turn())
                 self.world.note(f"{node.name} moves {topic.key(partition)} to another directory: {codes}")
                 life.touch()
 

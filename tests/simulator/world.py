@@ -25,7 +25,6 @@ from kafkastore.controller.controller import Controller
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
-from kafkastore.interbroker.to_controller import ToController
 from kafkastore.metadata.store import Delete
 from simulator import ending, faults, operations
 from simulator.clients import Consumer, Producer
@@ -357,7 +356,8 @@ class World:
 class _Way:
     """How one broker reaches another's control plane: ``interbroker/client.py`` over the simulated network."""
 
-    def __init__(self, world: World, host: str, port: int, client_id: str) -> None:
+    def __init__(self, world: World, host: str, port: int, client_id: str, secret: object = None) -> None:
+        del secret  # nobody else is on the simulated network
         self.world = world
         self.host = host
         self.port = port
@@ -406,7 +406,6 @@ def _replaced(world: World) -> list[Any]:
     def now_ms() -> int:
         return START_MS + int(world.time() * 1000)
 
-    connect = functools.partial(_Way, world)
     return [
         patch("kafkastore.server.broker.Engine", make_engine),
         patch("kafkastore.server.broker.open_store", open_store),
@@ -414,8 +413,7 @@ def _replaced(world: World) -> list[Any]:
         patch("kafkastore.server.context.now_ms", now_ms),
         patch("kafkastore.server.registration.new_id", new_id),
         patch("kafkastore.server.member.Controller", functools.partial(Controller, now_ms=now_ms, make_id=new_id)),
-        patch("kafkastore.server.member.ToController", functools.partial(ToController, connect=connect)),
-        patch("kafkastore.controller.clients.BrokerClient", connect),
+        patch("kafkastore.server.member.BrokerClient", functools.partial(_Way, world)),
         patch("kafkastore.server.presence.Presence.update", _sessions_decide),
     ]
 
