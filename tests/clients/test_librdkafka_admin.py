@@ -200,12 +200,14 @@ def test_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> None
 
 
 def test_acls_are_told_to_be_switched_off(admin: AdminClient) -> None:
+    anything: Any = None  # which the type of AclBindingFilter has forgotten
     every = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        ResourceType.ANY, anything, ResourcePatternType.ANY, anything, anything, AclOperation.ANY, AclPermissionType.ANY
     )
     assert failure(admin.delete_acls([every])) == KafkaError.SECURITY_DISABLED
     assert admin.describe_acls(every).result(LIMIT_S) == []  # librdkafka drops the error
 
 
 def test_nobody_has_scram_credentials(admin: AdminClient) -> None:
-    assert admin.describe_user_scram_credentials().result(LIMIT_S) == {}
+    of_everybody: Any = admin.describe_user_scram_credentials()
+    assert of_everybody.result(LIMIT_S) == {}

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 from kazoo.client import KazooClient
 
 from cluster.cluster import Cluster
@@ -57,13 +57,18 @@ def produce(cluster: Cluster, topic: str, partitions: int, round_: int) -> None:
     """A record into each partition, on all replicas."""
     settings = {"acks": "all", "message.timeout.ms": 30_000, "topic.metadata.refresh.interval.ms": 1000, "log_level": 0}
     producer = Producer({"bootstrap.servers": cluster.bootstrap, **settings})
-    failed: list[object] = []
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failed.append(error)
+
     for number in range(partitions):
         producer.produce(
             topic,
             b"%d of %d" % (number, round_),
             partition=number,
-            on_delivery=lambda error, _: error and failed.append(error),
+            on_delivery=delivered,
         )
     assert producer.flush(LIMIT_S) == 0
     assert not failed
