@@ -52,6 +52,20 @@ pub struct ClientInfo {
     pub is_broker: bool,
 }
 
+impl ClientInfo {
+    /// Of a connection that is gone.
+    pub fn nobody() -> Self {
+        Self {
+            connection_id: 0,
+            is_broker: false,
+            listener: Arc::from(""),
+            host: String::new(),
+            software_name: String::new(),
+            software_version: String::new(),
+        }
+    }
+}
+
 /// An append of the control plane that was answered (spec: R3.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendDone {

@@ -2,17 +2,22 @@
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
-//! One partition's error never fails the others. It never touches sockets or clocks.
+//! One partition's error never fails the others. A partition that is named twice is read once, as the last one says (Kafka). A fetch
+//! of many partitions is not served on a network loop. It never touches sockets or clocks.
 
 mod outcome;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Broker;
+use super::budget::Charge;
 use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
 use super::followers::FollowerFetch;
 use super::image::Image;
+use super::metadata::Place;
 use super::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
 use super::produce::Caller;
 use super::registry::{TopicId, Topics};
@@ -23,10 +28,16 @@ use crate::error::{Error, ErrorCode};
 use crate::storage::FileSlice;
 use crate::wire::{FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
 
-use outcome::Outcome;
+use outcome::{Outcome, Sink};
 
 /// Slices shorter than this are copied into the response (measured: `pread` and one send beat `sendfile` below it).
 pub const INLINE_BYTES: usize = 32 * 1024;
+/// Of one response: beyond it small slices stay in their files, too, until the socket takes them.
+const INLINE_BYTES_OF_RESPONSE: usize = 128 * 1024;
+/// A request with more bytes is not served on a network loop: it names about a thousand partitions.
+const MANY_BYTES: usize = 32 << 10;
+/// Nor is a session with more partitions.
+const MANY_ROWS: usize = 1000;
 /// The first version that names topics by id.
 const TOPIC_IDS_FROM: i16 = 13;
 /// The first version that is told who leads instead.
@@ -54,11 +65,15 @@ pub enum FetchOutcome {
     Answered(Vec<Splice>),
     /// Waits for more bytes.
     Parked(Box<ParkedFetch>),
+    /// Too much for a network loop: to be served elsewhere.
+    Left,
 }
 
 /// A fetch that waits (spec: R0.8). Dropping it answers nothing: the owner must.
 pub struct ParkedFetch {
     plan: Plan,
+    /// Its rows, of all that may be parked.
+    _charge: Charge,
     /// When it must be answered with what there is.
     pub deadline: Instant,
 }
@@ -93,13 +108,20 @@ pub fn handle(
     caller: Caller<'_>,
     body: &[u8],
     scratch: &mut FetchScratch,
-    now: Instant,
+    (place, now): (Place, Instant),
     out: &mut Vec<u8>,
 ) -> Result<FetchOutcome, WireError> {
+    if place == Place::Loop && body.len() > MANY_BYTES {
+        return Ok(FetchOutcome::Left);
+    }
     let request = &mut scratch.request;
     request.decode(version, body)?;
+    if place == Place::Loop && broker.sessions.partitions_of(request.session_id) > MANY_ROWS {
+        return Ok(FetchOutcome::Left);
+    }
     broker.metrics.count_fetch();
-    let asked = session_request(version, body, request);
+    let is_follower = request.replica_id >= 0 && caller.is_broker;
+    let asked = session_request(version, body, request, is_follower);
     let (session, rows) = match broker.sessions.resolve(asked, now) {
         Ok(resolved) => resolved,
         Err(code) => {
@@ -147,10 +169,14 @@ pub fn handle(
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
     let outcomes = plan.read_all(broker, caller.listener, now);
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
-        return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
-            plan,
-            deadline: now + wait,
-        })));
+        // When too much waits already, this one is answered with what there is.
+        if let Some(charge) = broker.parked_rows.try_charge(plan.rows.len()) {
+            return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
+                plan,
+                _charge: charge,
+                deadline: now + wait,
+            })));
+        }
     }
     Ok(FetchOutcome::Answered(plan.encode(
         broker,
@@ -166,7 +192,7 @@ fn rack_of(request: &FetchRequest, body: &[u8]) -> Box<str> {
     String::from_utf8_lossy(bytes).into()
 }
 
-fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> SessionRequest {
+fn session_request(version: i16, body: &[u8], request: &FetchRequest, is_follower: bool) -> SessionRequest {
     let mut names = NameCache::default();
     let rows = request.partitions.iter().map(|p| FetchRow {
         topic: names.topic(&p.topic, body),
@@ -178,7 +204,7 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> Session
         log_start: p.log_start_offset,
         high_watermark: p.high_watermark,
     });
-    let rows = rows.collect();
+    let rows = without_repeats(rows.collect());
     let forgotten = request
         .forgotten
         .iter()
@@ -188,9 +214,31 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest) -> Session
         id: request.session_id,
         epoch: request.session_epoch,
         uses_topic_ids: version >= TOPIC_IDS_FROM,
+        is_follower,
         rows,
         forgotten,
     }
+}
+
+/// Each partition once: where it stood first, with what was said of it last.
+fn without_repeats(mut rows: Vec<FetchRow>) -> Vec<FetchRow> {
+    if rows.len() < 2 {
+        return rows;
+    }
+    let mut places = HashMap::with_capacity(rows.len());
+    let mut kept = 0;
+    for at in 0..rows.len() {
+        match places.entry((rows[at].topic.clone(), rows[at].index)) {
+            Entry::Occupied(place) => rows.swap(*place.get(), at),
+            Entry::Vacant(free) => {
+                free.insert(kept);
+                rows.swap(kept, at);
+                kept += 1;
+            }
+        }
+    }
+    rows.truncate(kept);
+    rows
 }
 
 /// Turns a name's bytes into one shared string for all partitions of a topic.
@@ -412,13 +460,23 @@ impl Plan {
         let image = broker.image.load();
         let mut splices = Vec::new();
         let mut leaders = Vec::new();
+        let mut inline_left = if broker.unsent.is_used_up() {
+            0
+        } else {
+            INLINE_BYTES_OF_RESPONSE
+        };
         for group in groups {
             let (name, id) = topic_names(&rows[group[0]].topic);
             writer.topic(name, id, group.len());
             for &i in group {
                 let current_leader = self.leader_hint(&image, i, outcomes[i].error);
                 leaders.extend(current_leader.map(|(leader, _)| leader));
-                outcomes[i].write(broker, rows[i].index, current_leader, &mut writer, &mut splices);
+                let sink = Sink {
+                    writer: &mut writer,
+                    splices: &mut splices,
+                    inline_left: &mut inline_left,
+                };
+                outcomes[i].write(broker, rows[i].index, current_leader, sink);
             }
             writer.topic_end();
         }
@@ -458,6 +516,11 @@ fn topic_names(topic: &RowTopic) -> (&str, TopicId) {
 }
 
 impl ParkedFetch {
+    /// Whether looking after it is too much for a network loop.
+    pub fn is_large(&self) -> bool {
+        self.plan.rows.len() > MANY_ROWS
+    }
+
     /// Watches every partition that it reads. Try once more afterwards.
     pub fn watch(&self, waiter: &Waiter) {
         for partition in self.plan.rows.iter().filter_map(|r| r.partition.as_ref()) {

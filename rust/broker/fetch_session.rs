@@ -6,6 +6,12 @@
 //! (B) epoch 0: a full request that opens a session, when there is room.
 //! (C) epoch n: the n-th request of a session; it changes the remembered partitions and reads them all.
 //! It knows partitions only as keys: what they hold is the reader's business (`fetch`).
+//!
+//! Sessions share two limits, a number of slots and a number of bytes. When one is reached, a session makes room that was not used for
+//! [`MIN_EVICTION_AGE`], or for a follower's session the one of a consumer (Kafka: privileged sessions). Else the reader gets no
+//! session, and says in each request what it reads. A session that grows beyond the bytes is closed.
+//!
+//! Locks: the table's is held for a look-up; each session has its own for what is done to its partitions.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,6 +25,9 @@ use crate::error::ErrorCode;
 
 /// A session idle for so long may be evicted for a new one (as Kafka's `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
 const MIN_EVICTION_AGE: Duration = Duration::from_mins(2);
+
+/// Bytes of a row and of its place by key.
+const ROW_BYTES: usize = size_of::<(FetchRow, Option<Told>)>() + 2 * size_of::<((RowTopic, i32), usize)>();
 
 /// How a row's topic was named: by name before version 13, by id from then on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -76,7 +85,73 @@ struct Session {
     rows: Vec<(FetchRow, Option<Told>)>,
     positions: HashMap<(RowTopic, i32), usize>,
     first: usize,
+}
+
+/// A session in the table.
+struct Slot {
+    session: Arc<Mutex<Session>>,
+    partitions: usize,
+    bytes: usize,
+    is_follower: bool,
     last_used: Instant,
+}
+
+/// All sessions by id, and the bytes that they take together.
+#[derive(Default)]
+struct Table {
+    slots: HashMap<i32, Slot>,
+    bytes: usize,
+}
+
+impl Table {
+    fn remove(&mut self, id: i32) -> bool {
+        let Some(slot) = self.slots.remove(&id) else {
+            return false;
+        };
+        self.bytes -= slot.bytes;
+        true
+    }
+
+    /// Makes room for `bytes` more in `slots` slots, as far as others may be evicted for it.
+    fn make_room(&mut self, bytes: usize, limits: (usize, usize), is_follower: bool, now: Instant) -> bool {
+        let (slots, most_bytes) = limits;
+        if bytes > most_bytes {
+            return false;
+        }
+        while self.slots.len() >= slots || self.bytes + bytes > most_bytes {
+            let Some(id) = self.evictable(is_follower, now) else {
+                return false;
+            };
+            self.remove(id);
+        }
+        true
+    }
+
+    /// The session to give up: one that has been idle for long, else for a follower the consumer's that takes most.
+    fn evictable(&self, is_follower: bool, now: Instant) -> Option<i32> {
+        let oldest = self.slots.iter().min_by_key(|(_, slot)| slot.last_used)?;
+        if now.saturating_duration_since(oldest.1.last_used) >= MIN_EVICTION_AGE {
+            return Some(*oldest.0);
+        }
+        let consumers = self.slots.iter().filter(|(_, slot)| is_follower && !slot.is_follower);
+        consumers.max_by_key(|(_, slot)| slot.bytes).map(|(id, _)| *id)
+    }
+}
+
+/// What a row takes in a session: itself, its place by key, and its share of a name.
+fn bytes_of(rows: &[&FetchRow]) -> usize {
+    let mut last: Option<&RowTopic> = None;
+    let mut bytes = 0;
+    for row in rows {
+        bytes += ROW_BYTES;
+        if let RowTopic::Name(name) = &row.topic
+            && last != Some(&row.topic)
+        {
+            bytes += name.len();
+        }
+        last = Some(&row.topic);
+    }
+    bytes
 }
 
 impl Session {
@@ -109,6 +184,36 @@ impl Session {
         }
     }
 
+    /// Which rows must be told, and notes what they are told.
+    fn changes(&mut self, rows: &[&FetchRow], news: &[RowNews]) -> Vec<bool> {
+        let start = self.first.min(self.rows.len());
+        let mut next_first = self.first;
+        let mut mask = Vec::with_capacity(rows.len());
+        for (i, (row, news)) in rows.iter().zip(news).enumerate() {
+            let at = (start + i) % self.rows.len().max(1);
+            let Some((_, told)) = self
+                .rows
+                .get_mut(at)
+                .filter(|(k, _)| k.index == row.index && k.topic == row.topic)
+            else {
+                mask.push(true);
+                continue;
+            };
+            let now = Told {
+                high_watermark: news.high_watermark,
+                log_start: news.log_start,
+            };
+            let is_news = news.has_more || news.is_void || *told != Some(now);
+            *told = (!news.is_void).then_some(now);
+            if news.has_more && !news.is_void {
+                next_first = at + 1;
+            }
+            mask.push(is_news);
+        }
+        self.first = if next_first >= self.rows.len() { 0 } else { next_first };
+        mask
+    }
+
     /// The rows, beginning after the last one that gave data, so that a busy partition cannot starve the others.
     fn rotated(&self) -> Vec<FetchRow> {
         let at = self.first.min(self.rows.len());
@@ -128,6 +233,8 @@ pub enum SessionContext {
     Full {
         /// Whether topics are named by id.
         uses_topic_ids: bool,
+        /// Whether a follower asks.
+        is_follower: bool,
     },
     /// A request within a session.
     Incremental {
@@ -144,48 +251,65 @@ pub struct SessionRequest {
     pub epoch: i32,
     /// Whether topics are named by id.
     pub uses_topic_ids: bool,
+    /// Whether a follower asks.
+    pub is_follower: bool,
     /// Partitions named in the request.
     pub rows: Vec<FetchRow>,
     /// Partitions to forget.
     pub forgotten: Vec<(RowTopic, i32)>,
 }
 
-/// All sessions of this broker, at most `max.incremental.fetch.session.cache.slots`.
+/// All sessions of this broker: at most `max.incremental.fetch.session.cache.slots`, and at most so many bytes.
 pub struct SessionCache {
     slots: usize,
+    most_bytes: usize,
     next_id: Mutex<u32>,
-    sessions: Mutex<HashMap<i32, Session>>,
+    table: Mutex<Table>,
 }
 
 impl SessionCache {
     /// An empty cache.
-    pub fn new(slots: usize) -> Self {
+    pub fn new(slots: usize, most_bytes: usize) -> Self {
         Self {
             slots,
+            most_bytes,
             next_id: Mutex::new(0x9e37_79b9),
-            sessions: Mutex::default(),
+            table: Mutex::default(),
         }
+    }
+
+    /// How many partitions a session reads; 0 for none.
+    pub fn partitions_of(&self, id: i32) -> usize {
+        if id == 0 {
+            return 0;
+        }
+        self.table.lock().slots.get(&id).map_or(0, |slot| slot.partitions)
     }
 
     /// Finds what a request reads. An error is the response's top-level code.
     pub fn resolve(&self, request: SessionRequest, now: Instant) -> Result<(SessionContext, Vec<FetchRow>), ErrorCode> {
         if request.epoch <= 0 {
             if request.id != 0 {
-                self.sessions.lock().remove(&request.id);
+                self.table.lock().remove(request.id);
             }
             let context = if request.epoch == -1 {
                 SessionContext::Sessionless // (A)
             } else {
                 SessionContext::Full {
                     uses_topic_ids: request.uses_topic_ids,
+                    is_follower: request.is_follower,
                 } // (B)
             };
             return Ok((context, request.rows));
         }
-        let mut sessions = self.sessions.lock(); // (C)
-        let session = sessions
-            .get_mut(&request.id)
-            .ok_or(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)?;
+        let session = {
+            let mut table = self.table.lock(); // (C)
+            let slot = table.slots.get_mut(&request.id);
+            let slot = slot.ok_or(ErrorCode::FETCH_SESSION_ID_NOT_FOUND)?;
+            slot.last_used = now;
+            Arc::clone(&slot.session)
+        };
+        let mut session = session.lock();
         if session.epoch != request.epoch {
             return Err(ErrorCode::INVALID_FETCH_SESSION_EPOCH);
         }
@@ -197,12 +321,33 @@ impl SessionCache {
         } else {
             session.epoch + 1
         };
-        session.last_used = now;
+        let has_changed = !request.forgotten.is_empty() || !request.rows.is_empty();
         session.forget(&request.forgotten);
         for row in request.rows {
             session.upsert(row);
         }
+        if has_changed && !self.resize(request.id, &session, now) {
+            return Err(ErrorCode::FETCH_SESSION_ID_NOT_FOUND);
+        }
         Ok((SessionContext::Incremental { id: request.id }, session.rotated()))
+    }
+
+    /// Notes what a session takes now; false when it has become too large and is closed.
+    fn resize(&self, id: i32, session: &Session, now: Instant) -> bool {
+        let rows: Vec<&FetchRow> = session.rows.iter().map(|(row, _)| row).collect();
+        let bytes = bytes_of(&rows);
+        let mut table = self.table.lock();
+        let Some(mut slot) = table.slots.remove(&id) else {
+            return false;
+        };
+        table.bytes -= slot.bytes;
+        if !table.make_room(bytes, (self.slots.max(1), self.most_bytes), slot.is_follower, now) {
+            return false;
+        }
+        (slot.partitions, slot.bytes) = (rows.len(), bytes);
+        table.bytes += bytes;
+        table.slots.insert(id, slot);
+        true
     }
 
     /// Settles a response: the session id to tell, and for each row whether it must be told.
@@ -215,19 +360,29 @@ impl SessionCache {
     ) -> (i32, Vec<bool>) {
         match context {
             SessionContext::Sessionless => (0, vec![true; rows.len()]),
-            SessionContext::Full { uses_topic_ids } => {
-                (self.open(*uses_topic_ids, rows, news, now), vec![true; rows.len()])
+            SessionContext::Full {
+                uses_topic_ids,
+                is_follower,
+            } => {
+                let id = self.open((*uses_topic_ids, *is_follower), rows, news, now);
+                (id, vec![true; rows.len()])
             }
             SessionContext::Incremental { id } => (*id, self.changes(*id, rows, news)),
         }
     }
 
-    fn open(&self, uses_topic_ids: bool, rows: &[&FetchRow], news: &[RowNews], now: Instant) -> i32 {
-        let mut sessions = self.sessions.lock();
-        if sessions.len() >= self.slots && !evict_oldest(&mut sessions, now) {
+    fn open(
+        &self,
+        (uses_topic_ids, is_follower): (bool, bool),
+        rows: &[&FetchRow],
+        news: &[RowNews],
+        now: Instant,
+    ) -> i32 {
+        let bytes = bytes_of(rows);
+        let limits = (self.slots, self.most_bytes);
+        if !self.table.lock().make_room(bytes, limits, is_follower, now) {
             return 0;
         }
-        let id = self.fresh_id(&sessions);
         let told = |n: &RowNews| {
             (!n.is_void).then_some(Told {
                 high_watermark: n.high_watermark,
@@ -236,76 +391,63 @@ impl SessionCache {
         };
         let rows: Vec<_> = rows.iter().map(|&r| r.clone()).zip(news.iter().map(told)).collect();
         let positions = positions_of(&rows);
-        sessions.insert(
-            id,
-            Session {
-                epoch: 1,
-                uses_topic_ids,
-                rows,
-                positions,
-                first: 0,
-                last_used: now,
-            },
-        );
+        let partitions = rows.len();
+        let session = Session {
+            epoch: 1,
+            uses_topic_ids,
+            rows,
+            positions,
+            first: 0,
+        };
+        let slot = Slot {
+            session: Arc::new(Mutex::new(session)),
+            partitions,
+            bytes,
+            is_follower,
+            last_used: now,
+        };
+        let mut table = self.table.lock();
+        if !table.make_room(bytes, limits, is_follower, now) {
+            return 0; // others came in between
+        }
+        let id = self.fresh_id(&table);
+        table.bytes += bytes;
+        table.slots.insert(id, slot);
         id
     }
 
-    fn fresh_id(&self, sessions: &HashMap<i32, Session>) -> i32 {
+    fn fresh_id(&self, table: &Table) -> i32 {
         let mut seed = self.next_id.lock();
         loop {
             *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let id = (*seed >> 1) as i32;
-            if id != 0 && !sessions.contains_key(&id) {
+            if id != 0 && !table.slots.contains_key(&id) {
                 return id;
             }
         }
     }
 
     fn changes(&self, id: i32, rows: &[&FetchRow], news: &[RowNews]) -> Vec<bool> {
-        let mut sessions = self.sessions.lock();
-        let Some(session) = sessions.get_mut(&id) else {
+        let session = self.table.lock().slots.get(&id).map(|slot| Arc::clone(&slot.session));
+        let Some(session) = session else {
             return vec![true; rows.len()];
         };
-        let start = session.first.min(session.rows.len());
-        let mut next_first = session.first;
-        let mut mask = Vec::with_capacity(rows.len());
-        for (i, (row, news)) in rows.iter().zip(news).enumerate() {
-            let at = (start + i) % session.rows.len().max(1);
-            let Some((_, told)) = session
-                .rows
-                .get_mut(at)
-                .filter(|(k, _)| k.index == row.index && k.topic == row.topic)
-            else {
-                mask.push(true);
-                continue;
-            };
-            let now = Told {
-                high_watermark: news.high_watermark,
-                log_start: news.log_start,
-            };
-            let is_news = news.has_more || news.is_void || *told != Some(now);
-            *told = (!news.is_void).then_some(now);
-            if news.has_more && !news.is_void {
-                next_first = at + 1;
-            }
-            mask.push(is_news);
-        }
-        session.first = if next_first >= session.rows.len() {
-            0
-        } else {
-            next_first
-        };
-        mask
+        session.lock().changes(rows, news)
     }
 
     /// Sessions held now.
     pub fn len(&self) -> usize {
-        self.sessions.lock().len()
+        self.table.lock().slots.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes of all sessions.
+    pub fn bytes(&self) -> usize {
+        self.table.lock().bytes
     }
 }
 
@@ -314,17 +456,6 @@ fn positions_of(rows: &[(FetchRow, Option<Told>)]) -> HashMap<(RowTopic, i32), u
         .enumerate()
         .map(|(i, (row, _))| ((row.topic.clone(), row.index), i))
         .collect()
-}
-
-fn evict_oldest(sessions: &mut HashMap<i32, Session>, now: Instant) -> bool {
-    let oldest = sessions
-        .iter()
-        .min_by_key(|(_, s)| s.last_used)
-        .map(|(id, s)| (*id, s.last_used));
-    match oldest {
-        Some((id, used)) if now.saturating_duration_since(used) >= MIN_EVICTION_AGE => sessions.remove(&id).is_some(),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

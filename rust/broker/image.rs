@@ -78,6 +78,40 @@ impl TopicRow {
 /// Nobody yet; until there is one, not everything is published that the cluster has.
 pub const NO_CONTROLLER: i32 = -1;
 
+/// The answers that an image keeps: a client of each of two versions.
+const KEPT_ANSWERS: usize = 2;
+
+/// In which form all topics are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerForm {
+    /// Version of Metadata.
+    pub version: i16,
+    /// The listener that the client came in on.
+    pub listener: Box<str>,
+    /// As asked.
+    pub include_cluster_authorized_operations: bool,
+    /// As asked.
+    pub include_topic_authorized_operations: bool,
+}
+
+/// An answer that was asked for lately, and whether it was since the last look.
+#[derive(Debug)]
+struct KeptAnswer {
+    form: AnswerForm,
+    body: Arc<Vec<u8>>,
+    is_used: bool,
+}
+
+/// Response bodies made from an image; a changed image begins with none.
+#[derive(Debug, Default)]
+struct Answers(Mutex<Vec<KeptAnswer>>);
+
+impl Clone for Answers {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 /// One consistent state of the cluster.
 #[derive(Debug, Clone)]
 pub struct Image {
@@ -87,6 +121,7 @@ pub struct Image {
     pub controller_id: i32,
     topics: BTreeMap<Arc<str>, Arc<TopicRow>>,
     ids: HashMap<TopicId, Arc<str>>,
+    answers: Answers,
 }
 
 impl Default for Image {
@@ -96,6 +131,7 @@ impl Default for Image {
             controller_id: NO_CONTROLLER,
             topics: BTreeMap::new(),
             ids: HashMap::new(),
+            answers: Answers::default(),
         }
     }
 }
@@ -114,6 +150,33 @@ impl Image {
     /// Every topic in name order.
     pub fn topics(&self) -> impl ExactSizeIterator<Item = &Arc<TopicRow>> {
         self.topics.values()
+    }
+
+    /// A response body that was made from this image.
+    pub fn answer(&self, form: &AnswerForm) -> Option<Arc<Vec<u8>>> {
+        let mut kept = self.answers.0.lock();
+        let found = kept.iter_mut().find(|kept| kept.form == *form)?;
+        found.is_used = true;
+        Some(Arc::clone(&found.body))
+    }
+
+    /// Keeps a response body for others who ask the same way.
+    pub fn keep_answer(&self, form: AnswerForm, body: &Arc<Vec<u8>>) {
+        let mut kept = self.answers.0.lock();
+        if kept.len() >= KEPT_ANSWERS {
+            kept.remove(0);
+        }
+        kept.push(KeptAnswer {
+            form,
+            body: Arc::clone(body),
+            is_used: true,
+        });
+    }
+
+    /// Lets go of the bodies that nobody has asked for since the last call.
+    pub fn drop_unused_answers(&self) {
+        let mut kept = self.answers.0.lock();
+        kept.retain_mut(|kept| std::mem::take(&mut kept.is_used));
     }
 
     /// Where a broker is reached on a listener, as responses tell it.

@@ -1,13 +1,16 @@
 //! `ListOffsets`: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
 //!
 //! A lookup by timestamp may read cold pages, which a network loop must not wait for: such a request becomes a
-//! [`ParkedLookup`], run elsewhere, after which its owner is called.
+//! [`ParkedLookup`], run elsewhere, after which its owner is called. A request of many rows is left as a whole. A partition that is
+//! named twice is refused, each time (Kafka).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::Broker;
+use super::metadata::Place;
 use super::partition::{Isolation, Partition};
 use crate::error::{Error, ErrorCode};
 use crate::wire::list_offsets::timestamp;
@@ -18,8 +21,13 @@ use crate::wire::{
 /// The first version whose clients know `OFFSET_NOT_AVAILABLE`.
 const OFFSET_NOT_AVAILABLE_FROM: i16 = 5;
 
+/// A request with more bytes is not served on a network loop: it names about a thousand partitions.
+const MANY_BYTES: usize = 16 << 10;
+
 /// What became of a `ListOffsets` request.
 pub enum ListOffsetsOutcome {
+    /// Too much for a network loop: to be served elsewhere.
+    Left,
     /// The response body is written.
     Answered,
     /// To be run on a disk thread.
@@ -35,11 +43,20 @@ pub struct ParkedLookup {
 }
 
 /// Serves one `ListOffsets` body.
-pub fn handle(broker: &Broker, version: i16, body: &[u8], out: &mut Vec<u8>) -> Result<ListOffsetsOutcome, WireError> {
+pub fn handle(
+    broker: &Broker,
+    version: i16,
+    body: &[u8],
+    place: Place,
+    out: &mut Vec<u8>,
+) -> Result<ListOffsetsOutcome, WireError> {
+    if place == Place::Loop && body.len() > MANY_BYTES {
+        return Ok(ListOffsetsOutcome::Left);
+    }
     let mut request = ListOffsetsRequest::default();
     request.decode(version, body)?;
     let needs_files = |p: &ListOffsetsPartition| p.timestamp >= 0 || p.timestamp == timestamp::MAX;
-    if request.partitions.iter().any(needs_files) {
+    if place == Place::Loop && request.partitions.iter().any(needs_files) {
         let lookup = ParkedLookup {
             version,
             body: body.to_vec(),
@@ -79,9 +96,14 @@ fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsReque
     };
     let mut results = Vec::with_capacity(request.partitions.len());
     let mut topic = None;
+    let repeated = repeated(request, body);
     for row in &request.partitions {
         if row.first_of_topic {
             topic = row.topic.name(body).and_then(|name| topics.by_name(name));
+        }
+        if !repeated.is_empty() && repeated.contains(&(row.topic.name(body), row.index)) {
+            results.push(ListOffsetsResult::nothing(ErrorCode::INVALID_REQUEST));
+            continue;
         }
         let Some(partition) = topic.and_then(|t| t.partition(row.index)) else {
             results.push(ListOffsetsResult::nothing(unknown(
@@ -102,6 +124,21 @@ fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsReque
         });
     }
     encode_list_offsets_response(out, version, body, request, &results, 0);
+}
+
+/// The partitions that are named more than once.
+fn repeated<'a>(request: &ListOffsetsRequest, body: &'a [u8]) -> HashSet<(Option<&'a str>, i32)> {
+    let mut repeated = HashSet::new();
+    if request.partitions.len() > 1 {
+        let mut seen = HashSet::with_capacity(request.partitions.len());
+        for row in &request.partitions {
+            let key = (row.topic.name(body), row.index);
+            if !seen.insert(key) {
+                repeated.insert(key);
+            }
+        }
+    }
+    repeated
 }
 
 fn unknown(broker: &Broker, name: Option<&str>, index: i32) -> ErrorCode {

@@ -1,16 +1,23 @@
 //! Metadata: what clients are told of brokers, topics and leaders, from the published image.
 //!
 //! A topic that may have to be created first is the control plane's business, and so is waiting until the cluster is known: the request
-//! is handed over whole, and comes back here afterwards with `may_hand_over` unset. It decides nothing and creates nothing.
+//! is handed over, with at most [`CREATED_NAMES`] names, and comes back here afterwards with `may_hand_over` unset. It decides nothing
+//! and creates nothing.
+//!
+//! Each topic is told once, however often it is named. An answer of many rows is not made on a network loop; that of all topics is
+//! made once for an image, and all who ask share it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::Broker;
-use super::image::{Image, NO_CONTROLLER, TopicRow};
+use super::image::{AnswerForm, Image, NO_CONTROLLER, TopicRow};
 use crate::error::ErrorCode;
 use crate::storage::topic_partition::is_valid_topic_name;
 use crate::wire::topic::text;
 use crate::wire::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
-    MetadataTopic, NodeEndpoint, WireError, ZERO_TOPIC_ID,
+    MetadataTopic, NodeEndpoint, WireError, ZERO_TOPIC_ID, encode_metadata_creation,
 };
 
 /// Every operation on a topic, as a bit field of Kafka's operation codes: without an authorizer all are allowed.
@@ -18,13 +25,33 @@ const TOPIC_OPERATIONS: i32 = 0b1101_1111_1000;
 /// Every operation on the cluster.
 const CLUSTER_OPERATIONS: i32 = 0b1_1111_1010_0000;
 
-/// What became of a Metadata request.
+/// A request with more bytes is not served on a network loop.
+const MANY_BYTES: usize = 16 << 10;
+/// Nor is an answer with more partitions made there.
+const MANY_PARTITIONS: usize = 2000;
+/// Topics that one request may have created; a client asks again for the others.
+const CREATED_NAMES: usize = 100;
+
+/// Where a request is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On a network loop, which other clients wait for.
+    Loop,
+    /// On a thread that may take its time.
+    Elsewhere,
+}
+
+/// What became of a Metadata request.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataOutcome {
     /// The response body is written.
     Answered,
-    /// A topic must be created first, or this broker has yet to be told of the cluster.
-    HandedOver,
+    /// This is the response body.
+    Shared(Arc<Vec<u8>>),
+    /// Topics must be created first, or this broker has yet to be told of the cluster: the request for the control plane.
+    HandedOver(Vec<u8>),
+    /// Too much for a network loop: to be served elsewhere.
+    Left,
 }
 
 /// One topic of the answer.
@@ -43,36 +70,117 @@ pub fn handle(
     version: i16,
     listener: &str,
     body: &[u8],
-    may_hand_over: bool,
+    (place, may_hand_over): (Place, bool),
     out: &mut Vec<u8>,
 ) -> Result<MetadataOutcome, WireError> {
+    if place == Place::Loop && body.len() > MANY_BYTES {
+        return Ok(MetadataOutcome::Left);
+    }
     let mut request = MetadataRequest::default();
     request.decode(version, body)?;
     let image = broker.image.load();
     if may_hand_over && image.controller_id == NO_CONTROLLER {
-        return Ok(MetadataOutcome::HandedOver);
+        return Ok(MetadataOutcome::HandedOver(encode_metadata_creation(version, &[])));
     }
     let refusal = request.refusal(version);
+    if request.all_topics && refusal.is_none() {
+        return Ok(all_topics(broker, &image, version, listener, &request, place, out));
+    }
     let found = match refusal {
-        Some(error) => request.topics.iter().map(|t| refused(t, body, error)).collect(),
-        None if request.all_topics => image.topics().map(|t| Found::Row(t)).collect(),
+        Some(error) => {
+            let mut seen = HashSet::new();
+            let rows = request.topics.iter().map(|t| refused(t, body, error));
+            rows.filter(|row| seen.insert(row.key())).collect()
+        }
         None => find(&image, &request, body),
     };
     let may_create = may_hand_over && request.allow_auto_topic_creation && broker.options().auto_create_topics_enable;
-    let is_creatable = |f: &Found<'_>| {
-        matches!(
-            f,
-            Found::Missing {
-                error: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                ..
-            }
-        )
-    };
-    if may_create && found.iter().any(is_creatable) {
-        return Ok(MetadataOutcome::HandedOver);
+    if may_create {
+        let missing: Vec<&str> = found.iter().filter_map(Found::creatable).take(CREATED_NAMES).collect();
+        if !missing.is_empty() {
+            return Ok(MetadataOutcome::HandedOver(encode_metadata_creation(version, &missing)));
+        }
+    }
+    if place == Place::Loop && has_many_partitions(found.iter().filter_map(Found::row)) {
+        return Ok(MetadataOutcome::Left);
     }
     encode(broker, &image, version, listener, &request, &found, out);
     Ok(MetadataOutcome::Answered)
+}
+
+fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
+    let mut count = 0;
+    for row in rows {
+        count += row.partitions.len() + 1;
+        if count > MANY_PARTITIONS {
+            return true;
+        }
+    }
+    false
+}
+
+/// A large answer is kept with the image that it tells, for everybody who asks the same way.
+fn all_topics(
+    broker: &Broker,
+    image: &Image,
+    version: i16,
+    listener: &str,
+    request: &MetadataRequest,
+    place: Place,
+    out: &mut Vec<u8>,
+) -> MetadataOutcome {
+    let rows = || image.topics().map(|t| Found::Row(t)).collect::<Vec<_>>();
+    if !has_many_partitions(image.topics().map(|t| &**t)) {
+        encode(broker, image, version, listener, request, &rows(), out);
+        return MetadataOutcome::Answered;
+    }
+    let form = AnswerForm {
+        version,
+        listener: listener.into(),
+        include_cluster_authorized_operations: request.include_cluster_authorized_operations,
+        include_topic_authorized_operations: request.include_topic_authorized_operations,
+    };
+    if let Some(body) = image.answer(&form) {
+        return MetadataOutcome::Shared(body);
+    }
+    if place == Place::Loop {
+        return MetadataOutcome::Left;
+    }
+    let mut body = Vec::new();
+    encode(broker, image, version, listener, request, &rows(), &mut body);
+    body.shrink_to_fit();
+    let body = Arc::new(body);
+    image.keep_answer(form, &body);
+    MetadataOutcome::Shared(body)
+}
+
+impl<'a> Found<'a> {
+    fn row(&self) -> Option<&'a TopicRow> {
+        match self {
+            Self::Row(row) => Some(row),
+            Self::Missing { .. } => None,
+        }
+    }
+
+    /// By what it is told only once.
+    fn key(&self) -> (Option<&'a str>, [u8; 16]) {
+        match self {
+            Self::Row(row) => (Some(&row.name), ZERO_TOPIC_ID),
+            Self::Missing { name, id, .. } => (*name, *id),
+        }
+    }
+
+    /// The name of a topic that does not exist and could.
+    fn creatable(&self) -> Option<&'a str> {
+        match self {
+            Self::Missing {
+                error: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                name,
+                ..
+            } => *name,
+            _ => None,
+        }
+    }
 }
 
 fn refused<'a>(asked: &crate::wire::MetadataTopicRequest, body: &'a [u8], error: ErrorCode) -> Found<'a> {
@@ -85,7 +193,9 @@ fn refused<'a>(asked: &crate::wire::MetadataTopicRequest, body: &'a [u8], error:
 
 fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<Found<'a>> {
     let one = |asked: &crate::wire::MetadataTopicRequest| {
-        let Some(name) = asked.name.as_ref().and_then(|n| text(body, n)) else {
+        // A topic with an id goes by it, whatever name stands beside it (Java's describeTopics sends an empty one).
+        let name = asked.name.as_ref().filter(|_| asked.id == ZERO_TOPIC_ID);
+        let Some(name) = name.and_then(|n| text(body, n)) else {
             return match image.topic_by_id(&asked.id) {
                 Some(row) => Found::Row(row),
                 None => Found::Missing {
@@ -109,7 +219,13 @@ fn find<'a>(image: &'a Image, request: &MetadataRequest, body: &'a [u8]) -> Vec<
             },
         }
     };
-    request.topics.iter().map(one).collect()
+    let mut seen = HashSet::new();
+    request
+        .topics
+        .iter()
+        .map(one)
+        .filter(|row| seen.insert(row.key()))
+        .collect()
 }
 
 fn encode(

@@ -5,6 +5,7 @@
 //! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each; `waiters` is the
 //! purgatory; `flusher`, `materialiser` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
 
+mod budget;
 mod closing;
 mod events;
 mod fetch;
@@ -40,6 +41,7 @@ mod throttle;
 mod waiters;
 mod workers;
 
+pub use budget::{Budget, Charge};
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
 pub use fetchers::{Change, Fetchers, Source};
@@ -50,14 +52,14 @@ pub use housekeeping::{LogDirDescription, ReadRecord};
 pub use image::{BrokerRow, PartitionRow, TopicRow};
 pub use lease::Lease;
 pub use list_offsets::{ListOffsetsOutcome, ParkedLookup, handle as list_offsets};
-pub use metadata::{MetadataOutcome, handle as metadata};
+pub use metadata::{MetadataOutcome, Place, handle as metadata};
 pub use metrics::Metrics;
 pub use options::Options;
 pub use partition::{
     Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
     ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
 };
-pub use produce::{Caller, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
+pub use produce::{Caller, LeftProduce, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
 pub use registry::{Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
 pub use state::Broker;

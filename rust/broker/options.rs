@@ -61,6 +61,12 @@ pub struct Options {
     pub fetch_max_bytes: usize,
     /// `max.incremental.fetch.session.cache.slots`.
     pub fetch_session_slots: usize,
+    /// `kafkastore.fetch.session.cache.max.bytes`.
+    pub fetch_session_bytes: usize,
+    /// `kafkastore.unsent.max.bytes`.
+    pub unsent_bytes: usize,
+    /// `queued.max.request.bytes`.
+    pub queued_request_bytes: usize,
     /// `max.connections`.
     pub max_connections: usize,
     /// `max.connections.per.ip`.
@@ -121,6 +127,9 @@ impl Default for Options {
             socket_receive_buffer_bytes: 102_400,
             fetch_max_bytes: 55 << 20,
             fetch_session_slots: 1000,
+            fetch_session_bytes: 32 << 20,
+            unsent_bytes: 32 << 20,
+            queued_request_bytes: 32 << 20,
             max_connections: usize::MAX,
             max_connections_per_ip: usize::MAX,
             connections_max_idle: Duration::from_mins(10),
@@ -201,6 +210,7 @@ impl Options {
             "max.incremental.fetch.session.cache.slots",
             &mut options.fetch_session_slots,
         )?;
+        options.parse_budgets(pairs)?;
         parse(pairs, "max.connections", &mut options.max_connections)?;
         parse(pairs, "max.connections.per.ip", &mut options.max_connections_per_ip)?;
         parse_ms(pairs, "connections.max.idle.ms", &mut options.connections_max_idle)?;
@@ -217,6 +227,17 @@ impl Options {
         options.parse_replication(pairs)?;
         options.parse_throttles(pairs)?;
         Ok(options)
+    }
+
+    fn parse_budgets(&mut self, pairs: &HashMap<String, String>) -> Result<()> {
+        let sessions = &mut self.fetch_session_bytes;
+        parse(pairs, "kafkastore.fetch.session.cache.max.bytes", sessions)?;
+        parse(pairs, "kafkastore.unsent.max.bytes", &mut self.unsent_bytes)?;
+        let mut queued = -1i64;
+        parse(pairs, "queued.max.request.bytes", &mut queued)?;
+        // Kafka's default, -1, means no limit there; here it means the default limit.
+        self.queued_request_bytes = usize::try_from(queued).unwrap_or(self.queued_request_bytes);
+        Ok(())
     }
 
     fn parse_throttles(&mut self, pairs: &HashMap<String, String>) -> Result<()> {

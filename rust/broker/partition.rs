@@ -5,6 +5,7 @@
 //! write; `log_start ≤ last_stable ≤ high_watermark ≤ log_end`; the high watermark never moves back within a lease.
 //! It knows no sockets and no clock, and decides nothing about leadership.
 
+mod append;
 mod closest;
 mod future;
 mod read;
@@ -27,9 +28,8 @@ use super::planted;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use super::waiters::{WaitKind, Waiters};
 use crate::error::{Error, ErrorCode, Result};
-use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
-use crate::storage::{AppendError, Appended, FlushJob, Flushed, Log, Uuid};
+use crate::storage::{FlushJob, Flushed, Log, Uuid};
 
 pub use closest::ServedBy;
 pub use future::{FutureLog, MoveFailure, Moved};
@@ -339,48 +339,6 @@ impl Partition {
     /// The leader and epoch that a refused client is told (KIP-951).
     pub fn current_leader(&self) -> Option<(i32, i32)> {
         self.lease.load().as_ref().map(|l| (l.leader, l.leader_epoch))
-    }
-
-    /// Appends one batch as the leader, patched in place (spec: R3.1). On success tells what a produce with these
-    /// `acks` must still wait for.
-    ///
-    /// # Errors
-    /// `AppendError::Rejected` names the client's code; `Failed` is a storage failure, for which the caller takes the
-    /// log directory offline.
-    pub fn append(
-        &self,
-        batch: &mut [u8],
-        acks: i16,
-        origin: Origin,
-        now_ms: i64,
-    ) -> Result<(Appended, Awaited), AppendError> {
-        let mut log = self.log.lock();
-        let lease = match self.admitting(&log, acks) {
-            Ok(lease) => lease,
-            Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
-        };
-        self.check_turn(&log, batch, now_ms)?;
-        let segments = log.segment_count();
-        let appended = match log.append_as_leader(batch, lease.leader_epoch, origin, now_ms) {
-            Ok(appended) => appended,
-            Err(error) => return Err(self.judge_gap(&log, &lease, batch, error, now_ms)),
-        };
-        let has_rolled = log.segment_count() != segments;
-        self.publish_offsets(&log);
-        let term = self.term.load(Ordering::Acquire);
-        drop(log);
-        self.note_unflushed(now_ms);
-        self.waiters.wake_all(WaitKind::Fetch);
-        let next = appended.last_offset + 1;
-        let high_watermark = acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next;
-        let flushed = appended.needs_flush && self.offsets.flushed.load(Ordering::Acquire) < next;
-        let awaited = Awaited {
-            high_watermark: high_watermark.then_some(next),
-            flushed: flushed.then_some(next),
-            wants_flush: flushed || has_rolled,
-            term,
-        };
-        Ok((appended, awaited))
     }
 
     /// Something was appended now that is not on disk.

@@ -2,7 +2,8 @@
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The answer is
 //! written at once, or a [`ParkedProduce`] is handed to the caller, who polls it when it is woken and ends it at its
-//! deadline. It never touches sockets or clocks: both times are passed in.
+//! deadline. A request that would hold a network loop for long (many rows, many bytes, much to inflate) becomes a
+//! [`LeftProduce`], which goes on elsewhere, slice by slice. It never touches sockets or clocks: both times are passed in.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,9 +13,22 @@ use super::partition::{Awaited, Partition};
 use super::registry::Topic;
 use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
-use crate::record::{BatchHeader, Origin, Rejection, single_batch};
-use crate::storage::AppendError;
+use crate::record::{BatchHeader, Rejection, Room, single_batch};
+use crate::storage::{AppendError, Appended};
 use crate::wire::{NodeEndpoint, ProduceRequest, ProduceResult, TopicKey, WireError, encode_produce_response};
+
+/// A request with more partitions than this is not served on a network loop.
+const MANY_ROWS: usize = 1000;
+/// Nor is one with more bytes: their checksums and writes take milliseconds.
+const MANY_BYTES: usize = 4 << 20;
+/// The most that the batches of one request inflate to where they must be inflated, beyond [`INFLATED_RATIO`] times its bytes.
+const INFLATED_BYTES: usize = 256 << 20;
+/// See [`INFLATED_BYTES`]; records seldom shrink more.
+const INFLATED_RATIO: usize = 20;
+/// What a slice of a request inflates before other requests have their turn.
+const SLICE_BYTES: usize = 16 << 20;
+/// Records at fault that an answer lists, over all partitions.
+const MAX_RECORD_ERRORS: usize = 1000;
 
 /// Who asks, as far as answers depend on it.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +42,21 @@ pub struct Caller<'a> {
 }
 
 /// Buffers reused from one request to the next; one for each network loop.
-#[derive(Default)]
 pub struct ProduceScratch {
+    /// What may still be inflated here.
+    pub room: Room,
     request: ProduceRequest,
     results: Vec<ProduceResult>,
+}
+
+impl Default for ProduceScratch {
+    fn default() -> Self {
+        Self {
+            room: Room::unlimited(),
+            request: ProduceRequest::default(),
+            results: Vec::new(),
+        }
+    }
 }
 
 /// What became of a produce.
@@ -44,6 +69,20 @@ pub enum ProduceOutcome {
     Disconnect,
     /// Waits for replicas or for the disk.
     Parked(Box<ParkedProduce>),
+    /// To go on elsewhere, with the same body.
+    Left(Box<LeftProduce>),
+}
+
+/// A produce that is too much for a network loop. Dropped, its other batches are not appended and nothing is answered.
+pub struct LeftProduce {
+    version: i16,
+    may_write_internal: bool,
+    request: ProduceRequest,
+    results: Vec<ProduceResult>,
+    waits: Vec<Wait>,
+    listed: usize,
+    room: Room,
+    deadline: Instant,
 }
 
 /// A produce that waits (spec: R0.8). Dropping it answers nothing: the owner must.
@@ -65,8 +104,8 @@ struct Wait {
     awaited: Awaited,
 }
 
-/// Serves one Produce body, which is patched in place. Appends the response body to `out` unless the outcome says
-/// otherwise.
+/// Serves one Produce body, which is patched in place; on a network loop, which has the scratch's room to inflate. Appends the response
+/// body to `out` unless the outcome says otherwise.
 pub fn handle(
     broker: &Broker,
     version: i16,
@@ -78,86 +117,233 @@ pub fn handle(
 ) -> Result<ProduceOutcome, WireError> {
     scratch.request.decode(version, body)?;
     scratch.results.clear();
-    let waits = append_all(broker, version, caller, body, scratch, now_ms);
+    let timeout = Duration::from_millis(u64::try_from(scratch.request.timeout_ms).unwrap_or(0));
+    let (mut waits, mut listed) = (Vec::new(), 0);
+    let is_large = scratch.request.partitions.len() > MANY_ROWS || body.len() > MANY_BYTES;
+    let mut appending = Appending {
+        broker,
+        version,
+        caller,
+        now_ms,
+        request: &scratch.request,
+        results: &mut scratch.results,
+        waits: &mut waits,
+        listed: &mut listed,
+    };
+    if is_large || !appending.append_all(body, &mut scratch.room) {
+        let inflated = INFLATED_BYTES.saturating_add(body.len().saturating_mul(INFLATED_RATIO));
+        return Ok(ProduceOutcome::Left(Box::new(LeftProduce {
+            version,
+            may_write_internal: caller.may_write_internal,
+            request: std::mem::take(&mut scratch.request),
+            results: std::mem::take(&mut scratch.results),
+            waits,
+            listed,
+            room: Room::of_request(inflated),
+            deadline: now + timeout,
+        })));
+    }
     broker.metrics.count_produce(&scratch.results);
     if scratch.request.acks == 0 {
-        let failed = scratch.results.iter().any(|r| r.error != ErrorCode::NONE);
-        return Ok(if failed {
-            ProduceOutcome::Disconnect
-        } else {
-            ProduceOutcome::Silent
-        });
+        return Ok(unanswered(&scratch.results));
     }
     if !waits.is_empty() {
-        let timeout = Duration::from_millis(u64::try_from(scratch.request.timeout_ms).unwrap_or(0));
-        return Ok(ProduceOutcome::Parked(Box::new(park(
-            version,
-            body,
-            scratch,
-            waits,
-            now + timeout,
-        ))));
+        let (request, results) = (
+            std::mem::take(&mut scratch.request),
+            std::mem::take(&mut scratch.results),
+        );
+        let parked = park(version, body, request, results, waits, now + timeout);
+        return Ok(ProduceOutcome::Parked(Box::new(parked)));
     }
     encode(broker, version, caller, body, &scratch.request, &scratch.results, out);
     Ok(ProduceOutcome::Answered)
 }
 
-fn append_all(
-    broker: &Broker,
-    version: i16,
-    caller: Caller<'_>,
-    body: &mut [u8],
-    scratch: &mut ProduceScratch,
-    now_ms: i64,
-) -> Vec<Wait> {
-    let mut waits = Vec::new();
-    let topics = broker.registry.snapshot();
-    let mut topic: Option<&Arc<Topic>> = None;
-    for (at, row) in scratch.request.partitions.iter().enumerate() {
-        if row.first_of_topic {
-            topic = match &row.topic {
-                TopicKey::Name(_) => row.topic.name(body).and_then(|name| topics.by_name(name)),
-                TopicKey::Id(id) => topics.by_id(id),
-            };
-        }
-        let partition = topic.and_then(|t| t.partition(row.index));
-        let refused = if partition.is_none() {
-            Some(not_here(broker, topic.is_some(), &row.topic, row.index, body))
-        } else {
-            check_request(broker, scratch.request.acks, caller, topic)
-        };
-        let result = match (refused, partition, row.records.clone().and_then(|r| body.get_mut(r))) {
-            (Some(refused), ..) => refused,
-            (None, Some(partition), Some(batch)) => match check_batch(version, &scratch.request, batch) {
-                Err(refused) => refused,
-                Ok(size) => match partition.append(&mut batch[..size], scratch.request.acks, Origin::Client, now_ms) {
-                    Ok((appended, awaited)) => {
-                        if awaited.wants_flush {
-                            broker.flusher.enqueue(partition);
-                        }
-                        if !awaited.is_nothing() {
-                            waits.push(Wait {
-                                at,
-                                partition: Arc::clone(partition),
-                                awaited,
-                            });
-                        }
-                        ProduceResult {
-                            error: ErrorCode::NONE,
-                            base_offset: appended.first_offset,
-                            log_append_time_ms: appended.log_append_time_ms,
-                            log_start_offset: appended.log_start_offset,
-                            ..ProduceResult::refused(ErrorCode::NONE, None)
-                        }
-                    }
-                    Err(error) => append_refused(broker, partition, error),
-                },
-            },
-            _ => ProduceResult::refused(ErrorCode::INVALID_RECORD, Some("the partition has no records".into())),
-        };
-        scratch.results.push(result);
+/// With acks=0.
+fn unanswered(results: &[ProduceResult]) -> ProduceOutcome {
+    if results.iter().any(|r| r.error != ErrorCode::NONE) {
+        ProduceOutcome::Disconnect
+    } else {
+        ProduceOutcome::Silent
     }
-    waits
+}
+
+impl LeftProduce {
+    /// Whether its client expects an answer.
+    pub fn is_answered(&self) -> bool {
+        self.request.acks != 0
+    }
+
+    /// Appends the next slice of it; true when all is appended. `body` is the one that it was decoded from.
+    pub fn run(&mut self, broker: &Broker, body: &mut [u8], now_ms: i64) -> bool {
+        let caller = Caller {
+            listener: "",
+            may_write_internal: self.may_write_internal,
+            is_broker: false,
+        };
+        let mut appending = Appending {
+            broker,
+            version: self.version,
+            caller,
+            now_ms,
+            request: &self.request,
+            results: &mut self.results,
+            waits: &mut self.waits,
+            listed: &mut self.listed,
+        };
+        appending.append_slice(body, &mut self.room)
+    }
+
+    /// What became of it, when all is appended.
+    pub fn finish(self, broker: &Broker, listener: &str, body: &[u8], out: &mut Vec<u8>) -> ProduceOutcome {
+        broker.metrics.count_produce(&self.results);
+        if self.request.acks == 0 {
+            return unanswered(&self.results);
+        }
+        if !self.waits.is_empty() {
+            let parked = park(
+                self.version,
+                body,
+                self.request,
+                self.results,
+                self.waits,
+                self.deadline,
+            );
+            return ProduceOutcome::Parked(Box::new(parked));
+        }
+        let caller = Caller {
+            listener,
+            may_write_internal: self.may_write_internal,
+            is_broker: false,
+        };
+        encode(broker, self.version, caller, body, &self.request, &self.results, out);
+        ProduceOutcome::Answered
+    }
+}
+
+/// The appending of one request's batches, in order; `results` has one for each that is done.
+struct Appending<'a> {
+    broker: &'a Broker,
+    version: i16,
+    caller: Caller<'a>,
+    now_ms: i64,
+    request: &'a ProduceRequest,
+    results: &'a mut Vec<ProduceResult>,
+    waits: &'a mut Vec<Wait>,
+    /// Records at fault that the results list.
+    listed: &'a mut usize,
+}
+
+impl Appending<'_> {
+    /// On a network loop: all of them, or up to the first that takes more than `room`, and false.
+    fn append_all(&mut self, body: &mut [u8], room: &mut Room) -> bool {
+        let append =
+            |partition: &Partition, batch: &mut [u8], acks, now_ms| partition.append_within(batch, acks, now_ms, room);
+        self.append_up_to(body, usize::MAX, append)
+    }
+
+    /// Elsewhere: the next ones; true when there are no more.
+    fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> bool {
+        let (last_row, least_room) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
+        loop {
+            let append = |partition: &Partition, batch: &mut [u8], acks, now_ms| {
+                partition.append_elsewhere(batch, acks, now_ms, room).map(Some)
+            };
+            if self.append_up_to(body, 1, append) {
+                return true;
+            }
+            if self.results.len() >= last_row || room.bytes() < least_room {
+                return false;
+            }
+        }
+    }
+
+    /// At most so many; false when some are left.
+    fn append_up_to(
+        &mut self,
+        body: &mut [u8],
+        most: usize,
+        mut append: impl FnMut(&Partition, &mut [u8], i16, i64) -> Result<Option<(Appended, Awaited)>, AppendError>,
+    ) -> bool {
+        let topics = self.broker.registry.snapshot();
+        let mut topic: Option<&Arc<Topic>> = None;
+        let first = self.results.len();
+        for (at, row) in self.request.partitions.iter().enumerate().skip(first) {
+            if at - first >= most {
+                return false;
+            }
+            if row.first_of_topic || at == first {
+                topic = match &row.topic {
+                    TopicKey::Name(_) => row.topic.name(body).and_then(|name| topics.by_name(name)),
+                    TopicKey::Id(id) => topics.by_id(id),
+                };
+            }
+            let Some(result) = self.append_row(at, topic, body, &mut append) else {
+                return false;
+            };
+            self.push(result);
+        }
+        true
+    }
+
+    /// `None` when it is left.
+    fn append_row(
+        &mut self,
+        at: usize,
+        topic: Option<&Arc<Topic>>,
+        body: &mut [u8],
+        append: &mut impl FnMut(&Partition, &mut [u8], i16, i64) -> Result<Option<(Appended, Awaited)>, AppendError>,
+    ) -> Option<ProduceResult> {
+        let (broker, acks) = (self.broker, self.request.acks);
+        let row = self.request.partitions.get(at)?;
+        let Some(partition) = topic.and_then(|t| t.partition(row.index)) else {
+            return Some(not_here(broker, topic.is_some(), &row.topic, row.index, body));
+        };
+        if let Some(refused) = check_request(broker, acks, self.caller, topic) {
+            return Some(refused);
+        }
+        let Some(batch) = row.records.clone().and_then(|r| body.get_mut(r)) else {
+            let message = Some("the partition has no records".into());
+            return Some(ProduceResult::refused(ErrorCode::INVALID_RECORD, message));
+        };
+        let size = match check_batch(self.version, self.request, batch) {
+            Err(refused) => return Some(refused),
+            Ok(size) => size,
+        };
+        Some(match append(partition, &mut batch[..size], acks, self.now_ms) {
+            Ok(None) => return None,
+            Ok(Some((appended, awaited))) => {
+                if awaited.wants_flush {
+                    broker.flusher.enqueue(partition);
+                }
+                if !awaited.is_nothing() {
+                    self.waits.push(Wait {
+                        at,
+                        partition: Arc::clone(partition),
+                        awaited,
+                    });
+                }
+                ProduceResult {
+                    error: ErrorCode::NONE,
+                    base_offset: appended.first_offset,
+                    log_append_time_ms: appended.log_append_time_ms,
+                    log_start_offset: appended.log_start_offset,
+                    ..ProduceResult::refused(ErrorCode::NONE, None)
+                }
+            }
+            Err(error) => append_refused(broker, partition, error),
+        })
+    }
+
+    /// Notes a result; the records at fault are listed for the first partitions that have any.
+    fn push(&mut self, mut result: ProduceResult) {
+        if !result.record_errors.is_empty() {
+            result.record_errors.truncate(MAX_RECORD_ERRORS - *self.listed);
+            result.record_errors.shrink_to_fit();
+            *self.listed += result.record_errors.len();
+        }
+        self.results.push(result);
+    }
 }
 
 /// Of a partition that this broker has no replica of: who leads it, if the cluster has it (KIP-951).
@@ -270,8 +456,14 @@ fn encode(
 }
 
 /// Keeps what the answer needs, without the records.
-fn park(version: i16, body: &[u8], scratch: &mut ProduceScratch, waits: Vec<Wait>, deadline: Instant) -> ParkedProduce {
-    let mut request = std::mem::take(&mut scratch.request);
+fn park(
+    version: i16,
+    body: &[u8],
+    mut request: ProduceRequest,
+    results: Vec<ProduceResult>,
+    waits: Vec<Wait>,
+    deadline: Instant,
+) -> ParkedProduce {
     let mut names = Vec::new();
     let mut last = 0..0;
     for row in &mut request.partitions {
@@ -291,7 +483,7 @@ fn park(version: i16, body: &[u8], scratch: &mut ProduceScratch, waits: Vec<Wait
         version,
         request,
         names,
-        results: std::mem::take(&mut scratch.results),
+        results,
         waits,
         watched,
         deadline,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
+use super::budget::Budget;
 use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
 use super::fetchers::Fetchers;
@@ -32,8 +33,27 @@ use crate::wire::ApiTable;
 
 /// Threads that flush: one waits on the disk while the other prepares.
 const FLUSH_THREADS: usize = 2;
+/// Partitions that all parked fetches together may wait for; each takes some 120 bytes.
+const MOST_PARKED_ROWS: usize = 1 << 18;
+/// Threads for produces that a network loop leaves, one for so many cores: the others are the loops'.
+const CORES_OF_A_PRODUCE_THREAD: usize = 2;
+/// Characters of a log line that clients cause.
+const LOG_LINE_CHARS: usize = 400;
 /// Log lines a second at most; the rest are counted.
 const LOG_LINES_PER_SECOND: u32 = 20;
+
+/// Threads for the disk; a disk gains little from more requests at once than this.
+const DISK_THREADS: usize = 2;
+/// Threads for reading requests of many rows: each may take tens of megabytes, so they are served one after the other.
+const READ_THREADS: usize = 1;
+
+/// See [`Broker::request_threads`]. Those that write do not wait for those that read.
+pub struct RequestThreads {
+    /// Produces.
+    pub produce: Workers,
+    /// Fetches, lookups of offsets, Metadata.
+    pub read: Workers,
+}
 
 /// Limits how many log lines clients can cause.
 struct LogLimit {
@@ -54,6 +74,12 @@ pub struct Broker {
     pub image: PublishedImage,
     /// Fetch sessions.
     pub sessions: SessionCache,
+    /// Partitions that parked fetches wait for, all together.
+    pub(super) parked_rows: Arc<Budget>,
+    /// Bytes in memory of answers that clients have not taken yet (`kafkastore.unsent.max.bytes`).
+    pub unsent: Arc<Budget>,
+    /// Bytes of requests that are still arriving, or wait for a request thread (`queued.max.request.bytes`).
+    pub queued: Arc<Budget>,
     /// What the control plane takes.
     pub events: Arc<EventQueue>,
     /// Who is followed.
@@ -70,6 +96,8 @@ pub struct Broker {
     pub(super) loose_futures: Mutex<Vec<(TopicPartition, TopicId, Arc<FutureLog>)>>,
     /// Disk threads.
     pub workers: Workers,
+    /// Threads for requests that are too much for a network loop.
+    pub request_threads: RequestThreads,
     /// How fast replicas that move are copied.
     pub(super) throttles: Throttles,
     /// Counters.
@@ -96,8 +124,16 @@ impl Broker {
         context: Arc<LogContext>,
     ) -> io::Result<Arc<Self>> {
         let events = Arc::new(EventQueue::new()?);
-        let workers = Workers::start(&events)?;
-        let broker = Arc::new(Self::assemble(node_id, cluster_id, options, context, events, workers));
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let produce_threads = (cores / CORES_OF_A_PRODUCE_THREAD).max(1);
+        let threads = (
+            Workers::start(&events, "disk", DISK_THREADS)?,
+            RequestThreads {
+                produce: Workers::start(&events, "produce", produce_threads)?,
+                read: Workers::start(&events, "read", READ_THREADS)?,
+            },
+        );
+        let broker = Arc::new(Self::assemble(node_id, cluster_id, options, context, events, threads));
         for i in 0..FLUSH_THREADS {
             broker.start_thread(format!("flush-{i}"), |broker| {
                 broker
@@ -130,9 +166,13 @@ impl Broker {
         context: Arc<LogContext>,
     ) -> io::Result<Arc<Self>> {
         let events = Arc::new(EventQueue::new()?);
-        let workers = Workers::none();
+        let request_threads = RequestThreads {
+            produce: Workers::none(),
+            read: Workers::none(),
+        };
+        let threads = (Workers::none(), request_threads);
         Ok(Arc::new(Self::assemble(
-            node_id, cluster_id, options, context, events, workers,
+            node_id, cluster_id, options, context, events, threads,
         )))
     }
 
@@ -148,7 +188,7 @@ impl Broker {
         options: Options,
         context: Arc<LogContext>,
         events: Arc<EventQueue>,
-        workers: Workers,
+        (workers, request_threads): (Workers, RequestThreads),
     ) -> Self {
         let throttle = |window: QuotaWindow| Throttle::new(window.samples, window.sample);
         Self {
@@ -157,7 +197,10 @@ impl Broker {
             epoch: AtomicI64::new(-1),
             registry: Registry::default(),
             image: PublishedImage::default(),
-            sessions: SessionCache::new(options.fetch_session_slots),
+            sessions: SessionCache::new(options.fetch_session_slots, options.fetch_session_bytes),
+            parked_rows: Budget::new(MOST_PARKED_ROWS),
+            unsent: Budget::new(options.unsent_bytes),
+            queued: Budget::new(options.queued_request_bytes),
             fetchers: Fetchers::default(),
             flusher: Flusher::default(),
             reaper: Reaper::default(),
@@ -165,6 +208,7 @@ impl Broker {
             mover: Mover::default(),
             loose_futures: Mutex::default(),
             workers,
+            request_threads,
             throttles: Throttles {
                 leader: throttle(options.replication_quota),
                 follower: throttle(options.replication_quota),
@@ -202,6 +246,8 @@ impl Broker {
 
     /// Ends the disk threads after their queues.
     pub fn stop_threads(&self) {
+        self.request_threads.produce.stop_at_once();
+        self.request_threads.read.stop_at_once();
         self.workers.stop();
         self.flusher.stop();
         self.reaper.stop();
@@ -257,8 +303,9 @@ impl Broker {
         self.internal_topics.contains(name)
     }
 
-    /// Sends a line to the control plane's log, unless there were too many this second.
+    /// Sends a line to the control plane's log, unless there were too many this second. What clients say in it is cut and escaped.
     pub fn log(&self, line: &str) {
+        let line = &printable(line);
         let mut limit = self.log_limit.lock();
         if limit.since.elapsed() >= Duration::from_secs(1) {
             if limit.lines > LOG_LINES_PER_SECOND {
@@ -308,4 +355,21 @@ impl Broker {
     pub fn is_failed(&self, log_dir: &Path) -> bool {
         self.failed_dirs.lock().contains(log_dir)
     }
+}
+
+/// A line of at most [`LOG_LINE_CHARS`] characters, none of which moves a terminal's cursor or begins another line.
+fn printable(line: &str) -> String {
+    let mut text = String::with_capacity(line.len().min(LOG_LINE_CHARS));
+    for (at, character) in line.chars().enumerate() {
+        if at == LOG_LINE_CHARS {
+            text.push('…');
+            break;
+        }
+        if character.is_control() {
+            text.extend(character.escape_default());
+        } else {
+            text.push(character);
+        }
+    }
+    text
 }

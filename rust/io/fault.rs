@@ -253,6 +253,11 @@ impl File for FaultFile {
         self.inner.read_at(buf, position)
     }
 
+    fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
+        self.system.pass("read", &self.path)?;
+        self.inner.read_exact_if_cached(buf, position)
+    }
+
     fn len(&self) -> io::Result<u64> {
         self.inner.len()
     }

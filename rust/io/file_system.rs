@@ -62,6 +62,12 @@ pub trait File: Send + Sync {
     /// Reads up to `buf.len()` bytes from `position`; 0 at the end of the file.
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize>;
 
+    /// Fills `buf` from `position` without waiting for the disk; false when some of it is not in memory. Where the system cannot
+    /// tell, it waits.
+    fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
+        self.read_exact_at(buf, position).map(|()| true)
+    }
+
     /// The file's length in bytes.
     fn len(&self) -> io::Result<u64>;
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use rustix::fs::{FlockOperation, fcntl_lock, flock, fstat, syncfs};
+use rustix::io::{Errno, ReadWriteFlags};
 
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
@@ -41,6 +42,20 @@ impl File for OsFile {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => return other,
             }
+        }
+    }
+
+    fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
+        let wanted = buf.len();
+        let read = {
+            let mut slices = [io::IoSliceMut::new(buf)];
+            rustix::io::preadv2(&self.0, &mut slices, position, ReadWriteFlags::NOWAIT)
+        };
+        match read {
+            Ok(read) => Ok(read == wanted),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.0.read_exact_at(buf, position).map(|()| true),
+            Err(errno) => Err(errno.into()),
         }
     }
 

@@ -3,14 +3,17 @@
 //! Every parked operation is answered exactly once: taking it out of the table is the decision.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::dispatch;
+use super::elsewhere::{Away, Body, Errand, Returned, Task};
 use super::mailbox::{ConnectionRef, Message};
-use super::operations::Parked;
+use super::operations::{Framing, Parked};
 use super::outbox::Outbox;
 use super::reactor::Reactor;
-use crate::broker::{Event, WaitKind, Waiter, Wake};
+use super::serve::{Closed, Refusal};
+use crate::broker::{ClientInfo, Event, MetadataOutcome, ParkedFetch, Place, WaitKind, Waiter, Wake};
 use crate::wire::ApiTable;
 
 impl Reactor {
@@ -30,6 +33,7 @@ impl Reactor {
             Message::Wake(number) => self.try_operation(number, false),
             Message::Answer(number, body) => self.on_answer(number, body),
             Message::ServeHere(number) => self.serve_here(number),
+            Message::Returned(number, returned) => self.on_returned(number, *returned),
             Message::Warmed(reference) => {
                 if self.find(reference) {
                     if let Some(connection) = self.connections.get_mut(reference.key) {
@@ -82,6 +86,15 @@ impl Reactor {
             return;
         };
         let (reference, framing) = (operation.connection, operation.framing);
+        match &mut operation.parked {
+            Parked::Away(away) => {
+                away.is_woken = true;
+                away.is_due |= is_due;
+                return;
+            }
+            Parked::Fetch(parked) if parked.is_large() => return self.send_away(number, is_due),
+            _ => {}
+        }
         let Some(connection) = self.connections.get(reference.key) else {
             return;
         };
@@ -118,7 +131,7 @@ impl Reactor {
                 out.extend_from_slice(body);
                 dispatch::finish(out, start, 0);
             }),
-            Parked::Control { .. } => false,
+            Parked::Control { .. } | Parked::Away(_) => false,
         };
         if is_answered {
             if let Some(Parked::Fetch(parked)) = self.operations.take(number).map(|o| o.parked) {
@@ -166,7 +179,7 @@ impl Reactor {
 
     /// Answers a Metadata request from the image, after the control plane created what was missing.
     fn serve_here(&mut self, number: u64) {
-        let Some(operation) = self.operations.take(number) else {
+        let Some(mut operation) = self.operations.take(number) else {
             return;
         };
         let Parked::Control {
@@ -180,15 +193,160 @@ impl Reactor {
         let Some(connection) = self.connections.get(operation.connection.key) else {
             return;
         };
+        let (broker, listener) = (&self.shared.broker, Arc::clone(&connection.client.listener));
         let mut answer = Outbox::default();
         let out = answer.tail();
         let start = dispatch::begin(out, operation.framing);
-        let listener = Arc::clone(&connection.client.listener);
-        match crate::broker::metadata(&self.shared.broker, api_version, &listener, &body, false, out) {
+        match crate::broker::metadata(broker, api_version, &listener, body.get(), (Place::Loop, false), out) {
+            Ok(MetadataOutcome::Left) => {
+                let (framing, away) = (operation.framing, Away::default());
+                let client = Arc::clone(&connection.client);
+                let task = self.task(
+                    (number, framing),
+                    client,
+                    &away,
+                    api_version,
+                    body,
+                    Errand::Metadata(false),
+                );
+                operation.parked = Parked::Away(away);
+                self.operations.park(number, operation, None);
+                return task.submit();
+            }
+            Ok(MetadataOutcome::Shared(body)) => dispatch::finish_shared(&mut answer, start, body),
             Ok(_) => dispatch::finish(out, start, 0),
             Err(_) => return self.close(operation.connection.key),
         }
         self.fill(operation.connection, number, answer);
+    }
+
+    fn task(
+        &self,
+        (number, framing): (u64, Framing),
+        client: Arc<ClientInfo>,
+        away: &Away,
+        version: i16,
+        body: Body,
+        errand: Errand,
+    ) -> Task {
+        Task {
+            broker: Arc::clone(&self.shared.broker),
+            mailbox: Arc::clone(&self.mailbox),
+            number,
+            framing,
+            version,
+            client,
+            is_gone: Arc::clone(&away.gone),
+            body,
+            errand,
+        }
+    }
+
+    /// Has a large parked fetch looked after elsewhere.
+    fn send_away(&mut self, number: u64, is_due: bool) {
+        let Some(operation) = self.operations.request(number) else {
+            return;
+        };
+        let (reference, framing, away) = (operation.connection, operation.framing, Away::default());
+        let is_gone = Arc::clone(&away.gone);
+        let parked = std::mem::replace(&mut operation.parked, Parked::Away(away));
+        let client = self.connections.get(reference.key).map(|c| Arc::clone(&c.client));
+        if let Parked::Fetch(parked) = parked {
+            self.try_elsewhere(number, framing, parked, is_due, client.map(|client| (client, is_gone)));
+        }
+    }
+
+    /// `client` is nobody when the connection is gone: then the fetch only stops watching.
+    pub(super) fn try_elsewhere(
+        &self,
+        number: u64,
+        framing: Framing,
+        parked: Box<ParkedFetch>,
+        is_due: bool,
+        client: Option<(Arc<ClientInfo>, Arc<AtomicBool>)>,
+    ) {
+        let (client, is_gone) =
+            client.unwrap_or_else(|| (Arc::new(ClientInfo::nobody()), Arc::new(AtomicBool::new(true))));
+        let away = Away {
+            gone: is_gone,
+            ..Away::default()
+        };
+        let (nothing, errand) = (Body::new(Vec::new(), 0), Errand::TryFetch(parked, is_due));
+        self.task((number, framing), client, &away, 0, nothing, errand).submit();
+    }
+
+    fn on_returned(&mut self, number: u64, returned: Returned) {
+        let Some(operation) = self.operations.request(number) else {
+            if let Returned::Fetch(parked) = returned {
+                let framing = Framing {
+                    correlation_id: 0,
+                    is_flexible: false,
+                };
+                self.try_elsewhere(number, framing, parked, false, None);
+            }
+            return;
+        };
+        let reference = operation.connection;
+        let (is_woken, is_due) = match &operation.parked {
+            Parked::Away(away) => (away.is_woken, away.is_due),
+            _ => (false, false),
+        };
+        match returned {
+            Returned::Answer(answer) => self.finish(reference, number, answer),
+            Returned::Silent => self.finish(reference, number, Outbox::default()),
+            Returned::Refused(refused) => {
+                self.log_refusal(reference.key, &Closed::Refused(Refusal::Request(refused)));
+                self.close(reference.key);
+            }
+            Returned::Fetch(parked) => {
+                let deadline = parked.deadline;
+                operation.parked = Parked::Fetch(parked);
+                self.operations.wake_at(number, deadline);
+                if is_woken || is_due {
+                    self.try_operation(number, is_due);
+                }
+            }
+            Returned::Produce(parked) => {
+                parked.watch(&Waiter {
+                    owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>,
+                    operation: number,
+                });
+                self.operations.wake_at(number, parked.deadline);
+                if let Some(operation) = self.operations.request(number) {
+                    operation.parked = Parked::Produce(parked);
+                }
+                if let Some(connection) = self.connections.get_mut(reference.key) {
+                    connection.unmute(number);
+                }
+                self.try_operation(number, false);
+                self.proceed(reference);
+            }
+            Returned::Control { request, version, body } => self.hand_to_control(number, version, request, body),
+        }
+    }
+
+    fn finish(&mut self, reference: ConnectionRef, number: u64, answer: Outbox) {
+        self.operations.take(number);
+        self.fill(reference, number, answer);
+    }
+
+    /// A Metadata request that the control plane serves first.
+    fn hand_to_control(&mut self, number: u64, api_version: i16, request: Vec<u8>, body: Body) {
+        let Some(operation) = self.operations.request(number) else {
+            return;
+        };
+        let (reference, framing) = (operation.connection, operation.framing);
+        let Parked::Away(_) = &operation.parked else { return };
+        operation.parked = Parked::Control {
+            api_key: ApiTable::METADATA,
+            api_version,
+            body: Some(body),
+        };
+        if let Some(connection) = self.connections.get(reference.key) {
+            let api = (ApiTable::METADATA, api_version, None);
+            let client = Arc::clone(&connection.client);
+            dispatch::push_control(&self.shared.broker, (number, framing), api, client, request);
+        }
     }
 
     fn fill(&mut self, reference: ConnectionRef, number: u64, answer: Outbox) {

@@ -15,7 +15,7 @@ use super::input::Input;
 use super::mailbox::ConnectionRef;
 use super::outbox::Outbox;
 use super::proof::Stage;
-use crate::broker::ClientInfo;
+use crate::broker::{Charge, ClientInfo};
 
 /// An answer's place in the order.
 enum Slot {
@@ -34,6 +34,13 @@ pub enum Weight {
     Heavy,
     /// It was given its loop as a heavy one and stays there.
     Settled,
+}
+
+impl Weight {
+    /// After a large request.
+    pub fn after_large(self) -> Self {
+        if self == Self::Light { Self::Heavy } else { self }
+    }
 }
 
 /// See the module.
@@ -60,12 +67,28 @@ pub struct Connection {
     pub is_readable: bool,
     /// The client sends no more; what it sent may not have been read yet.
     pub is_ended: bool,
+    /// It had its turn and waits for the next one; others that have something to do come first.
+    pub is_queued: bool,
     /// Pages are being read ahead for the front of the outbox.
     pub is_warming: bool,
     /// No more requests are taken; it closes once all is sent.
     pub is_closing: bool,
     /// How far it is with proving to be a broker.
     pub proof: Stage,
+    /// More requests are there, but its unsent answers come first.
+    pub is_held_up: bool,
+    /// Part of a frame is here; the rest is received when the broker has room for it.
+    pub is_starved: bool,
+    /// It may go on receiving its frame though the broker has no room, so that somebody always can.
+    pub is_first_starved: bool,
+    /// Of the broker's unsent bytes: what this connection holds.
+    pub unsent: Option<Charge>,
+    /// Of the broker's bytes of requests: what is kept of the next frame.
+    pub received: Option<Charge>,
+    /// When the socket last took something while answers waited.
+    pub last_sent: Instant,
+    /// When the frame that is kept began to arrive.
+    pub frame_since: Instant,
     /// How the connection's weight decides which loop serves it.
     pub weight: Weight,
     /// When something last arrived or was answered.
@@ -86,9 +109,17 @@ impl Connection {
             muted_by: None,
             is_readable: true,
             is_ended: false,
+            is_queued: false,
             is_warming: false,
             is_closing: false,
             proof: Stage::default(),
+            is_held_up: false,
+            is_starved: false,
+            is_first_starved: false,
+            unsent: None,
+            received: None,
+            last_sent: now,
+            frame_since: now,
             weight: Weight::Light,
             last_active: now,
         }
@@ -118,9 +149,7 @@ impl Connection {
 
     /// Fills an operation's gap, and moves what is next in order to the outbox.
     pub fn fill(&mut self, operation: u64, answer: Outbox) {
-        if self.muted_by == Some(operation) {
-            self.muted_by = None;
-        }
+        self.unmute(operation);
         if let Some(slot) = self
             .slots
             .iter_mut()
@@ -132,6 +161,13 @@ impl Connection {
             if let Some(Slot::Ready(mut ready)) = self.slots.pop_front() {
                 self.outbox.append(&mut ready);
             }
+        }
+    }
+
+    /// Later requests are served again, though the operation is not answered yet.
+    pub fn unmute(&mut self, operation: u64) {
+        if self.muted_by == Some(operation) {
+            self.muted_by = None;
         }
     }
 
@@ -156,6 +192,17 @@ impl Connection {
             .iter()
             .filter_map(|s| if let Slot::Waiting(o) = s { Some(*o) } else { None })
             .collect()
+    }
+
+    /// Tells the broker's budgets what is held of them: nothing, for most connections at most times.
+    #[inline]
+    pub fn account(&mut self) {
+        if let Some(charge) = &mut self.unsent {
+            charge.set(self.outbox.held_bytes());
+        }
+        if let Some(charge) = &mut self.received {
+            charge.set(self.input.held_bytes());
+        }
     }
 
     /// Whether nothing is in flight in either direction.

@@ -1,4 +1,5 @@
-//! From a frame to whoever serves it: the data plane's own APIs at once, all others through the control plane's queue.
+//! From a frame to whoever serves it: the data plane's own APIs at once, or on a request thread when they are too much for a
+//! network loop (`elsewhere`); all others through the control plane's queue.
 //!
 //! What Kafka does with what it does not know: an `ApiVersions` of another version gets a version 0 body with error 35;
 //! any other unknown API or version, and any malformed frame, costs the connection and one log line.
@@ -7,14 +8,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::connection::Connection;
+use super::elsewhere::{Away, Body, Errand, Task};
+use super::mailbox::Mailbox;
 use super::operations::{Framing, Operation, Operations, Parked};
 use super::outbox::{FileRange, Outbox};
 use super::proof::Proof;
 use crate::broker::{
     Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, MetadataOutcome,
-    ParkedFetch, ProduceOutcome, ProduceScratch, Splice, Waiter,
+    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Splice, Waiter,
 };
 use crate::error::ErrorCode;
+use crate::record::Room;
 use crate::wire::{
     ApiTable, ApiVersionsRequest, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported, write_response_header,
@@ -39,11 +43,45 @@ pub enum Refused {
     SilentFailure,
 }
 
+/// Bytes that a loop inflates in a turn, over all connections: a millisecond or two.
+const INFLATED_BYTES_OF_TURN: usize = 1 << 20;
+
 /// Buffers of one loop.
 #[derive(Default)]
 pub struct Scratch {
     produce: ProduceScratch,
     fetch: FetchScratch,
+}
+
+impl Scratch {
+    /// Another turn begins.
+    pub fn begin_turn(&mut self) {
+        self.produce.room = Room::here(INFLATED_BYTES_OF_TURN);
+    }
+}
+
+/// A frame: in a buffer of the loop, or in one of its own behind its size prefix.
+pub enum Frame<'a> {
+    /// To be copied where it must be kept.
+    Shared(&'a mut [u8]),
+    /// A large one, which may be kept as it is.
+    Own(Vec<u8>),
+}
+
+impl Frame<'_> {
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Own(bytes) => bytes.get_mut(SIZE_BYTES..).unwrap_or_default(),
+        }
+    }
+
+    fn into_body(self, body_at: usize) -> Body {
+        match self {
+            Self::Shared(bytes) => Body::new(bytes.get(body_at..).unwrap_or_default().to_vec(), 0),
+            Self::Own(bytes) => Body::new(bytes, SIZE_BYTES + body_at),
+        }
+    }
 }
 
 /// What the server of a frame needs besides the connection.
@@ -56,6 +94,8 @@ pub struct Context<'a> {
     pub operations: &'a mut Operations,
     /// Its buffers.
     pub scratch: &'a mut Scratch,
+    /// Where what is served elsewhere comes back.
+    pub mailbox: &'a Arc<Mailbox>,
     /// How its operations are called.
     pub waiter: &'a dyn Fn(u64) -> Waiter,
     /// Wall clock, ms.
@@ -65,9 +105,10 @@ pub struct Context<'a> {
 }
 
 /// Serves one frame; a refusal closes the connection.
-pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Context<'_>) -> Result<(), Refused> {
+pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Context<'_>) -> Result<(), Refused> {
     let table = context.broker.apis();
-    let header = RequestHeader::parse(frame, |key, version| table.is_flexible(key, version))
+    let bytes = frame.bytes();
+    let header = RequestHeader::parse(bytes, |key, version| table.is_flexible(key, version))
         .map_err(|e| Refused::Malformed(-1, -1, e))?;
     let (key, version, body_at) = (header.api_key, header.api_version, header.body_at);
     let framing = Framing {
@@ -82,47 +123,105 @@ pub fn serve(frame: &mut [u8], connection: &mut Connection, context: &mut Contex
         return Ok(());
     }
     let malformed = |e| Refused::Malformed(key, version, e);
-    match key {
+    let errand = match key {
         ApiTable::PRODUCE => {
             let may_write_internal = header.client_id == Some(ADMIN_CLIENT_ID);
-            produce(
-                version,
-                may_write_internal,
-                &mut frame[body_at..],
+            let body = &mut bytes[body_at..];
+            produce(version, may_write_internal, body, framing, connection, context).map_err(malformed)??
+        }
+        ApiTable::FETCH => fetch(version, &bytes[body_at..], framing, connection, context).map_err(malformed)?,
+        ApiTable::API_VERSIONS => {
+            api_versions(version, &bytes[body_at..], framing, connection, &table).map_err(malformed)?;
+            None
+        }
+        ApiTable::LIST_OFFSETS => {
+            list_offsets(version, &bytes[body_at..], framing, connection, context).map_err(malformed)?
+        }
+        ApiTable::SASL_HANDSHAKE => {
+            let handshake = context.proof.handshake(&bytes[body_at..], framing, connection);
+            handshake.map_err(malformed)?;
+            None
+        }
+        ApiTable::SASL_AUTHENTICATE => {
+            let (proof, body) = (context.proof, &bytes[body_at..]);
+            let authenticated = proof.authenticate(version, body, framing, connection, context.broker);
+            authenticated.map_err(malformed)?;
+            None
+        }
+        ApiTable::METADATA => match metadata(version, &bytes[body_at..], framing, connection, context) {
+            Ok(Served::Here) => None,
+            Ok(Served::Elsewhere) => Some(Errand::Metadata(true)),
+            Ok(Served::Control(request)) => {
+                let client_id = header.client_id.map(ToOwned::to_owned);
+                let number = context.operations.number();
+                let kept = Some(frame.into_body(body_at));
+                control(
+                    number,
+                    (key, version, client_id),
+                    request,
+                    kept,
+                    framing,
+                    connection,
+                    context,
+                );
+                return Ok(());
+            }
+            Err(error) => return Err(malformed(error)),
+        },
+        _ => {
+            let client_id = header.client_id.map(ToOwned::to_owned);
+            let number = context.operations.number();
+            let body = frame.into_body(body_at).into_vec();
+            control(
+                number,
+                (key, version, client_id),
+                body,
+                None,
                 framing,
                 connection,
                 context,
-            )
-            .map_err(malformed)?
+            );
+            return Ok(());
         }
-        ApiTable::FETCH => fetch(version, &frame[body_at..], framing, connection, context).map_err(malformed),
-        ApiTable::API_VERSIONS => {
-            api_versions(version, &frame[body_at..], framing, connection, &table).map_err(malformed)
-        }
-        ApiTable::LIST_OFFSETS => {
-            list_offsets(version, &frame[body_at..], framing, connection, context).map_err(malformed)
-        }
-        ApiTable::SASL_HANDSHAKE => {
-            let handshake = context.proof.handshake(&frame[body_at..], framing, connection);
-            handshake.map_err(malformed)
-        }
-        ApiTable::SASL_AUTHENTICATE => {
-            let (proof, body) = (context.proof, &frame[body_at..]);
-            let authenticated = proof.authenticate(version, body, framing, connection, context.broker);
-            authenticated.map_err(malformed)
-        }
-        ApiTable::METADATA => {
-            let body = &frame[body_at..];
-            if metadata(version, body, true, framing, connection, context).map_err(malformed)? {
-                control(&header, body, Some(body.to_vec()), framing, connection, context);
-            }
-            Ok(())
-        }
-        _ => {
-            control(&header, &frame[body_at..], None, framing, connection, context);
-            Ok(())
-        }
+    };
+    if let Some(errand) = errand {
+        leave(errand, version, frame.into_body(body_at), framing, connection, context);
     }
+    Ok(())
+}
+
+/// Has a request served elsewhere; the connection waits for it.
+fn leave(
+    errand: Errand,
+    version: i16,
+    body: Body,
+    framing: Framing,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) {
+    let number = context.operations.number();
+    connection.wait_for(number, true);
+    let away = Away::default();
+    let mut body = body;
+    body.charge(&context.broker.queued);
+    let task = Task {
+        broker: Arc::clone(context.broker),
+        mailbox: Arc::clone(context.mailbox),
+        number,
+        framing,
+        version,
+        client: Arc::clone(&connection.client),
+        is_gone: Arc::clone(&away.gone),
+        body,
+        errand,
+    };
+    let operation = Operation {
+        connection: connection.reference,
+        framing,
+        parked: Parked::Away(away),
+    };
+    context.operations.park(number, operation, None);
+    task.submit();
 }
 
 /// Writes a whole response: size, header, and the body by `write`.
@@ -146,6 +245,12 @@ pub fn finish(out: &mut [u8], start: usize, elsewhere: usize) {
     let size = out.len() - start - SIZE_BYTES + elsewhere;
     let size = i32::try_from(size).unwrap_or(i32::MAX);
     out[start..start + SIZE_BYTES].copy_from_slice(&size.to_be_bytes());
+}
+
+/// Ends a response whose body is shared with others.
+pub fn finish_shared(outbox: &mut Outbox, start: usize, body: Arc<Vec<u8>>) {
+    finish(outbox.tail(), start, body.len());
+    outbox.push_shared(body);
 }
 
 /// Ends a fetch response: sets the size, and cuts the buffer where file ranges go in between.
@@ -176,7 +281,7 @@ fn produce(
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
-) -> Result<Result<(), Refused>, WireError> {
+) -> Result<Result<Option<Errand>, Refused>, WireError> {
     let listener = connection.client.listener.clone();
     let caller = Caller {
         listener: &listener,
@@ -206,6 +311,7 @@ fn produce(
             out.truncate(start);
             match other? {
                 ProduceOutcome::Disconnect => return Ok(Err(Refused::SilentFailure)),
+                ProduceOutcome::Left(left) => return Ok(Ok(Some(Errand::Produce(left)))),
                 ProduceOutcome::Parked(mut parked) => {
                     let number = context.operations.number();
                     let waiter = (context.waiter)(number);
@@ -232,7 +338,7 @@ fn produce(
             }
         }
     }
-    Ok(Ok(()))
+    Ok(Ok(None))
 }
 
 fn fetch(
@@ -241,7 +347,7 @@ fn fetch(
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
-) -> Result<(), WireError> {
+) -> Result<Option<Errand>, WireError> {
     let listener = connection.client.listener.clone();
     let caller = Caller {
         listener: &listener,
@@ -257,10 +363,14 @@ fn fetch(
         caller,
         body,
         &mut context.scratch.fetch,
-        context.now,
+        (Place::Loop, context.now),
         out,
     ) {
         Ok(FetchOutcome::Answered(splices)) => finish_with_files(outbox, start, splices),
+        Ok(FetchOutcome::Left) => {
+            out.truncate(start);
+            return Ok(Some(Errand::Fetch));
+        }
         Ok(FetchOutcome::Parked(parked)) => {
             out.truncate(start);
             park_fetch(parked, framing, connection, context);
@@ -270,7 +380,7 @@ fn fetch(
             return Err(e);
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 fn park_fetch(parked: Box<ParkedFetch>, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
@@ -359,11 +469,15 @@ fn list_offsets(
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
-) -> Result<(), WireError> {
+) -> Result<Option<Errand>, WireError> {
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
-    match crate::broker::list_offsets(context.broker, version, body, out) {
+    match crate::broker::list_offsets(context.broker, version, body, Place::Loop, out) {
         Ok(ListOffsetsOutcome::Answered) => finish(out, start, 0),
+        Ok(ListOffsetsOutcome::Left) => {
+            out.truncate(start);
+            return Ok(Some(Errand::ListOffsets));
+        }
         Ok(ListOffsetsOutcome::Lookup(lookup)) => {
             out.truncate(start);
             let number = context.operations.number();
@@ -386,47 +500,58 @@ fn list_offsets(
             return Err(e);
         }
     }
-    Ok(())
+    Ok(None)
 }
 
-/// Answers Metadata from the published image; true when it is the control plane's first.
-pub fn metadata(
+/// Who serves a Metadata request.
+enum Served {
+    Here,
+    Elsewhere,
+    /// The control plane first, by this body.
+    Control(Vec<u8>),
+}
+
+/// Answers Metadata from the published image.
+fn metadata(
     version: i16,
     body: &[u8],
-    may_hand_over: bool,
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
-) -> Result<bool, WireError> {
+) -> Result<Served, WireError> {
     let listener = connection.client.listener.clone();
-    let out = connection.answer_box().tail();
+    let outbox = connection.answer_box();
+    let out = outbox.tail();
     let start = begin(out, framing);
-    let outcome = crate::broker::metadata(context.broker, version, &listener, body, may_hand_over, out);
+    let outcome = crate::broker::metadata(context.broker, version, &listener, body, (Place::Loop, true), out);
     match outcome {
         Ok(MetadataOutcome::Answered) => finish(out, start, 0),
+        Ok(MetadataOutcome::Shared(body)) => finish_shared(outbox, start, body),
         other => {
             out.truncate(start);
-            other?;
-            return Ok(true);
+            return match other? {
+                MetadataOutcome::HandedOver(request) => Ok(Served::Control(request)),
+                _ => Ok(Served::Elsewhere),
+            };
         }
     }
-    Ok(false)
+    Ok(Served::Here)
 }
 
 /// Queues a request for the control plane; the connection waits for its answer.
 fn control(
-    header: &RequestHeader<'_>,
-    body: &[u8],
-    kept: Option<Vec<u8>>,
+    token: u64,
+    (api_key, api_version, client_id): (i16, i16, Option<String>),
+    body: Vec<u8>,
+    kept: Option<Body>,
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
 ) {
-    let token = context.operations.number();
     connection.wait_for(token, true);
     let parked = Parked::Control {
-        api_key: header.api_key,
-        api_version: header.api_version,
+        api_key,
+        api_version,
         body: kept,
     };
     context.operations.park(
@@ -438,19 +563,36 @@ fn control(
         },
         None,
     );
-    context
-        .broker
+    let client = Arc::clone(&connection.client);
+    push_control(
+        context.broker,
+        (token, framing),
+        (api_key, api_version, client_id),
+        client,
+        body,
+    );
+}
+
+/// Tells the control plane of a request that is parked.
+pub fn push_control(
+    broker: &Broker,
+    (token, framing): (u64, Framing),
+    (api_key, api_version, client_id): (i16, i16, Option<String>),
+    client: Arc<ClientInfo>,
+    body: Vec<u8>,
+) {
+    broker
         .metrics
         .control_requests
         .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    context.broker.events.push(Event::Request(ControlRequest {
+    broker.events.push(Event::Request(ControlRequest {
         token,
-        api_key: header.api_key,
-        api_version: header.api_version,
-        correlation_id: header.correlation_id,
-        client_id: header.client_id.map(ToOwned::to_owned),
-        client: connection.client.clone(),
-        body: body.to_vec(),
+        api_key,
+        api_version,
+        correlation_id: framing.correlation_id,
+        client_id,
+        client,
+        body,
     }));
 }
 

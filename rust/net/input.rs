@@ -14,6 +14,8 @@ use rustix::io::Errno;
 const GROW_BYTES: usize = 64 << 10;
 /// A frame up to this size gets its buffer at once: memory that is reserved but not written costs nothing yet.
 const WHOLE_BYTES: usize = 2 << 20;
+/// A frame larger than this may keep its buffer.
+const OWN_BYTES: usize = 4 << 20;
 /// Buffers kept by a loop for the next large frames.
 const POOLED: usize = 8;
 /// Bytes of the size prefix.
@@ -48,6 +50,11 @@ pub fn front(bytes: &[u8], max_bytes: usize) -> Front {
     }
 }
 
+/// Whether the bytes are one whole frame and nothing else, too large for the pool: it may go on in its buffer.
+pub fn is_one_large_frame(bytes: &[u8], max_bytes: usize) -> bool {
+    bytes.len() > OWN_BYTES && matches!(front(bytes, max_bytes), Front::Frame(len) if bytes.len() == SIZE_BYTES + len)
+}
+
 /// Buffers of large frames, kept by a loop: fresh memory costs more than all else that is done to a frame.
 #[derive(Default)]
 pub struct BufferPool {
@@ -62,7 +69,7 @@ impl BufferPool {
 
     /// Keeps a buffer, unless it is large or there are enough.
     fn put(&mut self, mut buffer: Vec<u8>) {
-        if self.free.len() < POOLED && buffer.capacity() <= WHOLE_BYTES + SIZE_BYTES {
+        if self.free.len() < POOLED && buffer.capacity() > 0 && buffer.capacity() <= WHOLE_BYTES + SIZE_BYTES {
             buffer.clear();
             self.free.push(buffer);
         }
@@ -81,6 +88,11 @@ impl Input {
     /// Whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+
+    /// Memory that is written: what a frame announces costs nothing before it arrives.
+    pub fn held_bytes(&self) -> usize {
+        self.kept.len()
     }
 
     /// Whether what is kept is to be looked at: a frame that is known to be still arriving is not.

@@ -13,6 +13,7 @@ use mio::Waker;
 use parking_lot::Mutex;
 
 use super::connection::Connection;
+use super::elsewhere::Returned;
 use crate::broker::Wake;
 
 thread_local! {
@@ -46,6 +47,8 @@ pub enum Message {
     Answer(u64, Option<Vec<u8>>),
     /// The control plane hands a request back to be served here.
     ServeHere(u64),
+    /// A request that was served elsewhere.
+    Returned(u64, Box<Returned>),
     /// Pages were read ahead; the connection may go on sending.
     Warmed(ConnectionRef),
     /// A control-plane append that waits for replicas or the disk.

@@ -2,18 +2,21 @@
 //! no partitions.
 //!
 //! The way of a request, file by file: `server` (accept) → `reactor` (turns of a loop) → `serve` and `input` (frames) → `dispatch`
-//! (who serves it; `proof`: who may act as a broker) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations` and ends in `complete`; other
-//! threads reach a loop through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
+//! (who serves it; `proof`: who may act as a broker) → `broker` → `outbox` (send, `sendfile`). What waits is in `operations` and ends
+//! in `complete`; what is too much for a loop is served `elsewhere`; what all clients together hold is bounded under `pressure`.
+//! Other threads reach a loop through its `mailbox`. `replica_fetchers` is the one client among them: it follows other brokers.
 
 mod complete;
 mod connection;
 mod dispatch;
+mod elsewhere;
 mod engine;
 mod input;
 mod limits;
 mod mailbox;
 mod operations;
 mod outbox;
+mod pressure;
 mod proof;
 mod reactor;
 mod replica_fetchers;

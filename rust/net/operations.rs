@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::elsewhere::{Away, Body};
 use super::mailbox::ConnectionRef;
 use crate::broker::{AppendDone, Awaited, ParkedFetch, ParkedLookup, ParkedProduce, Partition};
 use crate::error::ErrorCode;
@@ -65,6 +66,8 @@ pub enum Parked {
     Produce(Box<ParkedProduce>),
     /// A lookup by timestamp on the disk threads.
     Lookup(Arc<ParkedLookup>),
+    /// A request that is served on another thread.
+    Away(Away),
     /// A request that the control plane serves; the body is kept where it may be handed back.
     Control {
         /// API key.
@@ -72,7 +75,7 @@ pub enum Parked {
         /// API version.
         api_version: i16,
         /// The body, for APIs that may be handed back.
-        body: Option<Vec<u8>>,
+        body: Option<Body>,
     },
 }
 
@@ -113,12 +116,22 @@ impl Operations {
         self.next
     }
 
+    /// How many requests are parked.
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
     /// Parks a request; `deadline` sets its timer.
     pub fn park(&mut self, number: u64, operation: Operation, deadline: Option<Instant>) {
         self.requests.insert(number, operation);
         if let Some(deadline) = deadline {
             self.timers.push(Reverse((deadline, number)));
         }
+    }
+
+    /// Sets a timer for what is parked already.
+    pub fn wake_at(&mut self, number: u64, deadline: Instant) {
+        self.timers.push(Reverse((deadline, number)));
     }
 
     /// Parks an append.

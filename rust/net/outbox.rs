@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Distance between the pages looked at within a chunk; the kernel reads ahead at least so much.
 const PROBE_STEP_BYTES: u64 = 128 << 10;
 /// A sent buffer larger than this is given back rather than kept for the next answers.
-const KEEP_BYTES: usize = 256 << 10;
+const KEEP_BYTES: usize = 32 << 10;
 
 /// A range of a file on its way out.
 #[derive(Clone)]
@@ -34,6 +34,8 @@ pub struct FileRange {
 
 enum Piece {
     Bytes(Vec<u8>),
+    /// Bytes that other connections send, too.
+    Shared(Arc<Vec<u8>>),
     File(FileRange),
 }
 
@@ -69,6 +71,11 @@ impl Outbox {
         }
     }
 
+    /// Adds bytes behind what is there that are not this connection's own.
+    pub fn push_shared(&mut self, bytes: Arc<Vec<u8>>) {
+        self.pieces.push_back(Piece::Shared(bytes));
+    }
+
     /// Adds a file range behind what is there.
     pub fn push_file(&mut self, range: FileRange) {
         self.pieces.push_back(Piece::File(range));
@@ -91,6 +98,20 @@ impl Outbox {
         self.pieces.iter().all(|p| matches!(p, Piece::Bytes(b) if b.is_empty()))
     }
 
+    /// Memory that this connection alone holds for what it has not sent.
+    pub fn held_bytes(&self) -> usize {
+        if self.pieces.is_empty() {
+            return 0;
+        }
+        self.pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Bytes(bytes) => bytes.capacity(),
+                Piece::Shared(_) | Piece::File(_) => 0,
+            })
+            .sum()
+    }
+
     /// Whether file ranges wait.
     pub fn has_files(&self) -> bool {
         self.pieces.iter().any(|p| matches!(p, Piece::File(_)))
@@ -100,7 +121,11 @@ impl Outbox {
     pub fn buffered_bytes(&self) -> usize {
         self.pieces
             .iter()
-            .map(|p| if let Piece::Bytes(b) = p { b.len() } else { 0 })
+            .map(|piece| match piece {
+                Piece::Bytes(bytes) => bytes.len(),
+                Piece::Shared(bytes) => bytes.len(),
+                Piece::File(_) => 0,
+            })
             .sum()
     }
 
@@ -119,10 +144,13 @@ impl Outbox {
             let sent = match self.pieces.front_mut() {
                 None => return Ok(Sent::All),
                 Some(Piece::Bytes(bytes)) => {
-                    let rest = &bytes[self.sent_of_first..];
-                    let done = if rest.is_empty() { 0 } else { send(socket, rest, more)? };
-                    self.sent_of_first += done;
-                    if self.sent_of_first < bytes.len() {
+                    if !send_rest(socket, bytes, &mut self.sent_of_first, more)? {
+                        return Ok(Sent::Blocked);
+                    }
+                    true
+                }
+                Some(Piece::Shared(bytes)) => {
+                    if !send_rest(socket, bytes, &mut self.sent_of_first, more)? {
                         return Ok(Sent::Blocked);
                     }
                     true
@@ -149,6 +177,15 @@ impl Outbox {
             self.spare = bytes;
         }
     }
+}
+
+/// Sends what follows the first `sent` bytes; false when the socket takes no more of it for now.
+fn send_rest(socket: impl AsFd, bytes: &[u8], sent: &mut usize, more: bool) -> io::Result<bool> {
+    let rest = &bytes[*sent..];
+    if !rest.is_empty() {
+        *sent += send(socket, rest, more)?;
+    }
+    Ok(*sent == bytes.len())
 }
 
 /// Sends all of `bytes` that the socket takes; fewer than given means that it is full.

@@ -43,6 +43,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 const TURN_NS: u64 = 500_000;
 /// Sockets' events taken at a time.
 const EVENTS: usize = 256;
+/// For how long connections that had their turn get another one before the poll is asked for others.
+const QUEUED_TURNS: Duration = Duration::from_millis(4);
 /// How often idle connections are looked for, at most.
 const IDLE_CHECK: Duration = Duration::from_secs(5);
 
@@ -59,6 +61,10 @@ pub struct Reactor {
     pub(super) pool: BufferPool,
     ready: VecDeque<ConnectionRef>,
     pub(super) mail: Vec<Message>,
+    /// Connections whose frames wait for room, in order; and the one that goes on without.
+    pub(super) starved: VecDeque<ConnectionRef>,
+    pub(super) first_starved: Option<ConnectionRef>,
+    pub(super) next_pressure_check: Instant,
     next_idle_check: Instant,
     drain_until: Option<Instant>,
 }
@@ -85,6 +91,9 @@ impl Reactor {
             pool: BufferPool::default(),
             ready: VecDeque::new(),
             mail: Vec::new(),
+            starved: VecDeque::new(),
+            first_starved: None,
+            next_pressure_check: Instant::now(),
             next_idle_check: Instant::now() + IDLE_CHECK,
             drain_until: None,
         }
@@ -102,6 +111,7 @@ impl Reactor {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 result => result?,
             }
+            self.scratch.begin_turn();
             for event in &events {
                 match event.token() {
                     WAKER => {}
@@ -109,16 +119,39 @@ impl Reactor {
                     Token(t) => self.on_event(t - FIRST_CONNECTION, event),
                 }
             }
-            for _ in 0..self.ready.len() {
-                if let Some(reference) = self.ready.pop_front() {
-                    self.proceed(reference);
-                }
-            }
+            self.serve_queued();
             self.take_mail();
             self.end_what_is_due();
             if self.is_drained() {
                 return Ok(());
             }
+        }
+    }
+
+    /// Connections that had their turn get another one each, as long as those that come with something new need not wait long.
+    fn serve_queued(&mut self) {
+        let until = Instant::now() + QUEUED_TURNS;
+        for _ in 0..self.ready.len() {
+            let Some(reference) = self.ready.pop_front() else {
+                return;
+            };
+            if self.find(reference) {
+                self.connections[reference.key].is_queued = false;
+                self.proceed(reference);
+            }
+            if !self.ready.is_empty() && Instant::now() >= until {
+                return;
+            }
+        }
+    }
+
+    /// Lets a connection wait for another turn.
+    pub(super) fn queue(&mut self, reference: ConnectionRef) {
+        if let Some(connection) = self.connections.get_mut(reference.key)
+            && connection.reference == reference
+            && !std::mem::replace(&mut connection.is_queued, true)
+        {
+            self.ready.push_back(reference);
         }
     }
 
@@ -128,7 +161,8 @@ impl Reactor {
         }
         let mut until = self.next_idle_check;
         let acceptor = self.acceptor.as_ref().and_then(Acceptor::retry_at);
-        for at in [self.operations.next_deadline(), self.drain_until, acceptor]
+        let pressure = self.next_pressure_check();
+        for at in [self.operations.next_deadline(), self.drain_until, acceptor, pressure]
             .into_iter()
             .flatten()
         {
@@ -175,8 +209,11 @@ impl Reactor {
             software_name: String::new(),
             software_version: String::new(),
         });
-        entry.insert(Connection::new(reference, socket, ip, client, Instant::now()));
-        self.ready.push_back(reference);
+        let mut connection = Connection::new(reference, socket, ip, client, Instant::now());
+        connection.unsent = Some(self.shared.broker.unsent.account());
+        connection.received = Some(self.shared.broker.queued.account());
+        entry.insert(connection);
+        self.queue(reference);
     }
 
     /// Goes on with a connection that another loop served so far.
@@ -201,8 +238,9 @@ impl Reactor {
         }
         connection.reference = reference;
         connection.is_readable = true; // an edge may have passed on the way
+        connection.is_queued = false;
         entry.insert(connection);
-        self.ready.push_back(reference);
+        self.queue(reference);
     }
 
     /// Hands a heavy connection to another loop, once, when nothing of it is in flight (see [`super::spread`]).
@@ -236,10 +274,14 @@ impl Reactor {
         let _ = self.poll.registry().deregister(&mut connection.socket);
         for number in connection.waiting() {
             let waiter = self.waiter(number);
-            match self.operations.take(number).map(|o| o.parked) {
-                Some(Parked::Fetch(parked)) => parked.forget(&waiter),
-                Some(Parked::Produce(parked)) => parked.forget(&waiter),
-                Some(Parked::Control { .. }) => self.tell_abandoned(number),
+            match self.operations.take(number).map(|o| (o.parked, o.framing)) {
+                Some((Parked::Fetch(parked), framing)) if parked.is_large() => {
+                    self.try_elsewhere(number, framing, parked, false, None);
+                }
+                Some((Parked::Fetch(parked), _)) => parked.forget(&waiter),
+                Some((Parked::Produce(parked), _)) => parked.forget(&waiter),
+                Some((Parked::Away(away), _)) => away.gone.store(true, Ordering::Release),
+                Some((Parked::Control { .. }, _)) => self.tell_abandoned(number),
                 _ => {}
             }
         }
@@ -267,7 +309,7 @@ impl Reactor {
         connection.is_readable |= event.is_readable();
         let ends = event.is_read_closed() && !connection.is_ended;
         connection.is_ended |= ends;
-        let reference = connection.reference;
+        let (reference, is_queued) = (connection.reference, connection.is_queued);
         let waiting = if ends { connection.waiting() } else { Vec::new() };
         for number in waiting {
             let is_control = |one: &mut Operation| matches!(one.parked, Parked::Control { .. });
@@ -280,11 +322,14 @@ impl Reactor {
         };
         if event.is_writable() && !connection.outbox.is_empty() {
             connection.last_active = Instant::now();
+            connection.last_sent = connection.last_active;
             if !self.send(reference.key) {
                 return;
             }
         }
-        self.proceed(reference);
+        if !is_queued {
+            self.proceed(reference);
+        }
     }
 
     /// Serves what a connection has sent, then sends what it is owed.
@@ -294,7 +339,7 @@ impl Reactor {
         }
         let now = Instant::now();
         match self.serve(reference.key, now) {
-            Ok(true) => self.ready.push_back(reference),
+            Ok(true) => self.queue(reference),
             Ok(false) => {}
             Err(reason) => {
                 self.log_refusal(reference.key, &reason);
@@ -303,14 +348,17 @@ impl Reactor {
                 return;
             }
         }
-        let was_held_up = self.connections.get(reference.key).is_some_and(is_held_up);
+        let was_held_up = self
+            .connections
+            .get(reference.key)
+            .is_some_and(|c| c.is_held_up || is_held_up(c));
         if self.send(reference.key) && was_held_up && !self.connections.get(reference.key).is_some_and(is_held_up) {
-            self.ready.push_back(reference); // no event will say that what came behind can be served now
+            self.queue(reference); // no event will say that what came behind can be served now
         }
         self.hand_on_if_heavy(reference.key);
     }
 
-    fn log_refusal(&self, key: usize, reason: &Closed) {
+    pub(super) fn log_refusal(&self, key: usize, reason: &Closed) {
         if let (Closed::Refused(refused), Some(connection)) = (reason, self.connections.get(key)) {
             let client = &connection.client;
             let line = format!(
@@ -332,7 +380,13 @@ impl Reactor {
         if connection.weight == Weight::Light && spread::is_heavy_answer(&connection.outbox) {
             connection.weight = Weight::Heavy;
         }
-        match connection.outbox.flush(&connection.socket) {
+        let was_unsent = connection.unsent.as_ref().is_some_and(|charge| charge.amount() > 0);
+        let flushed = connection.outbox.flush(&connection.socket);
+        connection.account();
+        if !was_unsent && !matches!(flushed, Ok(Sent::All)) {
+            connection.last_sent = Instant::now();
+        }
+        match flushed {
             Ok(Sent::All) => {
                 if connection.is_closing && connection.is_quiet() {
                     self.close(key);
@@ -365,8 +419,12 @@ impl Reactor {
         if let Some(acceptor) = &mut self.acceptor {
             acceptor.retry(now, &self.shared);
         }
+        self.relieve(now);
         if now >= self.next_idle_check {
             self.next_idle_check = now + IDLE_CHECK;
+            if self.mailbox.index() == 0 {
+                self.shared.broker.image.load().drop_unused_answers();
+            }
             self.close_idle(now);
         }
     }

@@ -5,20 +5,28 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::connection::{Connection, Weight};
-use super::dispatch::{self, Context, Refused};
+use super::connection::Connection;
+use super::dispatch::{self, Context, Frame, Refused};
 use super::input::{self, Front, SIZE_BYTES};
+use super::mailbox::Mailbox;
 use super::reactor::Reactor;
 use super::spread;
-use crate::broker::{Waiter, Wake};
+use crate::broker::{Charge, Waiter, Wake};
 use crate::wire::ApiTable;
 
 /// Bytes of one connection served before the others get their turn.
 const TURN_BYTES: usize = 1 << 20;
-/// Bytes of answers a connection may have unsent before no more of its requests are served.
-const MAX_UNSENT_BYTES: usize = 4 << 20;
+/// And how long it is served.
+const TURN: Duration = Duration::from_millis(1);
+/// Frames that are served between two looks at the clock; a large one is followed by a look.
+const CLOCK_FRAMES: usize = 16;
+/// Bytes of answers a connection may have unsent before no more of its requests are served; none when the broker's budget for them is
+/// used up.
+const MAX_UNSENT_BYTES: usize = 256 << 10;
+/// Parked operations of a loop beyond which a connection has one at a time.
+const MANY_OPERATIONS: usize = 16 << 10;
 /// Parked produces a connection may have before no more of its requests are served.
 const MAX_QUEUED: usize = 1000;
 
@@ -30,7 +38,8 @@ impl Reactor {
             let Some(connection) = self.connections.get_mut(key) else {
                 return Ok(false);
             };
-            if !may_serve(connection) {
+            connection.is_held_up = is_held_up(connection);
+            if !may_serve(connection) || (connection.has_gap() && self.operations.len() > MANY_OPERATIONS) {
                 return Ok(false);
             }
             if served >= TURN_BYTES {
@@ -38,14 +47,25 @@ impl Reactor {
             }
             if connection.input.may_be_served() {
                 let mut kept = connection.input.take();
+                if input::is_one_large_frame(&kept, self.shared.max_frame_bytes) && may_serve_next(connection, &kept) {
+                    served += kept.len();
+                    self.serve_own(key, kept, now)?;
+                    continue;
+                }
                 let (used, need) = self.serve_frames(key, &mut kept, now)?;
                 let Some(connection) = self.connections.get_mut(key) else {
                     return Ok(false);
                 };
                 connection.input.keep(kept, used, need.bytes(), &mut self.pool);
+                if used > 0 {
+                    connection.frame_since = now;
+                    connection.is_first_starved = false;
+                }
                 served += used;
-                if matches!(need, Need::Stop) {
-                    return Ok(false);
+                match need {
+                    Need::Stop => return Ok(false),
+                    Need::Turn => return Ok(true),
+                    Need::More(_) => {}
                 }
             }
             let Some(connection) = self.connections.get_mut(key) else {
@@ -54,6 +74,12 @@ impl Reactor {
             if !connection.is_readable {
                 return Ok(false);
             }
+            if !connection.input.is_empty() && !self.may_receive(key) {
+                return Ok(false);
+            }
+            let Some(connection) = self.connections.get_mut(key) else {
+                return Ok(false);
+            };
             connection.last_active = now;
             if connection.input.is_empty() {
                 match self.receive_shared(key, now)? {
@@ -63,12 +89,29 @@ impl Reactor {
             } else {
                 match connection.input.receive(&connection.socket) {
                     Ok(0) => return Err(Closed::ByPeer),
-                    Ok(n) => served += n,
+                    Ok(n) => {
+                        served += n;
+                        connection.account();
+                    }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => connection.is_readable = false,
                     Err(_) => return Err(Closed::ByPeer),
                 }
             }
         }
+    }
+
+    /// Whether a connection may receive more of a frame that did not come at once; else it waits until there is room.
+    fn may_receive(&mut self, key: usize) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return false;
+        };
+        if connection.is_first_starved || !self.shared.broker.queued.is_used_up() {
+            return true;
+        }
+        if !std::mem::replace(&mut connection.is_starved, true) {
+            self.starved.push_back(connection.reference);
+        }
+        false
     }
 
     /// Receives into the shared buffer and serves from there. `None`: nothing more to do for now.
@@ -102,19 +145,44 @@ impl Reactor {
         if used < received {
             let rest = &buffer[used..received];
             connection.input.keep_copy(rest, need.bytes(), &mut self.pool);
+            connection.frame_since = now;
         }
-        Ok(matches!(need, Need::More(_)).then_some(received))
+        Ok(match need {
+            Need::More(_) => Some(received),
+            Need::Turn => Some(TURN_BYTES),
+            Need::Stop => None,
+        })
+    }
+
+    /// Serves a frame that fills its buffer, which goes with it.
+    fn serve_own(&mut self, key: usize, bytes: Vec<u8>, now: Instant) -> Result<(), Closed> {
+        let mailbox = &self.mailbox;
+        let waiter = |operation| waiter_of(mailbox, operation);
+        let Some(connection) = self.connections.get_mut(key) else {
+            return Ok(());
+        };
+        connection.weight = connection.weight.after_large();
+        connection.is_first_starved = false;
+        let mut context = Context {
+            broker: &self.shared.broker,
+            proof: &self.shared.proof,
+            operations: &mut self.operations,
+            scratch: &mut self.scratch,
+            mailbox,
+            waiter: &waiter,
+            now_ms: wall_clock_ms(),
+            now,
+        };
+        dispatch::serve(Frame::Own(bytes), connection, &mut context)
+            .map_err(|refused| Closed::Refused(Refusal::Request(refused)))
     }
 
     /// Serves the whole frames at the front of `bytes`. Returns how many bytes were used, and what is needed next.
     fn serve_frames(&mut self, key: usize, bytes: &mut [u8], now: Instant) -> Result<(usize, Need), Closed> {
         let mailbox = &self.mailbox;
-        let waiter = |operation| Waiter {
-            owner: Arc::clone(mailbox) as Arc<dyn Wake>,
-            operation,
-        };
+        let waiter = |operation| waiter_of(mailbox, operation);
         let (mut used, mut now_ms) = (0, None);
-        loop {
+        for nth in 1usize.. {
             let Some(connection) = self.connections.get_mut(key) else {
                 return Ok((used, Need::Stop));
             };
@@ -124,7 +192,7 @@ impl Reactor {
                 Front::Partial(needed) => return Ok((used, Need::More(needed))),
                 Front::Bad(size) => return Err(Closed::Refused(Refusal::Size(size))),
             };
-            if !may_serve(connection) || (connection.has_gap() && !is_produce(&rest[SIZE_BYTES..])) {
+            if !may_serve_next(connection, rest) {
                 return Ok((used, Need::Stop));
             }
             let mut context = Context {
@@ -132,17 +200,30 @@ impl Reactor {
                 proof: &self.shared.proof,
                 operations: &mut self.operations,
                 scratch: &mut self.scratch,
+                mailbox: &self.mailbox,
                 waiter: &waiter,
                 now_ms: *now_ms.get_or_insert_with(wall_clock_ms),
                 now,
             };
-            dispatch::serve(&mut rest[SIZE_BYTES..SIZE_BYTES + len], connection, &mut context)
+            let frame = Frame::Shared(&mut rest[SIZE_BYTES..SIZE_BYTES + len]);
+            dispatch::serve(frame, connection, &mut context)
                 .map_err(|refused| Closed::Refused(Refusal::Request(refused)))?;
-            if len >= spread::HEAVY_BYTES && connection.weight == Weight::Light {
-                connection.weight = Weight::Heavy;
+            if len >= spread::HEAVY_BYTES {
+                connection.weight = connection.weight.after_large();
             }
             used += SIZE_BYTES + len;
+            if (nth.is_multiple_of(CLOCK_FRAMES) || len >= spread::HEAVY_BYTES) && now.elapsed() >= TURN {
+                return Ok((used, Need::Turn));
+            }
         }
+        Ok((used, Need::Turn))
+    }
+}
+
+fn waiter_of(mailbox: &Arc<Mailbox>, operation: u64) -> Waiter {
+    Waiter {
+        owner: Arc::clone(mailbox) as Arc<dyn Wake>,
+        operation,
     }
 }
 
@@ -152,6 +233,8 @@ enum Need {
     More(usize),
     /// An answer must be given first.
     Stop,
+    /// Others have their turn first.
+    Turn,
 }
 
 impl Need {
@@ -159,7 +242,7 @@ impl Need {
     const fn bytes(&self) -> usize {
         match self {
             Self::More(bytes) => *bytes,
-            Self::Stop => 0,
+            Self::Stop | Self::Turn => 0,
         }
     }
 }
@@ -183,13 +266,23 @@ pub(super) enum Refusal {
     Request(Refused),
 }
 
+/// Whether the frame at the front of `bytes` may be served: behind a parked produce only another one.
+fn may_serve_next(connection: &Connection, bytes: &[u8]) -> bool {
+    may_serve(connection) && (!connection.has_gap() || is_produce(bytes.get(SIZE_BYTES..).unwrap_or_default()))
+}
+
 fn may_serve(connection: &Connection) -> bool {
     !connection.is_muted() && !connection.is_closing && connection.queued() < MAX_QUEUED && !is_held_up(connection)
 }
 
 /// Whether unsent answers hold up the serving of more requests.
 pub(super) fn is_held_up(connection: &Connection) -> bool {
-    connection.outbox.has_files() || connection.outbox.buffered_bytes() >= MAX_UNSENT_BYTES
+    if connection.outbox.is_empty() {
+        return false;
+    }
+    let is_used_up = connection.unsent.as_ref().is_some_and(Charge::is_used_up);
+    let most = if is_used_up { 1 } else { MAX_UNSENT_BYTES };
+    connection.outbox.has_files() || connection.outbox.buffered_bytes() >= most
 }
 
 fn is_produce(frame: &[u8]) -> bool {

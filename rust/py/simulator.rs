@@ -19,7 +19,7 @@ use super::convert::{LeaseTuple, lease, topic_id};
 use super::engine::PyEngine;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    self, Broker, Caller, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next, ParkedFetch, ParkedProduce,
+    self, Broker, Caller, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next, ParkedFetch, ParkedProduce, Place,
     ProduceOutcome, ProduceScratch, ReplicaFetcher, Splice,
 };
 use crate::error::{Error, ErrorCode};
@@ -313,21 +313,28 @@ impl Steps {
                     (wall_clock, now),
                     out,
                 );
-                Ok(match served.map_err(malformed)? {
+                let mut outcome = served.map_err(malformed)?;
+                if let ProduceOutcome::Left(mut left) = outcome {
+                    while !left.run(broker, &mut body, wall_clock) {}
+                    outcome = left.finish(broker, LISTENER, &body, out);
+                }
+                Ok(match outcome {
                     ProduceOutcome::Parked(parked) => Some(Parked::Produce(parked)),
                     _ => None,
                 })
             }
             ApiTable::FETCH => {
-                let served = broker::fetch(broker, version, caller, &body, &mut state.fetch, now, out);
+                let place = (Place::Elsewhere, now);
+                let served = broker::fetch(broker, version, caller, &body, &mut state.fetch, place, out);
                 match served.map_err(malformed)? {
                     FetchOutcome::Parked(parked) => Ok(Some(Parked::Fetch(parked))),
                     FetchOutcome::Answered(splices) => splice(out, &splices).map(|()| None),
+                    FetchOutcome::Left => Ok(None),
                 }
             }
             ApiTable::LIST_OFFSETS => {
-                match broker::list_offsets(broker, version, &body, out).map_err(malformed)? {
-                    ListOffsetsOutcome::Answered => {}
+                match broker::list_offsets(broker, version, &body, Place::Elsewhere, out).map_err(malformed)? {
+                    ListOffsetsOutcome::Answered | ListOffsetsOutcome::Left => {}
                     ListOffsetsOutcome::Lookup(lookup) => {
                         lookup.run(broker);
                         lookup.encode_if_done(&mut |body| out.extend_from_slice(body));

@@ -36,5 +36,5 @@ pub use error::BatchError;
 pub use header::{BATCH_HEADER, BatchHeader, HEADER_TO_MAGIC, LOG_OVERHEAD, TimestampType, next_sequence};
 pub use record::{Headers, Record, RecordIter};
 pub use rewrite::{assign, set_log_append_time, set_max_timestamp, set_offset_and_epoch};
-pub use validate::{Origin, Rejection, Rules, Validated, single_batch, validate};
+pub use validate::{Origin, Rejection, Room, Rules, Validated, single_batch, validate, validate_within};
 pub(crate) use varint::{read_varint, read_varlong};

@@ -109,7 +109,7 @@ impl<'a> RawRecord<'a> {
         reason = "measured: as a call it makes the walk of validation 1.6 times as slow"
     )]
     #[inline(always)]
-    fn read_body(body: &mut &'a [u8]) -> Option<Self> {
+    pub(super) fn read_body(body: &mut &'a [u8]) -> Option<Self> {
         let (&attributes, rest) = body.split_first()?;
         *body = rest;
         let timestamp_delta = read_varlong(body)?;

@@ -22,11 +22,19 @@
 //! `UNKNOWN_SERVER_ERROR`); a payload that inflates beyond the limit is `MESSAGE_TOO_LARGE` (Kafka has no limit).
 //!
 //! The records of an uncompressed batch are always walked; no allocation, no copy. A compressed one is inflated only when the
-//! rules need what is inside.
+//! rules need what is inside. How much may be inflated is the caller's to say ([`Room`]): a network loop gives little, and a batch
+//! that needs more is left for another thread. There it is refused by its header alone, without a list of records, when its largest
+//! timestamp is beyond the allowed; a batch that keeps its codec is judged while it is inflated, in a window of 64 KB.
 
+#[cfg(test)]
+mod inflating_tests;
 mod judge;
+mod room;
 #[cfg(test)]
 mod tests;
+mod window;
+
+pub use self::room::Room;
 
 use self::judge::Judge;
 use super::header::{LENGTH_AT, MAGIC_AT};
@@ -213,6 +221,18 @@ fn next_batch(bytes: &[u8]) -> Result<Option<usize>, BatchError> {
 
 /// Judges exactly one batch. It must fill `batch` to the last byte; see [`single_batch`].
 pub fn validate(batch: &[u8], rules: &Rules, origin: Origin, now_ms: i64) -> Result<Validated, Rejection> {
+    let judged = validate_within(batch, rules, origin, now_ms, &mut Room::unlimited())?;
+    judged.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged"))
+}
+
+/// The same within `room`; `None` when more must be inflated than a room that is not final has.
+pub fn validate_within(
+    batch: &[u8],
+    rules: &Rules,
+    origin: Origin,
+    now_ms: i64,
+    room: &mut Room,
+) -> Result<Option<Validated>, Rejection> {
     let batch = match Batch::split_first(batch)? {
         Some((batch, [])) => batch,
         Some(_) => return Err(invalid("Bytes remain after the record batch")),
@@ -222,7 +242,7 @@ pub fn validate(batch: &[u8], rules: &Rules, origin: Origin, now_ms: i64) -> Res
     check_intake(&batch, rules, origin)?;
     let codec = header.codec()?;
     if origin == Origin::Replication {
-        return Ok(in_place(header, header.max_timestamp));
+        return Ok(Some(in_place(header, header.max_timestamp)));
     }
     check_header(header, origin)?;
     let judge = Judge::new(header, rules, now_ms);
@@ -233,12 +253,12 @@ pub fn validate(batch: &[u8], rules: &Rules, origin: Origin, now_ms: i64) -> Res
     };
     if codec == target && codec == Codec::None {
         let found = judge.walk(batch.payload())?;
-        return Ok(in_place(header, judge.max_timestamp(found.max_timestamp)));
+        return Ok(Some(in_place(header, judge.max_timestamp(found.max_timestamp))));
     }
     if codec == target && !judge.must_inflate() {
-        return Ok(in_place(header, judge.max_timestamp(header.max_timestamp)));
+        return Ok(Some(in_place(header, judge.max_timestamp(header.max_timestamp))));
     }
-    judge.validate_deep(&batch, codec, target)
+    judge.validate_deep(&batch, codec, target, room)
 }
 
 #[inline]

@@ -12,7 +12,8 @@ use super::segment::RollCheck;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::AbortedTxn;
 use crate::record::{
-    self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, TimestampType, Validated, set_offset_and_epoch,
+    self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, Rules, TimestampType, Validated,
+    set_offset_and_epoch,
 };
 
 /// Most bytes that a follower writes at once.
@@ -34,6 +35,19 @@ pub struct AppendOptions {
     pub guard: VerificationGuard,
     /// What a marker was written for; 0 for data.
     pub transaction_version: i16,
+}
+
+impl AppendOptions {
+    /// Of a batch that is in no transaction.
+    pub const fn plain(leader_epoch: i32, origin: Origin, now_ms: i64) -> Self {
+        Self {
+            leader_epoch,
+            origin,
+            now_ms,
+            guard: VerificationGuard::SENTINEL,
+            transaction_version: 0,
+        }
+    }
 }
 
 /// Where a batch is in the log.
@@ -93,23 +107,30 @@ impl Log {
         origin: Origin,
         now_ms: i64,
     ) -> Result<Appended, AppendError> {
-        let guard = VerificationGuard::SENTINEL;
-        self.append_with(
-            batch,
-            AppendOptions {
-                leader_epoch,
-                origin,
-                now_ms,
-                guard,
-                transaction_version: 0,
-            },
-        )
+        self.append_with(batch, AppendOptions::plain(leader_epoch, origin, now_ms))
     }
 
     /// [`append_as_leader`](Self::append_as_leader) with everything that a transaction may need.
     pub fn append_with(&mut self, batch: &mut [u8], options: AppendOptions) -> Result<Appended, AppendError> {
         self.check_writable()?;
-        match record::validate(batch, &self.rules, options.origin, options.now_ms)? {
+        let validated = record::validate(batch, &self.rules, options.origin, options.now_ms)?;
+        self.append_validated(batch, validated, options)
+    }
+
+    /// By what a batch is judged; what was judged by other rules is to be judged again.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Appends a batch that was judged by [`Self::rules`].
+    pub fn append_validated(
+        &mut self,
+        batch: &mut [u8],
+        validated: Validated,
+        options: AppendOptions,
+    ) -> Result<Appended, AppendError> {
+        self.check_writable()?;
+        match validated {
             Validated::InPlace {
                 header, max_timestamp, ..
             } => self.place(batch, header, max_timestamp, options),

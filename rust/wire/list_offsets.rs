@@ -11,7 +11,7 @@
 use crate::error::ErrorCode;
 
 use super::error::WireError;
-use super::reader::{MAX_ELEMENTS, Reader};
+use super::reader::{MAX_ROWS, Reader};
 use super::topic::TopicKey;
 use super::writer::Writer;
 
@@ -129,7 +129,7 @@ impl ListOffsetsRequest {
     fn decode_topic(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), WireError> {
         let topic = reader.topic_key(false)?;
         let count = reader.count(MIN_PARTITION_BYTES)?;
-        if count > MAX_ELEMENTS - self.partitions.len() {
+        if count > MAX_ROWS - self.partitions.len() {
             return Err(WireError::TooManyElements);
         }
         for nth in 0..count {

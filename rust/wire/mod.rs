@@ -31,6 +31,7 @@ pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
 pub use header::{RequestHeader, write_response_header};
 pub use list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, encode_list_offsets_response};
+pub use metadata::encode_creation as encode_metadata_creation;
 pub use metadata::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, MetadataTopicRequest,

@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::error::ErrorCode;
 
 use super::error::WireError;
-use super::reader::{MAX_ELEMENTS, Reader};
+use super::reader::{MAX_ROWS, Reader};
 use super::topic::{NodeEndpoint, TopicKey};
 use super::writer::Writer;
 
@@ -113,7 +113,7 @@ impl ProduceRequest {
     fn decode_topic(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), WireError> {
         let topic = reader.topic_key(version >= TOPIC_ID_FROM)?;
         let count = reader.count(MIN_PARTITION_BYTES)?;
-        if count > MAX_ELEMENTS - self.partitions.len() {
+        if count > MAX_ROWS - self.partitions.len() {
             return Err(WireError::TooManyElements);
         }
         for nth in 0..count {

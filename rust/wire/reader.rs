@@ -10,9 +10,12 @@ use super::topic::{TopicId, TopicKey};
 
 /// Kafka's limit of a string's length in bytes.
 pub const MAX_STRING_BYTES: usize = i16::MAX as usize;
-/// The most elements of one kind that a data-plane request may carry: bounds memory, since a decoded partition is
-/// larger than its few bytes on the wire. Five times the partitions that Kafka recommends for a whole cluster.
+/// The most elements of one kind that a request of the control plane may carry: bounds memory, since a decoded element is
+/// larger than its few bytes on the wire.
 pub const MAX_ELEMENTS: usize = 1 << 20;
+/// The most topics or partitions that a request of the data plane may name: while it is served, each takes some 500 bytes. Less than
+/// Kafka recommends for a whole cluster, and thirty times what it recommends for a broker.
+pub const MAX_ROWS: usize = 1 << 17;
 
 type Result<T> = std::result::Result<T, WireError>;
 

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod budgets;
 mod client;
 mod durability;
 mod fetch;

@@ -48,14 +48,12 @@ impl Outcome {
         }
     }
 
-    pub(super) fn write(
-        &self,
-        broker: &Broker,
-        index: i32,
-        current_leader: Option<(i32, i32)>,
-        writer: &mut FetchResponseWriter<'_>,
-        splices: &mut Vec<Splice>,
-    ) {
+    pub(super) fn write(&self, broker: &Broker, index: i32, current_leader: Option<(i32, i32)>, sink: Sink<'_, '_>) {
+        let Sink {
+            writer,
+            splices,
+            inline_left,
+        } = sink;
         let length = self.read.slice.as_ref().map_or(0, |s| s.len);
         let aborted: Option<Vec<AbortedTransaction>> = self.read.aborted.as_ref().map(|list| {
             let told = |t: &AbortedTxn| AbortedTransaction {
@@ -79,7 +77,9 @@ impl Outcome {
         writer.partition(&head, Some(length));
         if let Some(slice) = &self.read.slice {
             broker.metrics.count_bytes_out(length);
-            if length >= INLINE_BYTES || !inline(slice, writer.out()) {
+            if length < INLINE_BYTES && length <= *inline_left && inline(slice, writer.out()) {
+                *inline_left -= length;
+            } else {
                 splices.push(Splice {
                     at: writer.out().len(),
                     slice: slice.clone(),
@@ -90,11 +90,23 @@ impl Outcome {
     }
 }
 
-/// Copies a small slice into the response; on a read error the response is left as it was, and sending it will show it.
+/// Where a row goes.
+pub(super) struct Sink<'a, 'w> {
+    pub(super) writer: &'a mut FetchResponseWriter<'w>,
+    pub(super) splices: &'a mut Vec<Splice>,
+    /// Bytes of files that may still be copied into the response.
+    pub(super) inline_left: &'a mut usize,
+}
+
+/// Copies a small slice into the response, if its pages are in memory. Otherwise, and on a read error, the response is left as it
+/// was: a disk thread reads the pages before they are sent, and sending shows the error.
 fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
     let at = out.len();
     out.resize(at + slice.len, 0);
-    let is_read = slice.file.read_exact_at(&mut out[at..], slice.position).is_ok();
+    let is_read = slice
+        .file
+        .read_exact_if_cached(&mut out[at..], slice.position)
+        .unwrap_or(false);
     if !is_read {
         out.truncate(at);
     }

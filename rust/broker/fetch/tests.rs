@@ -59,14 +59,23 @@ fn serve(fixture: &Fixture, body: &[u8]) -> (FetchOutcome, Vec<u8>) {
     let mut out = Vec::new();
     let mut scratch = FetchScratch::default();
     let now = Instant::now();
-    let outcome = handle(&fixture.broker, 9, CALLER, body, &mut scratch, now, &mut out).unwrap();
+    let outcome = handle(
+        &fixture.broker,
+        9,
+        CALLER,
+        body,
+        &mut scratch,
+        (Place::Loop, now),
+        &mut out,
+    )
+    .unwrap();
     (outcome, out)
 }
 
 fn parked(outcome: FetchOutcome) -> ParkedFetch {
     match outcome {
         FetchOutcome::Parked(parked) => *parked,
-        FetchOutcome::Answered(_) => panic!("it should wait"),
+        FetchOutcome::Answered(_) | FetchOutcome::Left => panic!("it should wait"),
     }
 }
 

@@ -19,6 +19,7 @@ fn asked(id: i32, epoch: i32, rows: Vec<FetchRow>) -> SessionRequest {
         id,
         epoch,
         uses_topic_ids: false,
+        is_follower: false,
         rows,
         forgotten: Vec::new(),
     }
@@ -48,7 +49,7 @@ struct Client {
 impl Client {
     fn new(slots: usize) -> Self {
         Self {
-            cache: SessionCache::new(slots),
+            cache: SessionCache::new(slots, 1 << 20),
             now: Instant::now(),
         }
     }

@@ -37,7 +37,8 @@ fn rows(body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
 
 fn ask(fixture: &Fixture, body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
     let mut out = Vec::new();
-    match handle(&fixture.broker, 5, body, &mut out).unwrap() {
+    match handle(&fixture.broker, 5, body, Place::Loop, &mut out).unwrap() {
+        ListOffsetsOutcome::Left => panic!("it is small"),
         ListOffsetsOutcome::Answered => rows(&out),
         ListOffsetsOutcome::Lookup(lookup) => {
             assert!(out.is_empty());
@@ -70,11 +71,14 @@ fn fixture() -> Fixture {
 fn the_ends_are_told_at_once_by_the_reader_s_bound() {
     let fixture = fixture();
     fixture.partition("t", 0).delete_records(1).unwrap();
-    let both = [(0, -1, timestamp::LATEST), (0, -1, timestamp::EARLIEST)];
-    assert_eq!(ask(&fixture, &body(-1, 0, &both)), [(0, -1, 2, 1), (0, -1, 1, 0)]);
-    assert_eq!(ask(&fixture, &body(2, 0, &both))[0].2, 3, "a follower sees the log end");
+    let one = |target| [(0, -1, target)];
+    let told = |replica, target| ask(&fixture, &body(replica, 0, &one(target)))[0];
+    assert_eq!(told(-1, timestamp::LATEST), (0, -1, 2, 1));
+    assert_eq!(told(-1, timestamp::EARLIEST), (0, -1, 1, 0));
+    assert_eq!(told(2, timestamp::LATEST).2, 3, "a follower sees the log end");
     let mut out = Vec::new();
-    let outcome = handle(&fixture.broker, 5, &body(-1, 0, &both), &mut out).unwrap();
+    let latest = body(-1, 0, &one(timestamp::LATEST));
+    let outcome = handle(&fixture.broker, 5, &latest, Place::Loop, &mut out).unwrap();
     assert!(matches!(outcome, ListOffsetsOutcome::Answered), "no disk thread");
 }
 
@@ -101,11 +105,12 @@ fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
             &fixture.broker,
             version,
             &body(replica, 0, &[(0, -1, target)]),
+            Place::Loop,
             &mut out,
         )
         .unwrap()
         {
-            ListOffsetsOutcome::Answered => {}
+            ListOffsetsOutcome::Left | ListOffsetsOutcome::Answered => {}
             ListOffsetsOutcome::Lookup(lookup) => {
                 lookup.run(&fixture.broker);
                 lookup.encode_if_done(&mut |bytes| out.extend_from_slice(bytes));
@@ -133,15 +138,15 @@ fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
 #[test]
 fn each_partition_has_its_own_error() {
     let fixture = fixture();
-    let asked = [(0, 0, -1), (0, 5, -1), (7, -1, -1), (0, 1, -1)];
-    let codes: Vec<_> = ask(&fixture, &body(-1, 0, &asked)).iter().map(|r| r.0).collect();
-    let expected = [
-        ErrorCode::FENCED_LEADER_EPOCH,
-        ErrorCode::UNKNOWN_LEADER_EPOCH,
-        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode::NONE,
-    ];
-    assert_eq!(codes, expected.map(|c| c.0));
+    for (epoch, expected) in [
+        (0, ErrorCode::FENCED_LEADER_EPOCH),
+        (5, ErrorCode::UNKNOWN_LEADER_EPOCH),
+        (1, ErrorCode::NONE),
+    ] {
+        let asked = [(0, epoch, -1), (7, -1, -1)];
+        let codes: Vec<_> = ask(&fixture, &body(-1, 0, &asked)).iter().map(|r| r.0).collect();
+        assert_eq!(codes, [expected.0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0]);
+    }
     fixture.partition("t", 0).revoke();
     let code = ask(&fixture, &body(-1, 0, &[(0, -1, -1)]))[0].0;
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
@@ -167,4 +172,28 @@ fn a_special_timestamp_of_a_later_version_is_refused() {
         ErrorCode::UNSUPPORTED_VERSION.0,
         "MAX is served from version 7 on"
     );
+}
+
+/// Kafka answers a partition that is named twice with `INVALID_REQUEST`, and so a million of them cost no look-up. issue 13, item 3
+#[test]
+fn partition_that_is_named_twice_is_refused_each_time() {
+    let fixture = fixture();
+    let rows = [(0, -1, 0), (0, -1, timestamp::LATEST), (1, -1, timestamp::LATEST)];
+    let told = ask(&fixture, &body(-1, 0, &rows));
+    let refused = (ErrorCode::INVALID_REQUEST.0, -1, -1, -1);
+    assert_eq!(told[..2], [refused, refused]);
+    assert_eq!(told[2].0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0, "named once");
+}
+
+#[test]
+fn request_of_many_partitions_is_left_by_a_loop_and_served_elsewhere() {
+    let fixture = fixture();
+    let rows: Vec<_> = (0..2000).map(|index| (index, -1, timestamp::LATEST)).collect();
+    let many = body(-1, 0, &rows);
+    let mut out = Vec::new();
+    let outcome = handle(&fixture.broker, 5, &many, Place::Loop, &mut out).unwrap();
+    assert!(matches!(outcome, ListOffsetsOutcome::Left) && out.is_empty());
+    let outcome = handle(&fixture.broker, 5, &many, Place::Elsewhere, &mut out).unwrap();
+    assert!(matches!(outcome, ListOffsetsOutcome::Answered));
+    assert_eq!(super::tests::rows(&out)[0], (0, -1, 2, 1));
 }

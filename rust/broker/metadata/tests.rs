@@ -67,7 +67,7 @@ fn fixture() -> Fixture {
 
 fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Told {
     let mut out = Vec::new();
-    let outcome = handle(&fixture.broker, 4, listener, body, false, &mut out).unwrap();
+    let outcome = handle(&fixture.broker, 4, listener, body, (Place::Loop, false), &mut out).unwrap();
     assert_eq!(outcome, MetadataOutcome::Answered);
     told(&out)
 }
@@ -105,14 +105,21 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
     let outcome = |wanted, may_create, name: &str| {
         let mut out = Vec::new();
         let body = body(Some(&["t", name]), wanted);
-        let outcome = handle(&fixture.broker, 4, "PLAINTEXT", &body, may_create, &mut out).unwrap();
-        (
-            outcome,
-            (outcome == MetadataOutcome::Answered).then(|| told(&out).1[1].0),
+        let outcome = handle(
+            &fixture.broker,
+            4,
+            "PLAINTEXT",
+            &body,
+            (Place::Loop, may_create),
+            &mut out,
         )
+        .unwrap();
+        let error = (outcome == MetadataOutcome::Answered).then(|| told(&out).1[1].0);
+        (outcome, error)
     };
     let unknown = (MetadataOutcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
-    assert_eq!(outcome(true, true, "new"), (MetadataOutcome::HandedOver, None));
+    let creation = MetadataOutcome::HandedOver(body(Some(&["new"]), true));
+    assert_eq!(outcome(true, true, "new"), (creation, None), "only what is missing");
     assert_eq!(outcome(false, true, "new"), unknown);
     assert_eq!(outcome(true, false, "new"), unknown);
     let invalid = (MetadataOutcome::Answered, Some(ErrorCode::INVALID_TOPIC_EXCEPTION.0));
@@ -129,9 +136,17 @@ fn nothing_is_told_before_there_is_a_controller_to_have_told_it() {
     fixture.broker.image.publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
     let outcome = |may_hand_over| {
         let body = body(Some(&["t"]), false);
-        handle(&fixture.broker, 4, "PLAINTEXT", &body, may_hand_over, &mut Vec::new()).unwrap()
+        handle(
+            &fixture.broker,
+            4,
+            "PLAINTEXT",
+            &body,
+            (Place::Loop, may_hand_over),
+            &mut Vec::new(),
+        )
+        .unwrap()
     };
-    assert_eq!(outcome(true), MetadataOutcome::HandedOver);
+    assert!(matches!(outcome(true), MetadataOutcome::HandedOver(_)));
     assert_eq!(outcome(false), MetadataOutcome::Answered, "it has waited");
 }
 
@@ -150,4 +165,91 @@ fn the_broker_that_answers_names_itself_as_the_controller() {
     assert_eq!(controller(&[3], 2), NO_CONTROLLER, "nobody can be asked");
     fixture.broker.image.publish_cluster(vec![broker_row(1)], 1);
     assert_eq!(ask(&fixture, "SSL", &body(Some(&[]), false)).2, NO_CONTROLLER);
+}
+
+/// As Kafka does, which makes a set of the names. issue 13, item 3
+#[test]
+fn topic_that_is_named_many_times_is_told_once() {
+    let fixture = fixture();
+    let told = ask(
+        &fixture,
+        "PLAINTEXT",
+        &body(Some(&["t", "new", "t", "t", "new"]), false),
+    );
+    let names: Vec<&str> = told.1.iter().map(|t| t.1.as_str()).collect();
+    assert_eq!(names, ["t", "new"]);
+}
+
+#[test]
+fn topic_with_an_id_goes_by_it_though_an_empty_name_stands_beside_it() {
+    let fixture = fixture();
+    let mut asked = Vec::new();
+    let mut w = Writer::new(&mut asked, true);
+    w.length(Some(1));
+    w.raw(&[1; 16]);
+    w.string("");
+    w.no_tags();
+    w.boolean(false);
+    w.boolean(false);
+    w.no_tags();
+    let mut out = Vec::new();
+    let outcome = handle(&fixture.broker, 12, "PLAINTEXT", &asked, (Place::Loop, true), &mut out).unwrap();
+    assert_eq!(outcome, MetadataOutcome::Answered);
+    let has = |bytes: &[u8]| out.windows(bytes.len()).any(|window| window == bytes);
+    assert!(
+        has(&[&[0, 0, 2, b't'][..], &[1; 16]].concat()),
+        "no error, the name and the id"
+    );
+}
+
+#[test]
+fn request_has_a_hundred_topics_created_and_no_more() {
+    let fixture = fixture();
+    let names: Vec<String> = (0..150).map(|i| format!("new-{i}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let outcome = handle(
+        &fixture.broker,
+        4,
+        "PLAINTEXT",
+        &body(Some(&names), true),
+        (Place::Loop, true),
+        &mut Vec::new(),
+    )
+    .unwrap();
+    assert_eq!(
+        outcome,
+        MetadataOutcome::HandedOver(body(Some(&names[..CREATED_NAMES]), true))
+    );
+}
+
+#[test]
+fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_changes() {
+    let fixture = fixture();
+    fixture.broker.image.publish_topics(vec![row("many", [7; 16], 3000)]);
+    let all = |place| {
+        let mut out = Vec::new();
+        let body = body(None, false);
+        handle(&fixture.broker, 4, "PLAINTEXT", &body, (place, false), &mut out).unwrap()
+    };
+    assert_eq!(all(Place::Loop), MetadataOutcome::Left);
+    let MetadataOutcome::Shared(made) = all(Place::Elsewhere) else {
+        panic!("it is shared")
+    };
+    assert_eq!(told(&made).1.len(), 3);
+    let MetadataOutcome::Shared(again) = all(Place::Loop) else {
+        panic!("it is there")
+    };
+    assert!(Arc::ptr_eq(&made, &again));
+    fixture.broker.image.publish_topics(vec![row("another", [8; 16], 1)]);
+    assert_eq!(all(Place::Loop), MetadataOutcome::Left);
+    let image = fixture.broker.image.load();
+    assert!(matches!(all(Place::Elsewhere), MetadataOutcome::Shared(_)));
+    image.drop_unused_answers();
+    assert!(
+        matches!(all(Place::Loop), MetadataOutcome::Shared(_)),
+        "asked for since"
+    );
+    image.drop_unused_answers();
+    image.drop_unused_answers();
+    assert_eq!(all(Place::Loop), MetadataOutcome::Left);
 }

@@ -5,7 +5,8 @@ use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, 
 use super::super::waiters::Waiter;
 use super::*;
 use crate::io::Fault;
-use crate::record::{BatchBuilder, Codec};
+use crate::record::{BatchBuilder, Codec, Origin};
+use crate::storage::{AppendError, Appended};
 
 const TOPIC: &str = "t";
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use super::{Next, ReplicaFetcher};
 use crate::broker::testing::{Fixture, batch, lease, row};
-use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Proposal, Splice, fetch, list_offsets};
+use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Place, Proposal, Splice, fetch, list_offsets};
 use crate::error::ErrorCode;
 use crate::io::Fault;
 use crate::record::{BatchBuilder, Codec, Origin};
@@ -161,7 +161,7 @@ fn batch_of(records: usize) -> Vec<u8> {
 fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instant) -> Vec<u8> {
     let mut out = Vec::new();
     if api_key == 2 {
-        list_offsets(&fixture.broker, version, body, &mut out).unwrap();
+        list_offsets(&fixture.broker, version, body, Place::Elsewhere, &mut out).unwrap();
         return out;
     }
     let caller = Caller {
@@ -170,7 +170,16 @@ fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instan
         is_broker: true,
     };
     let scratch = &mut FetchScratch::default();
-    let outcome = fetch(&fixture.broker, version, caller, body, scratch, now, &mut out).unwrap();
+    let outcome = fetch(
+        &fixture.broker,
+        version,
+        caller,
+        body,
+        scratch,
+        (Place::Loop, now),
+        &mut out,
+    )
+    .unwrap();
     let FetchOutcome::Answered(splices) = outcome else {
         panic!("it was told not to wait")
     };

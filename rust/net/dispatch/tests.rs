@@ -63,16 +63,19 @@ fn serve_one(fixture: &Fixture, connection: &mut Connection, mut frame: Vec<u8>)
         owner: owner.clone(),
         operation,
     };
+    let poll = mio::Poll::new().unwrap();
+    let mailbox = Mailbox::new(0, mio::Waker::new(poll.registry(), mio::Token(0)).unwrap());
     let mut context = Context {
         broker: &fixture.broker,
         proof: &Proof::new(&fixture.broker.options()).unwrap(),
         operations: &mut Operations::new(0, 1),
         scratch: &mut Scratch::default(),
+        mailbox: &mailbox,
         waiter: &waiter,
         now_ms: 0,
         now: Instant::now(),
     };
-    serve(&mut frame, connection, &mut context)
+    serve(Frame::Shared(&mut frame), connection, &mut context)
 }
 
 #[test]

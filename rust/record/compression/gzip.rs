@@ -10,6 +10,8 @@ use super::Stop;
 
 /// How a member starts.
 const MEMBER_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// What is said of a stream that is none.
+pub(super) const DAMAGED: Stop = Stop::Corrupt("the gzip stream is damaged or cut short");
 /// zlib's own default.
 const DEFAULT_LEVEL: i32 = 6;
 
@@ -20,17 +22,20 @@ pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<
         // One byte beyond the limit tells "at the limit" from "beyond it".
         let allowed = ((limit - (out.len() - before)) as u64).saturating_add(1);
         let mut member = GzDecoder::new(&mut rest).take(allowed);
-        member
-            .read_to_end(out)
-            .map_err(|_| Stop::Corrupt("the gzip stream is damaged or cut short"))?;
+        member.read_to_end(out).map_err(|_| DAMAGED)?;
         if out.len() - before > limit {
             return Err(Stop::Limit);
         }
         // As Java's reader does: what follows a member and is none itself is ignored.
-        if !rest.starts_with(&MEMBER_MAGIC) {
+        if !starts_member(rest) {
             return Ok(());
         }
     }
+}
+
+/// Whether another member follows.
+pub(super) fn starts_member(rest: &[u8]) -> bool {
+    rest.starts_with(&MEMBER_MAGIC)
 }
 
 pub(super) fn compress(level: Option<i32>, src: &[u8], out: &mut Vec<u8>) -> Option<()> {

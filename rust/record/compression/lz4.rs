@@ -41,33 +41,59 @@ struct Frame {
 }
 
 pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
-    const CUT: Stop = Stop::Corrupt("the lz4 frame is cut short");
     let before = out.len();
-    let (frame, mut rest) = read_header(src)?;
-    loop {
-        let (size, after) = rest.split_first_chunk::<4>().ok_or(CUT)?;
+    let mut blocks = Blocks::new(src)?;
+    while blocks.inflate_next(limit - (out.len() - before), out)? {}
+    Ok(())
+}
+
+/// The blocks of one frame, in order.
+pub(super) struct Blocks<'a> {
+    frame: Frame,
+    rest: &'a [u8],
+    has_ended: bool,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(src: &'a [u8]) -> Result<Self, Stop> {
+        let (frame, rest) = read_header(src)?;
+        Ok(Self {
+            frame,
+            rest,
+            has_ended: false,
+        })
+    }
+
+    /// Inflates the next block onto the end of `out`, at most `room` bytes; false after the last one.
+    pub(super) fn inflate_next(&mut self, room: usize, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        const CUT: Stop = Stop::Corrupt("the lz4 frame is cut short");
+        if self.has_ended {
+            return Ok(false);
+        }
+        let (size, after) = self.rest.split_first_chunk::<4>().ok_or(CUT)?;
         let size = u32::from_le_bytes(*size);
         if size & !STORED == 0 {
-            let has_end = !frame.has_content_checksum || after.len() >= 4;
-            return if has_end { Ok(()) } else { Err(CUT) };
+            self.has_ended = true;
+            let has_end = !self.frame.has_content_checksum || after.len() >= 4;
+            return if has_end { Ok(false) } else { Err(CUT) };
         }
         let (block, after) = after.split_at_checked((size & !STORED) as usize).ok_or(CUT)?;
-        if block.len() > frame.block_maximum {
+        if block.len() > self.frame.block_maximum {
             return Err(Stop::Corrupt("an lz4 block is larger than the frame allows"));
         }
-        let room = limit - (out.len() - before);
         if size & STORED == 0 {
-            inflate_block(block, frame.block_maximum, room, out)?;
+            inflate_block(block, self.frame.block_maximum, room, out)?;
         } else if block.len() <= room {
             out.extend_from_slice(block);
         } else {
             return Err(Stop::Limit);
         }
-        rest = if frame.has_block_checksums {
+        self.rest = if self.frame.has_block_checksums {
             after.get(4..).ok_or(CUT)?
         } else {
             after
         };
+        Ok(true)
     }
 }
 

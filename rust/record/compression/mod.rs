@@ -6,12 +6,15 @@
 mod gzip;
 mod lz4;
 mod snappy;
+mod stream;
 mod zstd;
 
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+
+pub(super) use stream::Source;
 
 use super::BatchError;
 use super::header::CODEC_MASK;

@@ -17,27 +17,54 @@ const BLOCK: usize = 32 * 1024;
 
 pub(super) fn decompress(src: &[u8], limit: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
     let before = out.len();
-    if !src.starts_with(&MAGIC) {
-        return inflate_block(src, limit, out);
+    let mut blocks = Blocks::new(src);
+    while blocks.inflate_next(limit - (out.len() - before), out)? {}
+    Ok(())
+}
+
+/// The blocks of a payload, in order; a raw one has one.
+pub(super) struct Blocks<'a> {
+    is_framed: bool,
+    has_ended: bool,
+    rest: &'a [u8],
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(src: &'a [u8]) -> Self {
+        Self {
+            is_framed: src.starts_with(&MAGIC),
+            has_ended: false,
+            rest: src,
+        }
     }
-    let mut rest = src;
-    loop {
-        if rest.starts_with(&MAGIC) {
-            rest = rest
+
+    /// Inflates the next block onto the end of `out`, at most `room` bytes; false after the last one.
+    pub(super) fn inflate_next(&mut self, room: usize, out: &mut Vec<u8>) -> Result<bool, Stop> {
+        if self.has_ended {
+            return Ok(false);
+        }
+        if !self.is_framed {
+            self.has_ended = true;
+            return inflate_block(self.rest, room, out).map(|()| true);
+        }
+        while self.rest.starts_with(&MAGIC) {
+            self.rest = self
+                .rest
                 .get(HEAD.len()..)
                 .ok_or(Stop::Corrupt("the stream's head is cut short"))?;
-            continue;
         }
         // As snappy-java does: fewer bytes than a length end the stream.
-        let Some((length, after)) = rest.split_first_chunk::<4>() else {
-            return Ok(());
+        let Some((length, after)) = self.rest.split_first_chunk::<4>() else {
+            self.has_ended = true;
+            return Ok(false);
         };
         let (block, after) = usize::try_from(i32::from_be_bytes(*length))
             .ok()
             .and_then(|length| after.split_at_checked(length))
             .ok_or(Stop::Corrupt("a block is cut short"))?;
-        inflate_block(block, limit - (out.len() - before), out)?;
-        rest = after;
+        inflate_block(block, room, out)?;
+        self.rest = after;
+        Ok(true)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use super::room::Room;
+use super::window::{Fault, Window};
 use super::{Rejection, Rules, Validated, check_size, in_place};
 use crate::error::ErrorCode;
 use crate::record::convert::{Target, convert};
@@ -12,6 +14,14 @@ use crate::record::{Batch, BatchError, BatchHeader, Codec, TimestampType, decomp
 const MAX_RECORD_ERRORS: usize = 1000;
 /// An inflated batch up to this size keeps its buffer for the thread's next one.
 const KEPT_SCRATCH_BYTES: usize = 1024 * 1024;
+/// A payload up to this size is inflated as a whole first, to at most [`WHOLE_BYTES`]: for ordinary batches that is the quickest.
+const SMALL_PAYLOAD_BYTES: usize = 64 * 1024;
+/// The most that stands inflated as a whole while a batch is judged that keeps its codec.
+const WHOLE_BYTES: usize = 1024 * 1024;
+/// The most that a batch may inflate to that is written anew with another codec: it stands in memory as a whole.
+const REWRITTEN_BYTES: usize = 32 * 1024 * 1024;
+/// Compressing anew costs about so many times what inflating does.
+const COST_OF_COMPRESSING: usize = 16;
 /// What stands for "no timestamp".
 const NO_TIMESTAMP: i64 = -1;
 
@@ -28,7 +38,7 @@ pub(super) struct Judge<'a> {
 }
 
 /// What a walk over all records told.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Found {
     /// The greatest timestamp; −1 when no record has one.
     pub(super) max_timestamp: i64,
@@ -69,17 +79,30 @@ impl<'a> Judge<'a> {
                     || self.is_out_of_range(self.header.max_timestamp))
     }
 
+    /// (k) of a compressed batch by its header, before much is inflated.
+    pub(super) fn check_largest_timestamp(&self) -> Result<(), Rejection> {
+        let largest = self.header.max_timestamp;
+        let is_create_time = self.rules.timestamp_type == TimestampType::CreateTime
+            && self.header.timestamp_type() == TimestampType::CreateTime;
+        if !is_create_time || largest == NO_TIMESTAMP {
+            return Ok(());
+        }
+        let ahead = largest.wrapping_sub(self.now_ms);
+        if ahead <= self.rules.timestamp_after_max_ms {
+            return Ok(());
+        }
+        let newest = self.now_ms.wrapping_add(self.rules.timestamp_after_max_ms);
+        let message = format!(
+            "The largest timestamp {largest} of the record batch is out of range. The timestamp should be at most {newest}"
+        );
+        Err(Rejection::new(ErrorCode::INVALID_TIMESTAMP, message))
+    }
+
     /// Checks every record of an inflated payload: (i), (j), (k).
     #[inline]
     pub(super) fn walk(&self, payload: &[u8]) -> Result<Found, Rejection> {
         let header = self.header;
-        if header.record_count < 0 {
-            return Err(BatchError::InvalidRecord {
-                index: 0,
-                reason: "the declared record count is negative",
-            }
-            .into());
-        }
+        self.check_count()?;
         let log_append_time = header.timestamp_type() == TimestampType::LogAppendTime;
         let mut rest = payload;
         let mut found = Found {
@@ -97,22 +120,35 @@ impl<'a> Judge<'a> {
             found.max_timestamp = found.max_timestamp.max(timestamp);
             found.has_plain_offsets &= record.offset_delta == index;
             if self.rules.compacted && record.key.is_none() || self.is_bad_timestamp(timestamp, log_append_time) {
-                self.blame(&record, index, timestamp, &mut faults);
+                let lacks_key = self.rules.compacted && record.key.is_none();
+                self.blame((lacks_key, record.offset_delta), index, timestamp, &mut faults);
             }
         }
         if !rest.is_empty() {
-            let reason = "bytes remain after the declared number of records";
-            return Err(BatchError::InvalidRecord {
-                index: header.record_count,
-                reason,
-            }
-            .into());
+            return Err(self.bytes_remain());
         }
         if faults.count == 0 {
             Ok(found)
         } else {
             Err(faults.into_rejection())
         }
+    }
+
+    fn check_count(&self) -> Result<(), Rejection> {
+        if self.header.record_count >= 0 {
+            return Ok(());
+        }
+        let reason = "the declared record count is negative";
+        Err(BatchError::InvalidRecord { index: 0, reason }.into())
+    }
+
+    #[cold]
+    fn bytes_remain(&self) -> Rejection {
+        let (index, reason) = (
+            self.header.record_count,
+            "bytes remain after the declared number of records",
+        );
+        BatchError::InvalidRecord { index, reason }.into()
     }
 
     /// (k)
@@ -134,9 +170,13 @@ impl<'a> Judge<'a> {
 
     /// Notes what is wrong with a record: the key first, then the timestamp, as Kafka does.
     #[cold]
-    fn blame(&self, record: &RawRecord<'_>, index: i32, timestamp: i64, faults: &mut Faults) {
+    fn blame(&self, (lacks_key, offset_delta): (bool, i32), index: i32, timestamp: i64, faults: &mut Faults) {
         faults.count += 1;
-        let message = if self.rules.compacted && record.key.is_none() {
+        if faults.errors.len() >= MAX_RECORD_ERRORS {
+            faults.has_bad_timestamp |= !lacks_key;
+            return;
+        }
+        let message = if lacks_key {
             "Compacted topic cannot accept message without key.".to_owned()
         } else {
             faults.has_bad_timestamp = true;
@@ -145,32 +185,131 @@ impl<'a> Judge<'a> {
                 let newest = self.now_ms.wrapping_add(self.rules.timestamp_after_max_ms);
                 format!(
                     "Timestamp {timestamp} of message with offset {} is out of range. The timestamp should be within [{oldest}, {newest}]",
-                    self.header.base_offset.wrapping_add(i64::from(record.offset_delta))
+                    self.header.base_offset.wrapping_add(i64::from(offset_delta))
                 )
             } else {
                 "Invalid timestamp type in message. Producer should not set timestamp type to LogAppendTime.".to_owned()
             }
         };
-        if faults.errors.len() < MAX_RECORD_ERRORS {
-            faults.errors.push((index, message));
+        faults.errors.push((index, message));
+    }
+
+    /// A batch whose codec changes, or that must be inflated to be judged. `None` when the room is not final and too small.
+    pub(super) fn validate_deep(
+        &self,
+        batch: &Batch<'_>,
+        codec: Codec,
+        target: Codec,
+        room: &mut Room,
+    ) -> Result<Option<Validated>, Rejection> {
+        let keeps_codec = codec == target;
+        let most = self.most_inflated(keeps_codec, target, room);
+        let is_small = batch.payload().len() <= SMALL_PAYLOAD_BYTES;
+        if !room.is_final && (!is_small || most == 0 || Self::is_slow_to_compress(codec, target)) {
+            return self.leave();
+        }
+        if codec == Codec::None {
+            room.take(batch.payload().len() * COST_OF_COMPRESSING);
+            return self.finish_deep(batch.payload(), codec, target).map(Some);
+        }
+        if is_small || !keeps_codec {
+            let whole = if keeps_codec { most.min(WHOLE_BYTES) } else { most };
+            match self.inflate_whole(batch, codec, target, whole, room) {
+                Err(WholeFault::Limit) if !room.is_final => {
+                    room.take(whole);
+                    return self.leave();
+                }
+                Err(WholeFault::Limit) if keeps_codec && whole < most => {}
+                Err(WholeFault::Limit) => return Err(BatchError::InflateLimit { limit: whole }.into()),
+                Err(WholeFault::Rejected(rejection)) => return Err(rejection),
+                Ok(validated) => return Ok(Some(validated)),
+            }
+        }
+        self.check_largest_timestamp()?;
+        let found = self.walk_inflating(batch.payload(), codec, most, room)?;
+        if found.has_plain_offsets {
+            return Ok(Some(in_place(self.header, self.max_timestamp(found.max_timestamp))));
+        }
+        let limit = self.rules.inflate_limit.min(REWRITTEN_BYTES).min(room.bytes);
+        match self.inflate_whole(batch, codec, target, limit, room) {
+            Ok(validated) => Ok(Some(validated)),
+            Err(WholeFault::Limit) => Err(BatchError::InflateLimit { limit }.into()),
+            Err(WholeFault::Rejected(rejection)) => Err(rejection),
         }
     }
 
-    /// A batch whose codec changes, or that must be inflated to be judged.
-    pub(super) fn validate_deep(&self, batch: &Batch<'_>, codec: Codec, target: Codec) -> Result<Validated, Rejection> {
-        if codec == Codec::None {
-            return self.finish_deep(batch.payload(), codec, target);
+    /// The batch takes too much to judge it here, unless its header refuses it.
+    fn leave(&self) -> Result<Option<Validated>, Rejection> {
+        self.check_largest_timestamp().map(|()| None)
+    }
+
+    /// The most that this batch may inflate to.
+    fn most_inflated(&self, keeps_codec: bool, target: Codec, room: &Room) -> usize {
+        let most = self.rules.inflate_limit.min(room.bytes);
+        match (keeps_codec, target) {
+            (true, _) => most,
+            // What is larger would be refused once it is written.
+            (false, Codec::None) => most.min(self.rules.max_message_bytes as usize),
+            (false, _) if room.is_final => most.min(REWRITTEN_BYTES),
+            (false, _) => most / COST_OF_COMPRESSING,
         }
+    }
+
+    /// Whether the target's codec is too slow for a network loop.
+    const fn is_slow_to_compress(codec: Codec, target: Codec) -> bool {
+        codec as i16 != target as i16 && matches!(target, Codec::Gzip | Codec::Zstd)
+    }
+
+    fn inflate_whole(
+        &self,
+        batch: &Batch<'_>,
+        codec: Codec,
+        target: Codec,
+        limit: usize,
+        room: &mut Room,
+    ) -> Result<Validated, WholeFault> {
         SCRATCH.with_borrow_mut(|scratch| {
             scratch.clear();
-            let done = decompress(codec, batch.payload(), self.rules.inflate_limit, scratch)
-                .map_err(Rejection::from)
-                .and_then(|()| self.finish_deep(scratch, codec, target));
+            let done = match decompress(codec, batch.payload(), limit, scratch) {
+                Err(BatchError::InflateLimit { .. }) => Err(WholeFault::Limit),
+                Err(error) => Err(WholeFault::Rejected(error.into())),
+                Ok(()) => {
+                    let cost = if codec == target { 1 } else { COST_OF_COMPRESSING };
+                    room.take(scratch.len().saturating_mul(if room.is_final { 1 } else { cost }));
+                    self.finish_deep(scratch, codec, target).map_err(WholeFault::Rejected)
+                }
+            };
             if scratch.capacity() > KEPT_SCRATCH_BYTES {
                 *scratch = Vec::new();
             }
             done
         })
+    }
+
+    /// As [`Self::walk`], over a payload that is inflated piece by piece.
+    pub(super) fn walk_inflating(
+        &self,
+        payload: &[u8],
+        codec: Codec,
+        limit: usize,
+        room: &mut Room,
+    ) -> Result<Found, Rejection> {
+        let mut window = Window::new(codec, payload, limit)?;
+        let found = self.walk_window(&mut window);
+        room.take(window.inflated());
+        found
+    }
+
+    fn walk_window(&self, window: &mut Window<'_>) -> Result<Found, Rejection> {
+        let mut walk = Walk::new(self)?;
+        for index in 0..self.header.record_count {
+            let seen = window.record().map_err(|fault| match fault {
+                Fault::Payload(error) => error,
+                Fault::Record(reason) => BatchError::InvalidRecord { index, reason },
+            })?;
+            walk.see(index, seen.timestamp_delta, seen.offset_delta, seen.has_key);
+        }
+        walk.end(window.is_at_end()?)
     }
 
     fn finish_deep(&self, records: &[u8], codec: Codec, target: Codec) -> Result<Validated, Rejection> {
@@ -195,6 +334,61 @@ impl<'a> Judge<'a> {
             max_timestamp,
             offset_of_max_timestamp_delta: header.last_offset_delta,
         })
+    }
+}
+
+/// Why a batch was not judged as a whole.
+enum WholeFault {
+    Limit,
+    Rejected(Rejection),
+}
+
+/// The judgement of records one by one; the walk over a whole payload is the same, written out for speed.
+struct Walk<'a> {
+    judge: &'a Judge<'a>,
+    log_append_time: bool,
+    found: Found,
+    faults: Faults,
+}
+
+impl<'a> Walk<'a> {
+    fn new(judge: &'a Judge<'a>) -> Result<Self, Rejection> {
+        judge.check_count()?;
+        Ok(Self {
+            judge,
+            log_append_time: judge.header.timestamp_type() == TimestampType::LogAppendTime,
+            found: Found {
+                max_timestamp: NO_TIMESTAMP,
+                has_plain_offsets: true,
+            },
+            faults: Faults::default(),
+        })
+    }
+
+    fn see(&mut self, index: i32, timestamp_delta: i64, offset_delta: i32, has_key: bool) {
+        let (judge, header) = (self.judge, self.judge.header);
+        let timestamp = if self.log_append_time {
+            header.max_timestamp
+        } else {
+            header.base_timestamp.wrapping_add(timestamp_delta)
+        };
+        self.found.max_timestamp = self.found.max_timestamp.max(timestamp);
+        self.found.has_plain_offsets &= offset_delta == index;
+        let lacks_key = judge.rules.compacted && !has_key;
+        if lacks_key || judge.is_bad_timestamp(timestamp, self.log_append_time) {
+            judge.blame((lacks_key, offset_delta), index, timestamp, &mut self.faults);
+        }
+    }
+
+    fn end(self, is_at_end: bool) -> Result<Found, Rejection> {
+        if !is_at_end {
+            return Err(self.judge.bytes_remain());
+        }
+        if self.faults.count == 0 {
+            Ok(self.found)
+        } else {
+            Err(self.faults.into_rejection())
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 use std::ops::Range;
 
 use super::super::error::WireError;
-use super::super::reader::{MAX_ELEMENTS, Reader};
+use super::super::reader::{MAX_ROWS, Reader};
 use super::super::topic::{TopicId, TopicKey, ZERO_TOPIC_ID};
 use super::{
     DIRECTORY_ID_FROM, FLEXIBLE_FROM, HIGH_WATERMARK_FROM, LEADER_EPOCH_FROM, LOG_START_FROM, MAX_VERSION, MIN_VERSION,
@@ -115,7 +115,7 @@ impl FetchRequest {
     fn decode_topic(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<(), WireError> {
         let topic = reader.topic_key(version >= TOPIC_ID_FROM)?;
         let count = reader.count(MIN_PARTITION_BYTES)?;
-        if count > MAX_ELEMENTS - self.partitions.len() {
+        if count > MAX_ROWS - self.partitions.len() {
             return Err(WireError::TooManyElements);
         }
         for nth in 0..count {
@@ -128,7 +128,7 @@ impl FetchRequest {
         for _ in 0..reader.count(MIN_TOPIC_BYTES)? {
             let topic = reader.topic_key(version >= TOPIC_ID_FROM)?;
             let count = reader.count(size_of::<i32>())?;
-            if count > MAX_ELEMENTS - self.forgotten.len() {
+            if count > MAX_ROWS - self.forgotten.len() {
                 return Err(WireError::TooManyElements);
             }
             for _ in 0..count {

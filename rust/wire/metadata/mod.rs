@@ -4,7 +4,7 @@
 mod request;
 mod response;
 
-pub use request::{MetadataRequest, MetadataTopicRequest};
+pub use request::{MetadataRequest, MetadataTopicRequest, encode_creation};
 pub use response::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataResponseWriter, MetadataTop, MetadataTopic,
 };

@@ -13,12 +13,39 @@ use std::ops::Range;
 use crate::error::ErrorCode;
 
 use super::super::error::WireError;
-use super::super::reader::{MAX_ELEMENTS, Reader};
+use super::super::reader::{MAX_ROWS, Reader};
 use super::super::topic::{TopicId, ZERO_TOPIC_ID};
+use super::super::writer::Writer;
 use super::{
     AUTHORIZED_OPERATIONS_FROM, AUTO_CREATION_FROM, BY_TOPIC_ID_FROM, CLUSTER_OPERATIONS_UNTIL, FLEXIBLE_FROM,
     MAX_VERSION, NULL_TOPICS_FROM, TOPIC_ID_FROM,
 };
+
+/// A request body that asks for these topics and allows their creation: what is left of a client's request when the control plane
+/// has to create topics for it.
+pub fn encode_creation(version: i16, names: &[&str]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut w = Writer::new(&mut out, version >= FLEXIBLE_FROM);
+    w.length(Some(names.len()));
+    for name in names {
+        if version >= TOPIC_ID_FROM {
+            w.raw(&ZERO_TOPIC_ID);
+        }
+        w.string(name);
+        w.no_tags();
+    }
+    if version >= AUTO_CREATION_FROM {
+        w.boolean(true);
+    }
+    if version >= AUTHORIZED_OPERATIONS_FROM {
+        if version <= CLUSTER_OPERATIONS_UNTIL {
+            w.boolean(false);
+        }
+        w.boolean(false);
+    }
+    w.no_tags();
+    out
+}
 
 /// A decoded Metadata request; its vector is reused from one request to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,7 +89,7 @@ impl MetadataRequest {
             Some(count) => count == 0 && version < NULL_TOPICS_FROM,
         };
         let count = count.unwrap_or(0);
-        if count > MAX_ELEMENTS {
+        if count > MAX_ROWS {
             return Err(WireError::TooManyElements);
         }
         for _ in 0..count {

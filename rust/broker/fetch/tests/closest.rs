@@ -73,7 +73,7 @@ fn at_version(fixture: &Fixture, version: i16, body: &[u8]) -> (FetchOutcome, Ve
         CALLER,
         body,
         scratch,
-        Instant::now(),
+        (Place::Loop, Instant::now()),
         &mut out,
     )
     .unwrap();

@@ -1,0 +1,106 @@
+//! Appending to a partition as its leader (spec: R3.1): who may, how a batch is judged, and what an answer waits for.
+//!
+//! A batch is judged under the log's lock when that is cheap. One that must be inflated by much is judged without the lock, on a
+//! thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's rules have changed.
+
+use std::sync::atomic::Ordering;
+
+use super::{Awaited, Partition, WaitKind};
+use crate::error::ErrorCode;
+use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
+use crate::storage::{AppendError, AppendOptions, Appended, Log};
+
+/// A batch as it was appended, and what a produce must still wait for.
+type Done = (Appended, Awaited);
+
+impl Partition {
+    /// Appends one batch as the leader, patched in place (spec: R3.1). On success tells what a produce with these
+    /// `acks` must still wait for.
+    ///
+    /// # Errors
+    /// `AppendError::Rejected` names the client's code; `Failed` is a storage failure, for which the caller takes the
+    /// log directory offline.
+    pub fn append(&self, batch: &mut [u8], acks: i16, origin: Origin, now_ms: i64) -> Result<Done, AppendError> {
+        let judge = |log: &Log, batch: &[u8]| validate(batch, log.rules(), origin, now_ms).map(Some);
+        let done = self.append_judged(batch, acks, origin, now_ms, judge)?;
+        done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
+    }
+
+    /// The same for a client's batch on a network loop; `None` when judging it takes more than `room`, and nothing was appended.
+    pub fn append_within(
+        &self,
+        batch: &mut [u8],
+        acks: i16,
+        now_ms: i64,
+        room: &mut Room,
+    ) -> Result<Option<Done>, AppendError> {
+        let judge = |log: &Log, batch: &[u8]| validate_within(batch, log.rules(), Origin::Client, now_ms, room);
+        self.append_judged(batch, acks, Origin::Client, now_ms, judge)
+    }
+
+    /// The same on another thread: the batch is judged without the log's lock. `room` is final.
+    pub fn append_elsewhere(
+        &self,
+        batch: &mut [u8],
+        acks: i16,
+        now_ms: i64,
+        room: &mut Room,
+    ) -> Result<Done, AppendError> {
+        loop {
+            let rules = {
+                let log = self.log.lock();
+                if let Err(error) = self.admitting(&log, acks) {
+                    return Err(self.turn_away(&log, batch, error, now_ms));
+                }
+                *log.rules()
+            };
+            let mut judged = validate_within(batch, &rules, Origin::Client, now_ms, room)?;
+            let judge = |log: &Log, _: &[u8]| Ok(judged.take().filter(|_| *log.rules() == rules));
+            if let Some(done) = self.append_judged(batch, acks, Origin::Client, now_ms, judge)? {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// `judge` is called under the log's lock; `None` leaves the batch.
+    fn append_judged(
+        &self,
+        batch: &mut [u8],
+        acks: i16,
+        origin: Origin,
+        now_ms: i64,
+        judge: impl FnOnce(&Log, &[u8]) -> Result<Option<Validated>, Rejection>,
+    ) -> Result<Option<Done>, AppendError> {
+        let mut log = self.log.lock();
+        let lease = match self.admitting(&log, acks) {
+            Ok(lease) => lease,
+            Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
+        };
+        self.check_turn(&log, batch, now_ms)?;
+        let Some(validated) = judge(&log, batch)? else {
+            return Ok(None);
+        };
+        let segments = log.segment_count();
+        let options = AppendOptions::plain(lease.leader_epoch, origin, now_ms);
+        let appended = match log.append_validated(batch, validated, options) {
+            Ok(appended) => appended,
+            Err(error) => return Err(self.judge_gap(&log, &lease, batch, error, now_ms)),
+        };
+        let has_rolled = log.segment_count() != segments;
+        self.publish_offsets(&log);
+        let term = self.term.load(Ordering::Acquire);
+        drop(log);
+        self.note_unflushed(now_ms);
+        self.waiters.wake_all(WaitKind::Fetch);
+        let next = appended.last_offset + 1;
+        let high_watermark = acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next;
+        let flushed = appended.needs_flush && self.offsets.flushed.load(Ordering::Acquire) < next;
+        let awaited = Awaited {
+            high_watermark: high_watermark.then_some(next),
+            flushed: flushed.then_some(next),
+            wants_flush: flushed || has_rolled,
+            term,
+        };
+        Ok(Some((appended, awaited)))
+    }
+}
