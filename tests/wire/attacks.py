@@ -6,13 +6,16 @@ program it prints a table for the broker on a port: ``python -m wire.attacks POR
 
 from __future__ import annotations
 
+import gzip
 import socket
 import struct
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
+
+from crc32c import crc32c
 
 from peer.wire_socket import METADATA, ConnectionClosedError, WireSocket, frame, request_header
 
@@ -22,11 +25,8 @@ if TYPE_CHECKING:
 PRODUCE: Final = 0
 FETCH: Final = 1
 LIST_OFFSETS: Final = 2
-API_VERSIONS: Final = 18
 TOPIC: Final = b"attacked"
-COMPACTED: Final = b"compacted"
 ANSWER_LIMIT_S: Final = 120.0
-RETURNED_AFTER_S: Final = 30.0
 
 
 def string(text: bytes) -> bytes:
@@ -59,6 +59,38 @@ def produce(topic: bytes, batches: list[bytes]) -> bytes:
     rows = b"".join(struct.pack(">ii", index, len(batch)) + batch for index, batch in enumerate(batches))
     body = struct.pack(">hhii", -1, 1, 30_000, 1) + string(topic) + struct.pack(">i", len(batches)) + rows
     return frame(request_header(PRODUCE, 8) + body)
+
+
+def _varint(value: int) -> bytes:
+    zigzag, out = value << 1 if value >= 0 else ((-value) << 1) - 1, bytearray()
+    while zigzag >= 0x80:
+        out.append((zigzag & 0x7F) | 0x80)
+        zigzag >>= 7
+    return bytes(out) + bytes([zigzag])
+
+
+def batch(value: bytes, timestamp_ms: int, compressed: bool = False) -> bytes:
+    """One record with a key, in a v2 batch."""
+    body = b"\0" + _varint(0) + _varint(0) + _varint(1) + b"k" + _varint(len(value)) + value + _varint(0)
+    records = _varint(len(body)) + body
+    if compressed:
+        records = gzip.compress(records, 9)
+    fields = struct.pack(">hiqqqhii", int(compressed), 0, timestamp_ms, timestamp_ms, -1, -1, -1, 1)
+    after_crc = fields + records
+    after_length = struct.pack(">ib", 0, 2) + struct.pack(">I", crc32c(after_crc)) + after_crc
+    return struct.pack(">qi", 0, len(after_length)) + after_length
+
+
+def prepare(port: int) -> None:
+    """The topic, and a batch in its first partition."""
+    ask(port, metadata([TOPIC], create=True))
+    ask(port, produce(TOPIC, [batch(bytes(30_000), int(time.time() * 1000))]))
+
+
+def bombs(port: int) -> str:
+    """Fifty batches of 60 KB that inflate to 60 MB each, two hours ahead."""
+    ahead = batch(bytes(60 << 20), int(time.time() * 1000) + 7_200_000, compressed=True)
+    return ask(port, produce(TOPIC, [ahead] * 50))
 
 
 def ask(port: int, request: bytes) -> str:
@@ -100,10 +132,11 @@ ATTACKS: Final[dict[str, Callable[[int], str]]] = {
     "metadata: all topics, 300 clients": lambda port: many(port, 300, ALL_TOPICS),
     "fetch: 100,000 unknown partitions": lambda port: ask(port, fetch([(TOPIC, list(range(9, 100_009)))])),
     "fetch: one partition 100,000 times": lambda port: ask(port, fetch([(TOPIC, [0] * 100_000)])),
-    "fetch: 30 sessions of 50,000 partitions": lambda port: (
-        [ask(port, fetch([(TOPIC, list(range(50_000)))], (0, 0))) for _ in range(30)][-1]
-    ),
+    "fetch: 30 sessions of 50,000 partitions": lambda port: [
+        ask(port, fetch([(TOPIC, list(range(50_000)))], (0, 0))) for _ in range(30)
+    ][-1],
     "fetch: answers that nobody reads, 400 clients": lambda port: many(port, 400, fetch([(TOPIC, [0])]), times=300),
+    "produce: 50 payloads that inflate to 60 MB": bombs,
     "list offsets: one partition 100,000 times": lambda port: ask(port, list_offsets(100_000)),
     "frames in parts: 500 clients": frames_in_parts,
 }
@@ -121,9 +154,12 @@ class Beside:
         self.port, self.pid, self.request = port, pid, request
         self.answers, self.longest_s, self.peak_kb = 0, 0.0, rss_kb(pid)
         self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, daemon=True), threading.Thread(target=self._look, daemon=True)]
+        self._threads = [
+            threading.Thread(target=self._ask, daemon=True),
+            threading.Thread(target=self._look, daemon=True),
+        ]
 
-    def __enter__(self) -> Beside:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
@@ -150,7 +186,9 @@ class Beside:
 
 def main() -> None:
     port, pid, names = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
-    print("| attack | answer | s | longest of another client, ms | MB at the peak | MB 5 s later |\n|---|---|---|---|---|---|")
+    print(
+        "| attack | answer | s | longest of another client, ms | MB at the peak | MB 5 s later |\n|---|---|---|---|---|---|"
+    )
     for name, attack in ATTACKS.items():
         if names and not any(part in name for part in names):
             continue
@@ -161,7 +199,9 @@ def main() -> None:
         took = time.monotonic() - began
         time.sleep(5)
         peak, later = (other.peak_kb - idle) / 1024, (rss_kb(pid) - idle) / 1024
-        print(f"| {name} | {answer} | {took:.1f} | {other.longest_s * 1000:.0f} | {peak:.0f} | {later:.0f} |", flush=True)
+        print(
+            f"| {name} | {answer} | {took:.1f} | {other.longest_s * 1000:.0f} | {peak:.0f} | {later:.0f} |", flush=True
+        )
 
 
 if __name__ == "__main__":
