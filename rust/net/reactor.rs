@@ -239,6 +239,8 @@ impl Reactor {
         connection.reference = reference;
         connection.is_readable = true; // an edge may have passed on the way
         connection.is_queued = false;
+        connection.is_starved = false; // the lists of the other loop do not know it any more
+        connection.is_first_starved = false;
         entry.insert(connection);
         self.queue(reference);
     }
