@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 PARTITIONS = 200
 BOUND_MB = 64
-RETURNED_MB = 32
+RETURNED_MB = 48
+"""Fetch sessions stay, within their own bound of 32 MB."""
 RETURNED_LIMIT_S = 30.0
 LEAST_ANSWERS = 20
 SMALL = [

@@ -16,6 +16,7 @@ fn request(token: u64, bytes: usize) -> Event {
         correlation_id: 0,
         client_id: None,
         client: Arc::new(ClientInfo {
+            is_broker: false,
             connection_id: 0,
             listener: "PLAINTEXT".into(),
             host: String::new(),
