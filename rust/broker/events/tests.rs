@@ -16,7 +16,6 @@ fn request(token: u64, bytes: usize) -> Event {
         correlation_id: 0,
         client_id: None,
         client: Arc::new(ClientInfo {
-            is_broker: false,
             connection_id: 0,
             listener: "PLAINTEXT".into(),
             host: String::new(),
