@@ -23,7 +23,7 @@ pub struct BatchMetadata {
 }
 
 impl BatchMetadata {
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         last_sequence: NO_SEQUENCE,
         last_offset: -1,
         offset_delta: 0,
@@ -126,6 +126,16 @@ impl ProducerEntry {
         let is_same =
             |batch: &&BatchMetadata| batch.last_sequence == last_sequence && batch.first_sequence() == first_sequence;
         self.batches.as_slice().iter().find(is_same).copied()
+    }
+
+    /// This entry with the batches of an earlier one of the same producer before its own, if they are of its epoch.
+    pub(super) fn after(mut self, earlier: &Self) -> Self {
+        if earlier.producer_epoch == self.producer_epoch {
+            let mut batches = earlier.batches;
+            self.batches.as_slice().iter().for_each(|batch| batches.push(*batch));
+            self.batches = batches;
+        }
+        self
     }
 
     /// Notes an appended batch.

@@ -5,8 +5,10 @@
 //! entry := producer_id i64, producer_epoch i16, last_sequence i32, last_offset i64, offset_delta i32, timestamp i64,
 //!          coordinator_epoch i32, current_txn_first_offset i64
 //! ```
-//! All integers are big-endian; −1 stands for none. Only the last batch of each producer is kept. Bytes in, bytes
-//! out: no files here. spec: R4.2
+//! All integers are big-endian; −1 stands for none. A producer has one entry for each of its last five batches, the
+//! oldest first: a client repeats any of five batches whose answer it missed, and a restart must know them all. Kafka
+//! writes the last batch only; it reads entries in order, the last of a producer's replaces those before it. So either
+//! broker reads what the other wrote. Bytes in, bytes out: no files here. spec: R4.2
 
 use super::entry::{BatchMetadata, ProducerEntry};
 use crate::record::crc32c;
@@ -38,28 +40,48 @@ pub enum SnapshotError {
     },
 }
 
-/// The file's bytes, entries in the order given.
+/// The file's bytes, producers in the order given.
 pub fn encode<'a>(producers: impl ExactSizeIterator<Item = (i64, &'a ProducerEntry)>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER + producers.len() * ENTRY);
     bytes.extend_from_slice(&VERSION.to_be_bytes());
-    bytes.extend_from_slice(&[0; 4]);
-    bytes.extend_from_slice(&(producers.len() as i32).to_be_bytes());
+    bytes.extend_from_slice(&[0; 8]);
     for (producer_id, entry) in producers {
-        bytes.extend_from_slice(&producer_id.to_be_bytes());
-        bytes.extend_from_slice(&entry.producer_epoch.to_be_bytes());
-        bytes.extend_from_slice(&entry.last_sequence().to_be_bytes());
-        bytes.extend_from_slice(&entry.last_data_offset().to_be_bytes());
-        bytes.extend_from_slice(&entry.last_offset_delta().to_be_bytes());
-        bytes.extend_from_slice(&entry.last_timestamp.to_be_bytes());
-        bytes.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
-        bytes.extend_from_slice(&entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
+        match entry.batches.as_slice().split_last() {
+            None => encode_entry(
+                &mut bytes,
+                producer_id,
+                entry,
+                &BatchMetadata::NONE,
+                entry.last_timestamp,
+            ),
+            Some((last, earlier)) => {
+                for batch in earlier {
+                    encode_entry(&mut bytes, producer_id, entry, batch, batch.timestamp);
+                }
+                // A marker may have come after the last batch.
+                encode_entry(&mut bytes, producer_id, entry, last, entry.last_timestamp);
+            }
+        }
     }
+    let count = (bytes.len() - HEADER) / ENTRY;
+    bytes[CRC_END..HEADER].copy_from_slice(&(count as i32).to_be_bytes());
     let crc = crc32c(&bytes[CRC_END..]);
     bytes[2..CRC_END].copy_from_slice(&crc.to_be_bytes());
     bytes
 }
 
-/// Reads a file's bytes. Allocates by what is there, not by what is declared.
+fn encode_entry(bytes: &mut Vec<u8>, producer_id: i64, entry: &ProducerEntry, batch: &BatchMetadata, timestamp: i64) {
+    bytes.extend_from_slice(&producer_id.to_be_bytes());
+    bytes.extend_from_slice(&entry.producer_epoch.to_be_bytes());
+    bytes.extend_from_slice(&batch.last_sequence.to_be_bytes());
+    bytes.extend_from_slice(&batch.last_offset.to_be_bytes());
+    bytes.extend_from_slice(&batch.offset_delta.to_be_bytes());
+    bytes.extend_from_slice(&timestamp.to_be_bytes());
+    bytes.extend_from_slice(&entry.coordinator_epoch.to_be_bytes());
+    bytes.extend_from_slice(&entry.current_txn_first_offset.unwrap_or(-1).to_be_bytes());
+}
+
+/// Reads a file's bytes: each producer once. Allocates by what is there, not by what is declared.
 pub fn decode(bytes: &[u8]) -> Result<Vec<(i64, ProducerEntry)>, SnapshotError> {
     let (head, mut rest) = bytes.split_first_chunk::<HEADER>().ok_or(SnapshotError::Length)?;
     let [v0, v1, c0, c1, c2, c3, n0, n1, n2, n3] = *head;
@@ -76,9 +98,13 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<(i64, ProducerEntry)>, SnapshotError> 
     if count.checked_mul(ENTRY) != Some(rest.len()) {
         return Err(SnapshotError::Length);
     }
-    let mut producers = Vec::with_capacity(count);
+    let mut producers: Vec<(i64, ProducerEntry)> = Vec::with_capacity(count);
     while let Some((entry, after)) = rest.split_first_chunk::<ENTRY>() {
-        producers.push(decode_entry(entry));
+        let (producer_id, entry) = decode_entry(entry);
+        match producers.last_mut() {
+            Some((last_id, last)) if *last_id == producer_id => *last = entry.after(last),
+            _ => producers.push((producer_id, entry)),
+        }
         rest = after;
     }
     Ok(producers)

@@ -54,6 +54,19 @@ fn replay(state: &mut ProducerState, log: &str) -> Vec<CompletedTxn> {
     ended
 }
 
+/// A snapshot as Kafka writes it: of each producer the last batch only.
+fn in_kafkas_form(bytes: &[u8]) -> Vec<u8> {
+    let mut producers = decode(bytes).unwrap();
+    for (_, entry) in &mut producers {
+        let last = entry.batches.last().copied();
+        entry.batches = super::super::entry::RecentBatches::EMPTY;
+        if let Some(last) = last {
+            entry.batches.push(last);
+        }
+    }
+    encode(producers.iter().map(|(id, entry)| (*id, entry)))
+}
+
 // spec: R4.2
 #[test]
 fn replaying_kafkas_log_gives_kafkas_snapshots_and_aborted_transactions() {
@@ -61,13 +74,13 @@ fn replaying_kafkas_log_gives_kafkas_snapshots_and_aborted_transactions() {
     assert_eq!(replay(&mut state, "transactions-0/00000000000000000000.log"), []);
     assert_eq!(state.map_end_offset(), 3);
     assert_eq!(
-        state.encode_snapshot(),
+        in_kafkas_form(&state.encode_snapshot()),
         fixture("transactions-0/00000000000000000003.snapshot")
     );
     let ended = replay(&mut state, "transactions-0/00000000000000000003.log");
     assert_eq!(state.map_end_offset(), 12);
     assert_eq!(
-        state.encode_snapshot(),
+        in_kafkas_form(&state.encode_snapshot()),
         fixture("transactions-0/00000000000000000012.snapshot")
     );
     assert_eq!(state.first_unstable_offset(12), Some(10));
@@ -176,6 +189,48 @@ fn snapshots_outside_of_the_log_are_unlinked() {
     assert!(!snapshot_path(dir.path(), 10).exists() && !snapshot_path(dir.path(), 30).exists());
 }
 
+// spec: R3.4; issue 13, item 4
+#[test]
+fn five_batches_of_each_producer_are_known_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut state = unverified();
+    for at in 0..7 {
+        append(&mut state, &data(1, 3, at * 2, 2, i64::from(at) * 3));
+        append(&mut state, &data(2, 0, at, 1, i64::from(at) * 3 + 2));
+    }
+    let end = state.map_end_offset();
+    state
+        .take_snapshot(&OsFileSystem, dir.path(), end, Durability::Lazy)
+        .unwrap();
+    let after = reopened(dir.path(), 0, end);
+    assert_eq!(after.entry(1), state.entry(1));
+    assert_eq!(after.entry(2), state.entry(2));
+    for at in 2..7 {
+        let repeated = check(&after, &data(1, 3, at * 2, 2, end));
+        let base_offset = i64::from(at) * 3;
+        let (last_offset, timestamp) = (base_offset + 1, NOW_MS);
+        let expected = Check::Duplicate {
+            base_offset,
+            last_offset,
+            timestamp,
+        };
+        assert_eq!(repeated, Ok(expected), "batch {at}");
+    }
+    assert_eq!(check(&after, &data(1, 3, 2, 2, end)), OUT_OF_ORDER);
+}
+
+#[test]
+fn batches_of_an_earlier_epoch_are_not_known_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut state = unverified();
+    append(&mut state, &data(1, 0, 0, 1, 0));
+    append(&mut state, &data(1, 1, 0, 1, 1));
+    state
+        .take_snapshot(&OsFileSystem, dir.path(), 2, Durability::Lazy)
+        .unwrap();
+    assert_eq!(reopened(dir.path(), 0, 2).entry(1), state.entry(1));
+}
+
 #[test]
 fn a_state_that_ends_where_the_log_ends_is_kept() {
     let (dir, mut state) = three_snapshots();
@@ -183,7 +238,7 @@ fn a_state_that_ends_where_the_log_ends_is_kept() {
     assert_eq!(
         state.entry(1).unwrap().batches.as_slice().len(),
         3,
-        "not the one batch that a snapshot holds"
+        "and not read again"
     );
 }
 
