@@ -78,6 +78,16 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A log lacks what was durable; the start is refused, or the log set aside.
+    #[error("{path}: {reason}")]
+    Lost {
+        /// The file, or the partition's directory.
+        path: PathBuf,
+        /// What is missing and how that is known.
+        reason: String,
+        /// Where the log would end without it.
+        log_end_offset: i64,
+    },
     /// A small state file (checkpoint, properties) that cannot be understood.
     #[error("{path}: {reason}")]
     BadFormat {

@@ -153,6 +153,19 @@ class Engine:
     ) -> list[tuple[str, str | None]]:
         """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Those of ``missing`` (log_dir
         -> why) are not touched and offline. Returns (log_dir, failure or None) of each. Raises StartError."""
+    def set_loss_policy(
+        self, accepted: Sequence[tuple[str, int, int]], replicated: Sequence[tuple[str, Sequence[int]]]
+    ) -> None:
+        """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions) that
+        have another in-sync replica. Other logs that lack what was durable refuse the start."""
+    def take_recovery_notes(self) -> list[tuple[bool, str]]:
+        """(whether records are or may be gone, one sentence) of what open_log_dirs found and did, also when it raised; once."""
+    def short_logs(self) -> list[tuple[str, int]]:
+        """Logs that open_log_dirs opened though they end before what was durable: another replica has the rest."""
+    def missing_logs(self) -> list[tuple[str, int, str, int]]:
+        """(topic, partition, log_dir, log end offset) of logs that were there in the last run and are not."""
+    def put_back_shutdown(self) -> None:
+        """After open_log_dirs, of a start that is refused: the clean-shutdown markers as they were, since nothing was written."""
     def unclean_log_dirs(self) -> list[str]:
         """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
         clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""

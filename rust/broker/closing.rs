@@ -17,8 +17,9 @@ use super::Broker;
 use super::partition::Partition;
 use crate::error::{Error, Result};
 use crate::io::Volume;
+use crate::storage::closed_logs::ClosedLog;
 use crate::storage::log_dir::Checkpoint;
-use crate::storage::{FlushJob, sync_together};
+use crate::storage::{FlushJob, TopicPartition, sync_together};
 
 impl Broker {
     /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
@@ -40,9 +41,10 @@ impl Broker {
         }
         self.close_futures(&mut broken);
         self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart])?;
+        let closed = self.closed_logs();
         for dir in self.log_dirs.lock().drain(..) {
             if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
-                dir.write_clean_shutdown(-1)?;
+                dir.write_clean_shutdown(-1, closed.get(dir.path()).map_or(&[][..], Vec::as_slice))?;
             }
         }
         broken.into_values().next().map_or(Ok(()), Err)
@@ -61,6 +63,19 @@ impl Broker {
                 broken.insert(future.log_dir().to_path_buf(), error);
             }
         }
+    }
+
+    /// What the next start compares the files with. A log that cannot be looked at is left out: it is opened as one of Kafka's.
+    fn closed_logs(&self) -> HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> {
+        let mut closed: HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> = HashMap::new();
+        for (path, partitions) in self.online_partitions() {
+            let rows = partitions.iter().filter_map(|partition| {
+                let log = partition.log();
+                Some((log.topic_partition().clone(), ClosedLog::of(&log).ok()?))
+            });
+            closed.entry(path).or_default().extend(rows);
+        }
+        closed
     }
 
     fn online_partitions(&self) -> HashMap<PathBuf, Vec<Arc<Partition>>> {

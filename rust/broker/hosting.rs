@@ -15,7 +15,7 @@ use super::partition::Partition;
 use super::registry::{NO_TOPIC_ID, TopicId};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::future::finish_swaps;
-use crate::storage::log_dir::{Identity, LogDir, OpenedDirs};
+use crate::storage::log_dir::{Checkpoint, Identity, LogDir, OpenedDirs};
 use crate::storage::log_loader::{LoadProgress, LoadRequest, LoadedLog, load_all, remove_deleted};
 use crate::storage::topic_partition::DirKind;
 use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, TopicPartition, Uuid};
@@ -73,14 +73,28 @@ impl Broker {
         };
         let threads = self.options().recovery_threads_per_data_dir;
         let mut loaded = load_all(&opened.online, threads, &open, progress)?;
+        for LoadedLog { request, log } in &loaded.logs {
+            let mut log = log.log();
+            let (notes, is_short) = (log.take_notes(), log.report().is_short);
+            self.note_opened(&request.partition, notes, is_short);
+        }
+        for (dir, report) in opened.online.iter().zip(&loaded.dirs) {
+            self.note_shutdown(dir.path(), report.shutdown);
+        }
+        let lost = loaded
+            .dirs
+            .iter_mut()
+            .flat_map(|report| std::mem::take(&mut report.lost));
+        let is_any_aside = self.settle_lost(lost.collect())?;
         let mut futures = Vec::new();
         for (dir, report) in opened.online.iter().zip(&mut loaded.dirs) {
             if report.failure.is_none() {
                 futures.append(&mut report.future);
             }
-            for warning in &report.warnings {
-                self.log(warning);
+            for warning in report.warnings.drain(..) {
+                self.note_warning(warning);
             }
+            self.note_missing(dir.path(), std::mem::take(&mut report.missing));
             let failure = report.failure.as_ref().map(ToString::to_string);
             outcome.push((dir.path().to_path_buf(), failure));
             if report.failure.is_none() && !report.shutdown.is_clean {
@@ -98,15 +112,39 @@ impl Broker {
         self.unclean_log_dirs
             .lock()
             .retain(|path| loaded.logs.iter().any(|log| log.request.path.starts_with(path)));
+        let is_new = |dir: &&LogDir| !loaded.logs.iter().any(|log| log.request.path.starts_with(dir.path()));
+        let new: Vec<PathBuf> = opened
+            .online
+            .iter()
+            .filter(is_new)
+            .map(|dir| dir.path().to_path_buf())
+            .collect();
         self.host(loaded.logs);
         *self.log_dirs.lock() = opened.online;
+        self.begin_checkpoint(&new);
         for (path, failure) in &outcome {
             if let Some(reason) = failure {
                 self.fail_log_dir(path, reason);
             }
         }
+        if is_any_aside {
+            // What begins anew under the name must not be measured by the old log.
+            self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::LogStart])?;
+        }
         self.resume_moves(futures, configs, &default, &progress.recovery);
         Ok(outcome)
+    }
+
+    /// Directories without logs get an empty recovery-point checkpoint, so that one that is missing later was lost.
+    fn begin_checkpoint(&self, new: &[PathBuf]) {
+        let dirs = self.log_dirs.lock();
+        for dir in dirs.iter().filter(|dir| new.iter().any(|path| path == dir.path())) {
+            if dir.checkpoint_written_ms(Checkpoint::RecoveryPoint).is_none()
+                && let Err(error) = dir.write_checkpoint(Checkpoint::RecoveryPoint, &[])
+            {
+                self.storage_failed_in(dir.path(), &error);
+            }
+        }
     }
 
     /// A directory in which a swap that was cut short cannot be finished is offline.
@@ -133,10 +171,12 @@ impl Broker {
         config: &Arc<LogConfig>,
         progress: &RecoveryProgress,
     ) -> Result<Arc<Partition>> {
+        let accepted = self.accepted_ends(&request.partition);
         let args = LoadArgs {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
             clean_shutdown: request.is_clean,
+            extent: self.extent(request, &accepted),
             progress,
         };
         let (path, partition) = (&request.path, request.partition.clone());

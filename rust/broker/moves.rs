@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::{LoadRequest, remove_deleted};
 use crate::storage::partition_metadata::PartitionMetadata;
-use crate::storage::{LoadArgs, Log, LogConfig, RecoveryProgress, Uuid};
+use crate::storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
 
 const ALL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
 
@@ -216,6 +216,11 @@ impl Broker {
             recovery_point: request.recovery_point,
             log_start_offset: request.log_start_offset,
             clean_shutdown: request.is_clean,
+            // A copy: what it lacks is copied again.
+            extent: Extent {
+                on_loss: OnLoss::Ignore,
+                ..Extent::default()
+            },
             progress,
         };
         let partition = request.partition.clone();

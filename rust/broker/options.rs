@@ -111,6 +111,8 @@ pub struct Options {
     pub is_inter_broker_secret_required: bool,
     /// `producer.id.expiration.ms`.
     pub producer_id_expiration_ms: i64,
+    /// `kafkastore.cut.files.max.bytes`: most bytes of the `.cut` files of a partition.
+    pub cut_files_max_bytes: u64,
     /// Whether `replica.selector.class` is the one that goes by racks.
     pub is_rack_aware: bool,
 }
@@ -152,6 +154,7 @@ impl Default for Options {
             inter_broker_secret: None,
             is_inter_broker_secret_required: true,
             producer_id_expiration_ms: 86_400_000,
+            cut_files_max_bytes: 1 << 30,
             is_rack_aware: false,
         }
     }
@@ -223,6 +226,11 @@ impl Options {
             pairs,
             "producer.id.expiration.ms",
             &mut options.producer_id_expiration_ms,
+        )?;
+        parse(
+            pairs,
+            "kafkastore.cut.files.max.bytes",
+            &mut options.cut_files_max_bytes,
         )?;
         options.parse_replication(pairs)?;
         options.parse_throttles(pairs)?;

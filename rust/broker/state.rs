@@ -18,6 +18,7 @@ use super::fetchers::Fetchers;
 use super::flusher::Flusher;
 use super::guard::guarded;
 use super::image::PublishedImage;
+use super::losses::Losses;
 use super::materialiser::Materialiser;
 use super::metrics::Metrics;
 use super::mover::Mover;
@@ -107,6 +108,8 @@ pub struct Broker {
     /// Open log directories.
     pub(super) log_dirs: Mutex<Vec<LogDir>>,
     pub(super) unclean_log_dirs: Mutex<Vec<PathBuf>>,
+    /// What the start found missing.
+    pub(super) losses: Mutex<Losses>,
     options: ArcSwap<Options>,
     apis: ArcSwap<ApiTable>,
     internal_topics: HashSet<&'static str>,
@@ -219,6 +222,7 @@ impl Broker {
             context,
             log_dirs: Mutex::default(),
             unclean_log_dirs: Mutex::default(),
+            losses: Mutex::default(),
             options: ArcSwap::from_pointee(options),
             apis: ArcSwap::default(),
             internal_topics: HashSet::from(["__consumer_offsets", "__transaction_state", "__share_group_state"]),

@@ -16,13 +16,15 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{Broker, BrokerRow, Options, PartitionRow, ProducerDescription, TopicRow, Watched};
+use crate::broker::{
+    Broker, BrokerRow, LossPolicy, MissingLog, Options, PartitionRow, ProducerDescription, TopicRow, Watched,
+};
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
 use crate::record::ControlType;
-use crate::storage::LogContext;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
+use crate::storage::{LogContext, TopicPartition};
 use crate::wire::{ApiRange, ApiTable};
 
 /// (partition, leader or -1, leader epoch, replicas, in-sync replicas, replicas in a log directory that is offline).
@@ -153,6 +155,50 @@ impl PyEngine {
         let mut opened = opened.map_err(|e| start_error(e.to_string()))?;
         opened.extend(missing.into_iter().map(|(dir, reason)| (dir, Some(reason))));
         Ok(opened.into_iter().map(|(dir, failure)| (path(&dir), failure)).collect())
+    }
+
+    fn set_loss_policy(&self, accepted: Vec<(String, i32, i64)>, replicated: Vec<(String, Vec<i32>)>) {
+        let mut policy = LossPolicy::default();
+        for (topic, partition, log_end) in accepted {
+            let ends = policy
+                .accepted
+                .entry(TopicPartition::new(topic, partition))
+                .or_default();
+            ends.push(log_end);
+        }
+        for (topic, partitions) in replicated {
+            let topic: Arc<str> = topic.into();
+            let named = partitions
+                .into_iter()
+                .map(|one| TopicPartition::new(Arc::clone(&topic), one));
+            policy.replicated.extend(named);
+        }
+        self.broker().set_loss_policy(policy);
+    }
+
+    fn take_recovery_notes(&self) -> Vec<(bool, String)> {
+        let notes = self.broker().take_recovery_notes();
+        notes.into_iter().map(|note| (note.is_loss, note.text)).collect()
+    }
+
+    fn short_logs(&self) -> Vec<(String, i32)> {
+        let short = self.broker().short_logs();
+        short
+            .into_iter()
+            .map(|one| (one.topic.to_string(), one.partition))
+            .collect()
+    }
+
+    fn missing_logs(&self) -> Vec<(String, i32, String, i64)> {
+        let row = |one: MissingLog| {
+            let TopicPartition { topic, partition } = one.partition;
+            (topic.to_string(), partition, path(&one.log_dir), one.log_end)
+        };
+        self.broker().missing_logs().into_iter().map(row).collect()
+    }
+
+    fn put_back_shutdown(&self, py: Python<'_>) {
+        py.detach(|| self.broker().put_back_shutdown());
     }
 
     fn unclean_log_dirs(&self) -> Vec<String> {

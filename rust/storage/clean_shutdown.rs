@@ -1,8 +1,9 @@
 //! `.kafka_cleanshutdown`: there only between a clean stop and the next start, so that the start need not recover.
 //!
 //! ```text
-//! file := "{\"version\":0,\"brokerEpoch\":" epoch "}"
+//! file := "{\"version\":0,\"brokerEpoch\":" epoch [",\"kafkastoreClosedLogs\":" crc] "}"
 //! ```
+//! The CRC ties [`super::closed_logs`] to the marker; Kafka passes over fields that it does not know.
 //! Its presence is what counts; the epoch (KIP-966) may be missing, as in files that older brokers wrote. Order: every
 //! log is synced before the marker is written, and the marker is durably gone before anything is read or written.
 //! spec: R4.2
@@ -14,6 +15,8 @@ use super::state_file::{self, Durability};
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
 
+const CLOSED_LOGS_FIELD: &str = "kafkastoreClosedLogs";
+
 /// How the last run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Shutdown {
@@ -21,6 +24,8 @@ pub struct Shutdown {
     pub is_clean: bool,
     /// The broker epoch in it.
     pub broker_epoch: Option<i64>,
+    /// The CRC-32C of the file of closed logs that belongs to it.
+    pub closed_logs: Option<u32>,
 }
 
 /// Reads the marker of a log directory and takes it away; durable when it returns.
@@ -35,28 +40,34 @@ pub fn take(fs: &dyn FileSystem, log_dir: &Path) -> Result<Shutdown> {
     Ok(Shutdown {
         is_clean: true,
         broker_epoch: decode(&bytes),
+        closed_logs: number_of(&bytes, CLOSED_LOGS_FIELD).and_then(|crc| u32::try_from(crc).ok()),
     })
 }
 
 /// Writes the marker; durable when it returns. Only after every log of the directory is closed and synced.
-pub fn write(fs: &dyn FileSystem, log_dir: &Path, broker_epoch: i64) -> Result<()> {
+pub fn write(fs: &dyn FileSystem, log_dir: &Path, broker_epoch: i64, closed_logs: Option<u32>) -> Result<()> {
     state_file::replace(
         fs,
         &log_dir.join(CLEAN_SHUTDOWN),
-        encode(broker_epoch).as_bytes(),
+        encode(broker_epoch, closed_logs).as_bytes(),
         Durability::Synced,
     )
 }
 
 /// The marker's text.
-pub fn encode(broker_epoch: i64) -> String {
-    format!("{{\"version\":0,\"brokerEpoch\":{broker_epoch}}}")
+pub fn encode(broker_epoch: i64, closed_logs: Option<u32>) -> String {
+    let more = closed_logs.map_or_else(String::new, |crc| format!(",\"{CLOSED_LOGS_FIELD}\":{crc}"));
+    format!("{{\"version\":0,\"brokerEpoch\":{broker_epoch}{more}}}")
 }
 
 /// The broker epoch in a marker's text, if one can be read.
 pub fn decode(bytes: &[u8]) -> Option<i64> {
+    number_of(bytes, "brokerEpoch")
+}
+
+fn number_of(bytes: &[u8], field: &str) -> Option<i64> {
     let text = std::str::from_utf8(bytes).ok()?;
-    let (_, after) = text.split_once("\"brokerEpoch\"")?;
+    let (_, after) = text.split_once(&format!("\"{field}\""))?;
     let after = after.trim_start().strip_prefix(':')?.trim_start();
     let end = after.find([',', '}'])?;
     after.get(..end)?.trim_end().parse().ok()

@@ -33,6 +33,9 @@ pub const SWAP_SUFFIX: &str = ".swap";
 /// Appended to a state file while it is written, before the rename.
 pub const TEMP_SUFFIX: &str = ".tmp";
 
+/// Bytes that recovery cut out of a log and kept; see [`super::cut_files`].
+pub const CUT_SUFFIX: &str = ".cut";
+
 /// Ends the name of a partition directory that is being deleted.
 pub const DELETE_DIR_SUFFIX: &str = "-delete";
 /// Ends the name of a partition directory that is being moved here from another log directory.
@@ -50,6 +53,8 @@ pub const LOCK_FILE: &str = ".lock";
 pub const META_PROPERTIES: &str = "meta.properties";
 /// Present only between a clean stop and the next start.
 pub const CLEAN_SHUTDOWN: &str = ".kafka_cleanshutdown";
+/// What a clean stop left of each log; see [`super::closed_logs`].
+pub const CLOSED_LOGS: &str = "kafkastore-closed-logs";
 /// Up to where each log is flushed.
 pub const RECOVERY_POINT_CHECKPOINT: &str = "recovery-point-offset-checkpoint";
 /// High watermarks.

@@ -89,7 +89,15 @@ impl EpochCache {
         Ok(cache)
     }
 
-    /// The file was there but unreadable; see [`open`](Self::open).
+    /// The cache of a log whose file is gone, though one was written: [`must_rebuild`](Self::must_rebuild) is set.
+    pub fn lost() -> Self {
+        Self {
+            must_rebuild: true,
+            ..Self::default()
+        }
+    }
+
+    /// The file was unreadable or lost; see [`open`](Self::open).
     pub const fn must_rebuild(&self) -> bool {
         self.must_rebuild
     }

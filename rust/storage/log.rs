@@ -20,7 +20,7 @@ use super::leader_epochs::EpochCache;
 use super::materialise::Unmade;
 use super::producer_state::{ProducerState, ProducerStateConfig};
 use super::read::RecentBatches;
-use super::recovery::RecoveryReport;
+use super::recovery::{Note, RecoveryReport};
 use super::segment::Segment;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
@@ -83,6 +83,8 @@ pub struct Log {
     /// Set until the log has its directory.
     pub(super) unmade: Option<Unmade>,
     pub(super) report: RecoveryReport,
+    /// While it is opened: base offsets of segments of which only index files are left.
+    pub(super) orphans: Vec<i64>,
 }
 
 impl Log {
@@ -134,6 +136,7 @@ impl Log {
             is_closed: false,
             unmade: None,
             report: RecoveryReport::default(),
+            orphans: Vec::new(),
         };
         log.choose_jitter();
         log
@@ -281,6 +284,11 @@ impl Log {
     /// What opening it had to mend.
     pub fn report(&self) -> &RecoveryReport {
         &self.report
+    }
+
+    /// What people should know of it; once.
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.report.notes)
     }
 
     /// Up to where a `read_committed` reader may read.

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use super::checkpoint::{encode_offsets, read_offset_checkpoint};
 use super::clean_shutdown::{self, Shutdown};
+use super::closed_logs::{self, ClosedLog};
 use super::format::{
     CLEANER_OFFSET_CHECKPOINT, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, RECOVERY_POINT_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,
@@ -218,9 +219,21 @@ impl LogDir {
         clean_shutdown::take(&*self.fs, &self.path)
     }
 
-    /// Writes the clean-shutdown marker, after every log is closed and the checkpoints are written.
-    pub fn write_clean_shutdown(&self, broker_epoch: i64) -> Result<()> {
-        clean_shutdown::write(&*self.fs, &self.path, broker_epoch)
+    /// Writes what was closed and the clean-shutdown marker, after every log is closed and the checkpoints are written.
+    pub fn write_clean_shutdown(&self, broker_epoch: i64, closed: &[(TopicPartition, ClosedLog)]) -> Result<()> {
+        let crc = closed_logs::write(&*self.fs, &self.path, closed)?;
+        clean_shutdown::write(&*self.fs, &self.path, broker_epoch, Some(crc))
+    }
+
+    /// The logs as the last run closed them, when it was ours and stopped cleanly.
+    pub fn read_closed_logs(&self, shutdown: &Shutdown) -> Result<Option<HashMap<TopicPartition, ClosedLog>>> {
+        closed_logs::read(&*self.fs, &self.path, shutdown.closed_logs)
+    }
+
+    /// When a checkpoint was written, in ms; `None` when it never was.
+    pub fn checkpoint_written_ms(&self, checkpoint: Checkpoint) -> Option<i64> {
+        let metadata = self.fs.metadata(&self.path.join(checkpoint.file_name()));
+        metadata.ok().map(|metadata| metadata.modified_ms)
     }
 
     /// Opens all of `log.dirs`. A disk that fails leaves its directory offline; anything else refuses the start, and

@@ -2,12 +2,13 @@
 //!
 //! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the
 //! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
-//! disk takes its directory offline; corrupt data below a recovery point, or one partition in two directories, refuses
-//! the start. An unreadable checkpoint only costs time: without recovery points all is checked, without log start
-//! offsets each log begins at its first segment. What opens a log is the caller's function.
+//! disk takes its directory offline; one partition in two directories refuses the start. Logs that lack what was durable
+//! are handed to the caller, all of them, and so are partitions that are known and not there. An unreadable checkpoint only
+//! costs time: without recovery points all is checked, without log start offsets each log begins at its first segment. What
+//! opens a log is the caller's function.
 //! spec: R4.2
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -15,6 +16,7 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::clean_shutdown::Shutdown;
+use super::closed_logs::ClosedLog;
 use super::log_dir::{Checkpoint, Listing, LogDir};
 use super::partition_metadata::PartitionMetadata;
 use super::recovery::RecoveryProgress;
@@ -54,6 +56,12 @@ pub struct LoadRequest {
     pub high_watermark: Option<i64>,
     /// The last run closed it.
     pub is_clean: bool,
+    /// How it was closed, when that is known.
+    pub closed: Option<ClosedLog>,
+    /// The recovery points are not known, though checkpoints were written.
+    pub is_recovery_point_lost: bool,
+    /// When the recovery points were written, in ms.
+    pub checkpoint_ms: Option<i64>,
 }
 
 /// An opened log.
@@ -78,6 +86,10 @@ pub struct DirReport {
     pub stray: Vec<PathBuf>,
     /// Directories to remove; see [`remove_deleted`].
     pub deleted: Vec<PathBuf>,
+    /// Logs that lack what was durable; not opened, and nothing in them is changed. Each error is [`Error::Lost`].
+    pub lost: Vec<(LoadRequest, Error)>,
+    /// Partitions that are not here, though the last run had them here, up to this offset.
+    pub missing: Vec<(TopicPartition, i64)>,
     /// Why the directory is offline; its logs are not among the loaded ones.
     pub failure: Option<Error>,
 }
@@ -107,6 +119,12 @@ pub fn load_all<L: Send>(
         listings.push(or_offline(dir.list(), report)?);
     }
     refuse_duplicates(&listings)?;
+    let present: HashSet<TopicPartition> = listings
+        .iter()
+        .flatten()
+        .flat_map(|listing| listing.partitions.iter().chain(&listing.future))
+        .map(|(partition, _)| partition.clone())
+        .collect();
     let mut work = Vec::with_capacity(dirs.len());
     for (dir_index, ((dir, report), listing)) in dirs.iter().zip(&mut reports).zip(listings).enumerate() {
         let prepared = listing.map_or_else(|| Ok(Vec::new()), |listing| prepare(dir, dir_index, listing, report));
@@ -114,6 +132,10 @@ pub fn load_all<L: Send>(
     }
     let total: usize = work.iter().map(|work| work.requests.len()).sum();
     progress.logs.store(total as u64, Ordering::Relaxed);
+    for report in &mut reports {
+        report.missing.retain(|(partition, _)| !present.contains(partition));
+        report.missing.sort_unstable();
+    }
     run(&work, dirs, threads_per_dir.max(1), open, progress);
     collect(work, reports)
 }
@@ -156,21 +178,38 @@ impl<L> DirWork<L> {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(request) = self.requests.get(at) else { return };
             let mut request = request.clone();
-            let opened = PartitionMetadata::read(fs, &request.path).and_then(|metadata| {
-                request.topic_id = metadata.map(|metadata| metadata.topic_id);
-                open(&request)
-            });
+            let opened = PartitionMetadata::read(fs, &request.path)
+                .map_err(with_way_out)
+                .and_then(|metadata| {
+                    request.topic_id = metadata.map(|metadata| metadata.topic_id);
+                    open(&request)
+                });
             match opened {
                 Ok(log) => {
                     self.done.lock().push((at, LoadedLog { request, log }));
                     progress.logs_loaded.fetch_add(1, Ordering::Relaxed);
                 }
                 Err(error) => {
+                    // All logs that lack something are to be named at once.
+                    self.has_failed
+                        .fetch_or(!matches!(error, Error::Lost { .. }), Ordering::Relaxed);
                     self.failed.lock().push((at, error));
-                    self.has_failed.store(true, Ordering::Relaxed);
                 }
             }
         }
+    }
+}
+
+/// `partition.metadata` cannot be understood: the topic id is in the metadata store too.
+fn with_way_out(error: Error) -> Error {
+    match error {
+        Error::BadFormat { path, reason } => Error::BadFormat {
+            path,
+            reason: format!(
+                "{reason}; remove the file if the partition is of the topic that has its name now: it is written anew"
+            ),
+        },
+        other => other,
     }
 }
 
@@ -195,8 +234,11 @@ fn collect<L>(work: Vec<DirWork<L>>, mut reports: Vec<DirReport>) -> Result<Load
     for (work, report) in work.into_iter().zip(&mut reports) {
         let mut failed = work.failed.into_inner();
         failed.sort_unstable_by_key(|(at, _)| *at);
-        for (_, error) in failed {
-            or_offline(Err::<(), _>(error), report)?;
+        for (at, error) in failed {
+            match (error, work.requests.get(at)) {
+                (lost @ Error::Lost { .. }, Some(request)) => report.lost.push((request.clone(), lost)),
+                (error, _) => drop(or_offline(Err::<(), _>(error), report)?),
+            }
         }
         if report.failure.is_some() {
             continue;
@@ -219,6 +261,27 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         "each log starts at its first segment",
     )?;
     let high_watermarks = readable(dir, Checkpoint::Replication, report, "high watermarks start anew")?;
+    let closed = dir.read_closed_logs(&report.shutdown)?;
+    let checkpoint_ms = dir.checkpoint_written_ms(Checkpoint::RecoveryPoint);
+    // A new directory gets the file with its first start.
+    let is_recovery_point_lost =
+        recovery_points.is_none() || checkpoint_ms.is_none() && has_any(high_watermarks.as_ref());
+    let (recovery_points, log_starts, high_watermarks) = (
+        recovery_points.unwrap_or_default(),
+        log_starts.unwrap_or_default(),
+        high_watermarks.unwrap_or_default(),
+    );
+    report.missing = match &closed {
+        Some(closed) => closed
+            .iter()
+            .map(|(partition, log)| (partition.clone(), log.log_end))
+            .collect(),
+        None => recovery_points
+            .iter()
+            .map(|(partition, point)| (partition.clone(), *point))
+            .collect(),
+    };
+    report.missing.retain(|(_, end)| *end > 0);
     let Listing {
         partitions,
         deleted,
@@ -239,25 +302,32 @@ fn prepare(dir: &LogDir, dir_index: usize, listing: Listing, report: &mut DirRep
         log_start_offset: log_starts.get(&partition).copied().unwrap_or(0),
         high_watermark: high_watermarks.get(&partition).copied(),
         is_clean,
+        closed: closed.as_ref().and_then(|closed| closed.get(&partition).copied()),
+        is_recovery_point_lost,
+        checkpoint_ms,
         partition,
     };
     report.future = future.into_iter().map(request).collect();
     Ok(partitions.into_iter().map(request).collect())
 }
 
-/// A checkpoint's offsets; one that cannot be understood counts as empty, with a warning.
+fn has_any(offsets: Option<&HashMap<TopicPartition, i64>>) -> bool {
+    offsets.is_some_and(|offsets| offsets.values().any(|offset| *offset > 0))
+}
+
+/// A checkpoint's offsets; `None`, with a warning, when they cannot be understood.
 fn readable(
     dir: &LogDir,
     checkpoint: Checkpoint,
     report: &mut DirReport,
     consequence: &str,
-) -> Result<HashMap<TopicPartition, i64>> {
+) -> Result<Option<HashMap<TopicPartition, i64>>> {
     match dir.read_checkpoint(checkpoint) {
         Err(error @ Error::BadFormat { .. }) => {
             report.warnings.push(format!("{error}; {consequence}"));
-            Ok(HashMap::new())
+            Ok(None)
         }
-        other => other,
+        other => other.map(Some),
     }
 }
 

@@ -4,22 +4,27 @@
 //!   segment's tail is walked, header by header, to find the log's end.
 //! - (b) Otherwise every batch from the segment of the recovery point on is read and checked (length, magic, CRC,
 //!   order), and indexes, producer state, aborted transactions and leader epochs are built anew from it. The first bad
-//!   batch ends the log: it and all after it is cut off.
-//! - (c) Bad bytes that were durable (below the recovery point) are no crash's doing: `Error::CorruptFile` names the
-//!   file and position, nothing is cut, the caller decides. Only a tail that ends within a batch, or in zeros, of the
-//!   last segment is cut there too: a truncation may have been newer than the checkpoint.
+//!   batch ends the log: it and all after it is cut off, said in the report, and kept in `.cut` files when it may have been
+//!   acknowledged (`cut`).
+//! - (c) What was durable and is damaged or gone is no crash's doing (`extent`): [`Error::Lost`] names the file, nothing is
+//!   cut, the caller decides.
 //! - (d) Damaged or missing indexes below the recovery point are rebuilt from headers alone.
 //!
-//! Nothing is synced: the recovery point stays, and the next flush covers what was rebuilt. spec: R4.1
+//! Nothing of a log is synced: the recovery point stays, and the next flush covers what was rebuilt. spec: R4.1
 
 mod check;
+mod cut;
+mod extent;
 mod leftovers;
+mod survey;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::check::{Step, with_reader};
+use self::cut::Ending;
+pub use self::extent::{Extent, OnLoss};
 use super::append::{aborted, control_of};
 use super::checkpoint::read_offset_checkpoint;
 use super::config::LogConfig;
@@ -27,7 +32,6 @@ use super::format::{CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT};
 use super::leader_epochs::EpochCache;
 use super::log::{Log, LogContext};
 use super::segment::Segment;
-use super::state_file;
 use super::topic_partition::TopicPartition;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
@@ -42,6 +46,8 @@ pub struct LoadArgs<'a> {
     pub log_start_offset: i64,
     /// The broker stopped cleanly.
     pub clean_shutdown: bool,
+    /// How far the log must reach.
+    pub extent: Extent<'a>,
     /// Counts while it goes on.
     pub progress: &'a RecoveryProgress,
 }
@@ -70,8 +76,33 @@ pub struct RecoveryReport {
     pub bytes_cut: u64,
     /// Why they were.
     pub cut_reason: Option<String>,
+    /// It lacks what was durable, and another replica has the rest.
+    pub is_short: bool,
+    /// It lacks what was durable, and somebody has accepted that.
+    pub is_accepted: bool,
+    /// What people should know.
+    pub notes: Vec<Note>,
     /// Segments below the recovery point whose indexes were rebuilt.
     pub indexes_rebuilt: u64,
+}
+
+/// One sentence about what opening a log found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Records are or may be gone; else it is the ordinary end of a crash.
+    pub is_loss: bool,
+    /// The sentence, which names the partition.
+    pub text: String,
+}
+
+impl Note {
+    fn loss(text: String) -> Self {
+        Self { is_loss: true, text }
+    }
+
+    fn ordinary(text: String) -> Self {
+        Self { is_loss: false, text }
+    }
 }
 
 impl Log {
@@ -85,14 +116,21 @@ impl Log {
     ) -> Result<Self> {
         let fs = &*context.fs;
         let now_ms = context.clock.now_ms();
-        let found = leftovers::settle(fs, dir)?;
+        let mut found = leftovers::settle(fs, dir)?;
         let open = |base: &i64| Segment::open(fs, dir, *base, found.txn_indexes.contains(base), now_ms);
         let mut segments = found.base_offsets.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let mut notes = Vec::new();
         if segments.is_empty() {
-            segments.push(Segment::create(fs, dir, args.log_start_offset.max(0), now_ms)?);
+            let start = Self::begin_without_segments(dir, &topic_partition, &args, &mut notes)?;
+            leftovers::remove_orphans(fs, dir, &std::mem::take(&mut found.orphans))?;
+            segments.push(Segment::create(fs, dir, start, now_ms)?);
         }
-        let epochs = if found.names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT) {
+        let has_epochs = found.names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT);
+        let is_flushed = args.clean_shutdown || args.recovery_point > 0;
+        let epochs = if has_epochs {
             EpochCache::open(fs, dir)?
+        } else if is_flushed && segments.iter().any(|segment| segment.size() > 0) {
+            EpochCache::lost()
         } else {
             EpochCache::default()
         };
@@ -102,11 +140,15 @@ impl Log {
             log.synced_names = log.names;
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
+        log.report.notes = notes;
+        log.orphans = found.orphans;
         log.recovery_point = args.recovery_point.max(0);
-        log.log_start_offset = log.first_base_offset().max(args.log_start_offset);
-        log.load(args, now_ms)?;
+        log.log_start_offset = log.first_base_offset().max(args.log_start());
+        log.load(&args, now_ms)?;
+        log.check_extent(&args)?;
+        leftovers::remove_orphans(fs, dir, &std::mem::take(&mut log.orphans))?;
         if log.log_end_offset < log.log_start_offset {
-            log.truncate_fully_and_start_at(log.log_start_offset)?;
+            log.start_after_end(&args)?;
         }
         log.recovery_point = log.recovery_point.min(log.log_end_offset);
         log.epochs.truncate_from_end(log.log_end_offset);
@@ -118,12 +160,28 @@ impl Log {
         self.segments.first().map_or(0, Segment::base_offset)
     }
 
-    fn load(&mut self, args: LoadArgs<'_>, now_ms: i64) -> Result<()> {
+    fn load(&mut self, args: &LoadArgs<'_>, now_ms: i64) -> Result<()> {
         let last = self.segments.len() - 1;
+        if let Some(closed) = args.extent.closed
+            && !closed.is_of(self)?
+        {
+            // All of it was durable when it was closed, and somebody has been at it since.
+            self.recovery_point = closed.log_end;
+            self.recover_from(0, args, now_ms)?;
+            self.note_changed();
+            return Ok(());
+        }
         if self.epochs.must_rebuild() {
             self.recover_from(0, args, now_ms) // (b), everything: only the batches know the epochs
+        } else if !args.clean_shutdown && args.extent.is_recovery_point_lost {
+            // A sealed segment is flushed soon, so what stands before the last one was durable in all likelihood.
+            self.recovery_point = self.active().base_offset();
+            self.recover_from(0, args, now_ms)?;
+            self.recovery_point = 0;
+            Ok(())
         } else if !args.clean_shutdown {
-            self.recover_from(self.segment_at(self.recovery_point), args, now_ms) // (b)
+            let from = self.first_changed(self.segment_at(self.recovery_point), args)?;
+            self.recover_from(from, args, now_ms) // (b)
         } else if self.trust_last_segment()? {
             self.check_indexes(last)?; // (a)
             self.recovery_point = self.log_end_offset;
@@ -134,6 +192,16 @@ impl Log {
             self.replay_producers(end)
         } else {
             self.recover_from(last, args, now_ms)
+        }
+    }
+
+    fn note_changed(&mut self) {
+        if self.report.notes.is_empty() {
+            let (partition, batches) = (&self.topic_partition, self.report.batches_checked);
+            let text = format!(
+                "{partition}: its files have changed since the clean stop; all {batches} batches were read and are whole"
+            );
+            self.report.notes.push(Note::ordinary(text));
         }
     }
 
@@ -176,8 +244,9 @@ impl Log {
     }
 
     /// (b) from the segment at `from` on.
-    fn recover_from(&mut self, from: usize, args: LoadArgs<'_>, now_ms: i64) -> Result<()> {
+    fn recover_from(&mut self, from: usize, args: &LoadArgs<'_>, now_ms: i64) -> Result<()> {
         let fs = self.fs();
+        self.check_sealed(from, args)?;
         self.check_indexes(from)?;
         let base_offset = self.segments.get(from).map_or(0, Segment::base_offset);
         self.epochs.truncate_from_end(base_offset);
@@ -190,13 +259,13 @@ impl Log {
         self.log_end_offset = base_offset;
         for at in from..self.segments.len() {
             let next_base = self.segments.get(at + 1).map(Segment::base_offset);
-            let cut = with_reader(|buffer| self.check_segment(at, next_base, buffer, args.progress))?;
+            let ended = with_reader(|buffer| self.check_segment(at, next_base, buffer, args.progress))?;
             count(&args.progress.segments_checked, 1);
             self.report.segments_checked += 1;
-            if let Some(bytes) = cut {
-                let removed = self.remove_segments_after(at)?;
-                self.report.bytes_cut += bytes + removed;
-                count(&args.progress.bytes_cut, bytes + removed);
+            if let Some(ended) = ended {
+                let bytes = self.cut(at, &ended, args)?;
+                self.report.bytes_cut += bytes;
+                count(&args.progress.bytes_cut, bytes);
                 break;
             }
             if next_base.is_some() {
@@ -219,14 +288,14 @@ impl Log {
             .remove_stray_snapshots(&*self.context.fs, &self.dir, &bases)
     }
 
-    /// Reads all of one segment and builds everything from it. Gives the bytes that were cut off, if any.
+    /// Reads all of one segment and builds everything from it. Says where and why it must be cut, if it must.
     fn check_segment(
         &mut self,
         at: usize,
         next_base: Option<i64>,
         buffer: &mut Vec<u8>,
         progress: &RecoveryProgress,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<Ending>> {
         let interval = self.config.index_interval_bytes;
         let Some(segment) = self.segments.get_mut(at) else {
             return Ok(None);
@@ -235,20 +304,21 @@ impl Log {
         segment.reset();
         self.log_end_offset = segment.base_offset();
         let mut reader = check::BatchReader::new(&*log.file, &log.path, len, buffer);
-        let reason = loop {
+        let (kind, reason) = loop {
             let step = reader.next_batch()?;
             let batch = match step {
                 Step::Batch(batch) => batch,
                 Step::End => {
                     progress.bytes_checked.fetch_add(len, Ordering::Relaxed);
-                    if !self.has_lost_its_end(next_base) || self.was_compacted(at)? {
+                    let end = self.log_end_offset;
+                    if next_base.is_none_or(|next| end >= next) || self.was_compacted(at)? {
                         return Ok(None);
                     }
-                    break "the segment ends before the next one begins".to_owned();
+                    break (cut::Kind::Gap, "the segment ends before the next one begins".to_owned());
                 }
-                Step::Torn => break "the last batch is not whole".to_owned(),
-                Step::Zeros => break "only zeros follow".to_owned(),
-                Step::Bad(reason) => break self.bad(at, &log.path, reader.position(), reason)?,
+                Step::Torn => break (cut::Kind::Torn, "the last batch is not whole".to_owned()),
+                Step::Zeros => break (cut::Kind::Zeros, "only zeros follow".to_owned()),
+                Step::Bad(reason) => break (cut::Kind::Bad, reason),
             };
             let header = *batch.header();
             let control = match follows(&header, self.log_end_offset, segment.base_offset(), next_base) {
@@ -263,24 +333,23 @@ impl Log {
                 }
                 Err(reason) => {
                     reader.step_back();
-                    break self.bad(at, &log.path, position, reason)?;
+                    break (cut::Kind::Bad, reason);
                 }
             }
             self.log_end_offset = header.next_offset();
             self.report.batches_checked += 1;
         };
-        self.cut(at, &log.path, len, reader.position(), reason).map(Some)
+        Ok(Some(Ending {
+            kind,
+            reason,
+            position: reader.position(),
+            len,
+        }))
     }
 
-    /// Above the recovery point a segment ends where the next one begins, so a gap there is what a power loss took: the
-    /// later segments would leave a hole. (Below it, gaps are compaction's.)
-    fn has_lost_its_end(&self, next_base: Option<i64>) -> bool {
-        let (end, durable) = (self.log_end_offset, self.recovery_point);
-        next_base.is_some_and(|next| end < next && durable < next && durable <= end)
-    }
-
-    /// Whether Kafka's cleaner has been over the segment, which then may end anywhere before the next one. A checkpoint
-    /// that cannot be understood speaks for it: what is there is kept.
+    /// Whether Kafka's cleaner has been over the segment, which then may end anywhere before the next one. Any other ends
+    /// where the next one begins: a gap is what a power loss took, or somebody else. A checkpoint that cannot be understood
+    /// speaks for the cleaner: what is there is kept.
     fn was_compacted(&self, at: usize) -> Result<bool> {
         if self.config.is_compacted {
             return Ok(true);
@@ -295,55 +364,6 @@ impl Log {
             Err(Error::BadFormat { .. }) => Ok(true),
             Err(error) => Err(error),
         }
-    }
-
-    /// (c) An error when the bad batch was durable, else the reason to cut it.
-    fn bad(&self, at: usize, path: &Path, position: u64, reason: String) -> Result<String> {
-        let is_durable = self.log_end_offset < self.recovery_point;
-        if is_durable || at + 1 < self.segments.len() && self.is_durable_segment(at) {
-            return Err(Error::CorruptFile {
-                path: path.to_path_buf(),
-                position,
-                reason,
-            });
-        }
-        Ok(reason)
-    }
-
-    /// Whether the segment after it begins below the recovery point, so that all of this one was durable.
-    fn is_durable_segment(&self, at: usize) -> bool {
-        self.segments
-            .get(at + 1)
-            .is_some_and(|next| next.base_offset() <= self.recovery_point)
-    }
-
-    fn cut(&mut self, at: usize, path: &Path, len: u64, position: u64, reason: String) -> Result<u64> {
-        if self.is_durable_segment(at) {
-            return Err(Error::CorruptFile {
-                path: path.to_path_buf(),
-                position,
-                reason,
-            });
-        }
-        if let Some(segment) = self.segments.get_mut(at) {
-            segment.cut(position)?;
-        }
-        self.report.cut_reason = Some(reason);
-        Ok(len - position)
-    }
-
-    /// Unlinks the segments after the one at `at`, from the last one backwards; gives their bytes.
-    fn remove_segments_after(&mut self, at: usize) -> Result<u64> {
-        let mut bytes = 0;
-        while self.segments.len() > at + 1 {
-            let last = self.active();
-            bytes += last.size();
-            for path in Segment::paths(&self.dir, last.base_offset()) {
-                state_file::remove(&*self.context.fs, &path)?;
-            }
-            self.segments.pop();
-        }
-        Ok(bytes)
     }
 
     /// Feeds the producer state the batches from where it ends to `to`, by their headers.

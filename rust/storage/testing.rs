@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::log::{Log, LogContext};
 use super::producer_state::ProducerStateConfig;
-use super::recovery::{LoadArgs, RecoveryProgress};
+use super::recovery::{Extent, LoadArgs, RecoveryProgress};
 use super::{Appended, LogConfig, TopicPartition, Uuid};
 use crate::error::Result;
 use crate::io::{Clock, FileSystem, ManualClock, OsFileSystem};
@@ -106,11 +106,17 @@ impl Bench {
     }
 
     pub fn open(&self, recovery_point: i64, clean_shutdown: bool) -> Result<Log> {
+        self.open_to(recovery_point, clean_shutdown, Extent::default())
+    }
+
+    /// The log must reach as far as `extent` says.
+    pub fn open_to(&self, recovery_point: i64, clean_shutdown: bool, extent: Extent<'_>) -> Result<Log> {
         let progress = RecoveryProgress::default();
         let args = LoadArgs {
             recovery_point,
             log_start_offset: 0,
             clean_shutdown,
+            extent,
             progress: &progress,
         };
         let partition = TopicPartition::new("topic", 0);

@@ -16,7 +16,7 @@ use kafkastore::io::{Clock, Fault, FaultFileSystem, FileSystem, ManualClock, OsF
 use kafkastore::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 use kafkastore::storage::partition_metadata::PartitionMetadata;
 use kafkastore::storage::{
-    LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition, Uuid,
+    Extent, LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition, Uuid,
 };
 
 const FAULTS: [Fault; 4] = [Fault::InputOutput, Fault::NoSpace, Fault::ShortWrite, Fault::Crash];
@@ -77,6 +77,7 @@ fn open(fs: Arc<dyn FileSystem>, dir: &Path, promise: &Promise) -> kafkastore::e
         recovery_point: promise.recovery_point,
         log_start_offset: promise.log_start_offset,
         clean_shutdown: promise.is_clean,
+        extent: Extent::default(),
         progress: &progress,
     };
     Log::open(&context(fs), dir, TopicPartition::new("topic", 0), config(), args)

@@ -157,6 +157,10 @@ class Engine:
         self.withdrawn: list[tuple[str, int, int]] = []
         self.replica_starts: dict[tuple[str, int], list[int]] = {}  # where the logs of live followers start
         self.watched: list[tuple[str, int]] = []
+        self.loss_policy: tuple[list[tuple[str, int, int]], list[tuple[str, list[int]]]] = ([], [])
+        self.recovery_notes: list[tuple[bool, str]] = []
+        self.short: list[tuple[str, int]] = []
+        self.missing: list[tuple[str, int, str, int]] = []
         self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
@@ -192,6 +196,22 @@ class Engine:
                 os.makedirs(log_dir, exist_ok=True)
                 open(os.path.join(log_dir, "meta.properties"), "a").close()
         return [(log_dir, failed.get(log_dir)) for log_dir in self.log_dirs]
+
+    def set_loss_policy(self, accepted: list[tuple[str, int, int]], replicated: list[tuple[str, list[int]]]) -> None:
+        self.loss_policy = (accepted, replicated)
+
+    def take_recovery_notes(self) -> list[tuple[bool, str]]:
+        taken, self.recovery_notes = self.recovery_notes, []
+        return taken
+
+    def short_logs(self) -> list[tuple[str, int]]:
+        return self.short
+
+    def missing_logs(self) -> list[tuple[str, int, str, int]]:
+        return self.missing
+
+    def put_back_shutdown(self) -> None:
+        self.calls.append("put_back_shutdown")
 
     def unclean_log_dirs(self) -> list[str]:
         return [one for one in self.unclean_dirs if any(log.log_dir == one for log in self.partitions.values())]

@@ -41,6 +41,8 @@ _WITH_EFFECT: Final = frozenset(
         "group.max.size",
         "group.min.session.timeout.ms",
         "inter.broker.listener.name",
+        "kafkastore.accept.log.loss",
+        "kafkastore.cut.files.max.bytes",
         "kafkastore.group.max.bytes",
         "kafkastore.groups.unstored.max.bytes",
         "kafkastore.inter.broker.secret.file",

@@ -28,7 +28,7 @@ from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.replica.manager import ReplicaManager
-from kafkastore.server import known_log_dirs, registration
+from kafkastore.server import known_log_dirs, log_losses, registration
 from kafkastore.server.context import BrokerServices
 from kafkastore.server.dynamic_configs import DynamicConfigs
 from kafkastore.server.event_loop import asyncio
@@ -138,22 +138,28 @@ class Broker:
         services.stored_topics = StoredTopics(services.store, is_kept=True)
         services.stored_topics.known = services.image.topic
         loaded = await services.stored_topics.load()
-        for topic in loaded.topics.values():
+        topics = loaded.topics
+        for topic in topics.values():
             if topic.topic_id is not None:
                 services.image.put_topic(topic.image())
         for name in loaded.misconfigured & services.image.topics.keys():
             services.image.topics[name].configs = dict(HELD)
         services.engine = Engine(config.node_id, services.cluster_id, config.log_dirs, config.engine_options())
         services.log_manager = LogManager(config, services.engine)
+        services.engine.set_loss_policy(log_losses.accepted(config), log_losses.replicated(config, topics))
         missing = await known_log_dirs.missing(services.store, config)
         opening = services.loop.run_in_executor(
             None, services.engine.open_log_dirs, services.dynamic_configs.log_configs(), missing
         )
         import kafkastore.server.member  # noqa: F401 - the controller's code, while the data plane reads the disk
 
-        await show_progress(opening, self._stopping.wait(), services.engine.recovery_progress)
+        try:
+            await show_progress(opening, self._stopping.wait(), services.engine.recovery_progress)
+        finally:
+            log_losses.tell(services.engine)
         if not opening.done():
             raise StopRequested  # what is on the disk is as after a crash: the next start recovers it
+        log_losses.refuse_missing(config, services.engine, topics)
         self._has_logs = True
         for directory, failure in opening.result():
             if failure is not None:

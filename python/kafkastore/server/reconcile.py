@@ -290,8 +290,8 @@ async def _mend_states(broker: BrokerServices, topics: Mapping[str, StoredTopic]
 def _not_closed(
     broker: BrokerServices, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, StoredTopic]
 ) -> dict[str, list[int]]:
-    """The logs in directories that were not closed cleanly: what they had not synced may have gone with the page cache, and who
-    has read it learns so by the next leader epoch (KIP-320). Adopted topics are in a new one already."""
+    """The logs in directories that were not closed cleanly, and those that lack what was durable: what they had not synced may have
+    gone with the page cache, and who has read it learns so by the next leader epoch (KIP-320). Adopted topics are in a new one already."""
     unclean = set(broker.engine.unclean_log_dirs())
     found: dict[str, list[int]] = {}
     for name, of_topic in ends.items() if unclean else ():
@@ -299,6 +299,9 @@ def _not_closed(
             numbers = [one for one in of_topic if broker.log_manager.directory_of(name, one) in unclean]
             if numbers:
                 found[name] = numbers
+    for name, number in broker.engine.short_logs():
+        if number in ends.get(name, {}) and number not in found.get(name, ()):
+            found.setdefault(name, []).append(number)
     return found
 
 

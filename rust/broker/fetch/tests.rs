@@ -207,3 +207,28 @@ fn only_what_is_read_first_may_exceed_the_limit() {
     let (_, one) = serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)]));
     assert!((2000..4000).contains(&one.len()), "{} bytes", one.len());
 }
+
+// spec: R0.7: `max_bytes` is over all partitions; only the first batch may exceed it.
+#[test]
+fn partitions_share_the_bytes_of_a_fetch() {
+    let fixture = fixture();
+    for index in [0, 1] {
+        (0..10).for_each(|_| append(&fixture, index, 1000));
+    }
+    let rows = [(0, -1, 0), (1, -1, 0)];
+    let answered = |max_bytes| serve(&fixture, &body(Ask { max_bytes, ..AT_ONCE }, &rows)).1.len();
+    let (all, nothing) = (answered(1 << 20), answered(0));
+    assert!(all > 20_000, "{all} bytes");
+    assert!(
+        (1000..2200).contains(&nothing),
+        "{nothing} bytes: one batch, whatever the limit"
+    );
+    for max_bytes in [5000, 12_000, 15_000] {
+        let bytes = answered(max_bytes);
+        let limit = usize::try_from(max_bytes).unwrap();
+        assert!(
+            (limit - 2200..limit + 200).contains(&bytes),
+            "{bytes} bytes of {max_bytes}"
+        );
+    }
+}

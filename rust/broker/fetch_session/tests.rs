@@ -187,3 +187,37 @@ fn the_final_epoch_closes_the_session() {
     assert_eq!((told_id, told), (0, vec![true]));
     assert!(client.cache.is_empty());
 }
+
+// KIP-227: a reader takes nothing over from a row with an error, so what it was told before counts no more.
+#[test]
+fn a_row_is_told_again_after_an_error_and_an_error_does_not_move_the_turn() {
+    let client = Client::new(10);
+    let void = RowNews {
+        is_void: true,
+        ..loud(0)
+    };
+    let rows = vec![row("t", 0, 0), row("t", 1, 0)];
+    let (id, ..) = client.fetch(asked(0, 0, rows), &[void, quiet(0)]).unwrap();
+    let next = |epoch, news: &[RowNews]| {
+        let (_, indexes, told) = client.fetch(asked(id, epoch, vec![]), news).unwrap();
+        (indexes, told)
+    };
+    assert_eq!(
+        next(1, &[quiet(0), quiet(0)]),
+        (vec![0, 1], vec![true, false]),
+        "after an error in a full fetch"
+    );
+    assert_eq!(next(2, &[quiet(0), quiet(0)]), (vec![0, 1], vec![false, false]));
+    assert_eq!(next(3, &[void, quiet(0)]), (vec![0, 1], vec![true, false]));
+    assert_eq!(
+        next(4, &[quiet(0), quiet(0)]),
+        (vec![0, 1], vec![true, false]),
+        "after an error in a session"
+    );
+    assert_eq!(next(5, &[loud(0), quiet(0)]), (vec![0, 1], vec![true, false]));
+    assert_eq!(
+        next(6, &[quiet(0), quiet(0)]),
+        (vec![1, 0], vec![false, false]),
+        "records do move it"
+    );
+}

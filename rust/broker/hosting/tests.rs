@@ -275,3 +275,18 @@ fn logs_made_in_a_directory_that_fails_meanwhile_are_offline() {
     let offline = [0, 2].map(|index| fixture.partition("t", index).is_offline());
     assert_eq!(offline, [true, false]);
 }
+
+// spec: R0.14
+#[test]
+fn the_high_watermark_of_the_checkpoint_holds_until_a_leader_says_more() {
+    let fixture = Fixture::new(1);
+    fixture.create("t", 1, &[]);
+    for _ in 0..3 {
+        append(&fixture, 0);
+    }
+    fixture.broker.log_dirs.lock().clear(); // gives up the locks, as a dead process does
+    let checkpoint = fixture.dirs[0].join("replication-offset-checkpoint");
+    let fixture = fixture.restart_after(|| fs::write(checkpoint, "0\n1\nt 0 2\n").unwrap());
+    let offsets = fixture.partition("t", 0).offsets();
+    assert_eq!((offsets.log_start, offsets.high_watermark, offsets.log_end), (0, 2, 3));
+}

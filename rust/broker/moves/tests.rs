@@ -411,3 +411,18 @@ fn an_error_of_a_file_is_blamed_on_the_directory_that_it_was_in() {
     assert_eq!(failing(&fixture, 1, missing).len(), 2);
     assert!(fixture.partition("t", 0).is_offline());
 }
+
+// spec: R2.7: what was on disk in one directory is on disk in the other when it takes its place.
+#[test]
+fn swap_leaves_no_acknowledged_flush_behind() {
+    let fixture = filled(2, 5, &[]);
+    let partition = fixture.partition("t", 0);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    append(&fixture, 3);
+    partition.flush().unwrap();
+    assert_eq!(partition.log().recovery_point(), 8);
+    assert!(matches!(partition.swap(&one.future), Ok(Moved::Swapped(_))));
+    assert_eq!(*partition.log_dir(), fixture.dirs[1]);
+    let log = partition.log();
+    assert_eq!((log.log_end_offset(), log.recovery_point()), (8, 8));
+}

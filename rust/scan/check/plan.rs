@@ -15,19 +15,21 @@ use crate::error::Error;
 use crate::io::{DirEntry, FileSystem};
 use crate::scan::{Result, ScanError};
 use crate::storage::TopicPartition;
+use crate::storage::cut_files::is_cut_file;
 use crate::storage::format::{
-    CLEAN_SHUTDOWN, CLEANED_SUFFIX, CLEANER_OFFSET_CHECKPOINT, DELETED_SUFFIX, INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT,
-    LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, LOG_SUFFIX, META_PROPERTIES, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT,
-    REPLICATION_OFFSET_CHECKPOINT, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX,
-    file_path, parse_file_name,
+    CLEAN_SHUTDOWN, CLEANED_SUFFIX, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, DELETED_SUFFIX, INDEX_SUFFIX,
+    LEADER_EPOCH_CHECKPOINT, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, LOG_SUFFIX, META_PROPERTIES, PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX,
+    TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path, parse_file_name,
 };
 use crate::storage::topic_partition::DirKind;
 
 /// Files of a log directory that are somebody's: ours, Kafka's.
-const KNOWN_IN_LOG_DIR: [&str; 7] = [
+const KNOWN_IN_LOG_DIR: [&str; 8] = [
     LOCK_FILE,
     META_PROPERTIES,
     CLEAN_SHUTDOWN,
+    CLOSED_LOGS,
     RECOVERY_POINT_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -346,7 +348,12 @@ impl Planner<'_> {
         if is_known {
             return;
         }
-        if SEGMENT_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+        if is_cut_file(name) {
+            self.note(
+                &entry.path,
+                "recovery cut it out of the log and kept it; it was not looked at",
+            );
+        } else if SEGMENT_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
             let message = "the name is not an offset of 20 digits, so no broker reads the file";
             self.state.found.push(Finding::whole(&entry.path, message));
         } else {

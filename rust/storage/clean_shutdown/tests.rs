@@ -11,19 +11,20 @@ use crate::storage::test_fixtures::{fixture, fixture_text};
 #[test]
 fn the_marker_is_byte_for_byte_kafkas() {
     let epoch = decode(&fixture("kafka_cleanshutdown")).unwrap();
-    assert_eq!(encode(epoch), fixture_text("kafka_cleanshutdown").trim_end());
+    assert_eq!(encode(epoch, None), fixture_text("kafka_cleanshutdown").trim_end());
 }
 
 #[test]
 fn a_marker_is_taken_once() {
     let dir = tempfile::tempdir().unwrap();
     assert_eq!(take(&OsFileSystem, dir.path()).unwrap(), Shutdown::default());
-    write(&OsFileSystem, dir.path(), 42).unwrap();
+    write(&OsFileSystem, dir.path(), 42, None).unwrap();
     assert_eq!(
         take(&OsFileSystem, dir.path()).unwrap(),
         Shutdown {
             is_clean: true,
-            broker_epoch: Some(42)
+            broker_epoch: Some(42),
+            closed_logs: None,
         }
     );
     assert_eq!(take(&OsFileSystem, dir.path()).unwrap(), Shutdown::default());
@@ -44,7 +45,8 @@ fn a_marker_without_epoch_is_still_clean() {
             take(&OsFileSystem, dir.path()).unwrap(),
             Shutdown {
                 is_clean: true,
-                broker_epoch: None
+                broker_epoch: None,
+                closed_logs: None,
             },
             "{text}"
         );
@@ -57,7 +59,7 @@ fn a_marker_without_epoch_is_still_clean() {
 fn a_marker_that_cannot_be_removed_for_good_does_not_count() {
     for label in ["read:.kafka_cleanshutdown", "remove:.kafka_cleanshutdown", "sync:dir"] {
         let dir = tempfile::tempdir().unwrap();
-        write(&OsFileSystem, dir.path(), 42).unwrap();
+        write(&OsFileSystem, dir.path(), 42, None).unwrap();
         let faulty = FaultFileSystem::new(Arc::new(OsFileSystem));
         faulty.arm(label, 1, Fault::InputOutput);
         assert!(take(&faulty, dir.path()).is_err(), "{label}");
@@ -68,7 +70,7 @@ fn a_marker_that_cannot_be_removed_for_good_does_not_count() {
 proptest! {
     #[test]
     fn every_epoch_survives(epoch: i64) {
-        prop_assert_eq!(decode(encode(epoch).as_bytes()), Some(epoch));
+        prop_assert_eq!(decode(encode(epoch, None).as_bytes()), Some(epoch));
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn logs_are_opened_with_what_the_checkpoints_say() {
         dir.path().join("transactions-0").join(PARTITION_METADATA),
     )
     .unwrap();
-    opened.write_clean_shutdown(77).unwrap();
+    opened.write_clean_shutdown(77, &[]).unwrap();
     let progress = LoadProgress::default();
     let loaded = load_all(&[opened], 4, &name_of, &progress).unwrap();
     assert_eq!(
@@ -92,7 +92,7 @@ fn logs_are_opened_with_what_the_checkpoints_say() {
 #[test]
 fn a_start_after_a_start_is_unclean() {
     let (_dir, opened) = log_dir(&["a-0"]);
-    opened.write_clean_shutdown(1).unwrap();
+    opened.write_clean_shutdown(1, &[]).unwrap();
     let dirs = [opened];
     let is_clean = || {
         load_all(&dirs, 1, &name_of, &LoadProgress::default()).unwrap().logs[0]
@@ -175,7 +175,7 @@ fn corrupt_data_refuses_the_start() {
 fn one_partition_in_two_directories_refuses_the_start_and_keeps_the_marker() {
     let (one, first) = log_dir(&["a-0"]);
     let (two, second) = log_dir(&["a-0"]);
-    first.write_clean_shutdown(1).unwrap();
+    first.write_clean_shutdown(1, &[]).unwrap();
     let dirs = [first, second];
     let error = load_all(&dirs, 1, &name_of, &LoadProgress::default())
         .unwrap_err()

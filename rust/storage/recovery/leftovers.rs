@@ -4,7 +4,8 @@
 //! - (b) `.cleaned` files: a cleaning that had not ended: unlinked, with every `.swap` at or above the lowest of them;
 //! - (c) the other `.swap` files: a cleaning that had ended: the segments that they replace are unlinked, then the
 //!   swap files get their real names;
-//! - (d) index files whose `.log` is gone: unlinked.
+//! - (d) index files whose `.log` is gone: unlinked once the log is open; until then they tell that a segment was there,
+//!   unless its `.log` waits as `.deleted`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,6 +19,8 @@ use crate::storage::format::{
 use crate::storage::header_scan::HeaderScan;
 use crate::storage::state_file;
 
+const INDEX_SUFFIXES: [&str; 3] = [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX];
+
 /// What is there afterwards.
 pub struct Found {
     /// Base offsets of the segments, ascending.
@@ -26,6 +29,8 @@ pub struct Found {
     pub txn_indexes: BTreeSet<i64>,
     /// Names of all files.
     pub names: Vec<String>,
+    /// Base offsets of which an index file is there and no `.log`, ascending.
+    pub orphans: Vec<i64>,
 }
 
 /// Cleans the directory up and lists it.
@@ -38,7 +43,14 @@ pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
                 .any(|it| suffix.ends_with(it))
         })
     };
+    let mut deleted = BTreeSet::new();
     if entries.iter().any(is_leftover) {
+        let names = entries.iter().filter_map(|entry| parse_file_name(&entry.name));
+        deleted.extend(
+            names
+                .filter(|(_, suffix)| suffix.ends_with(DELETED_SUFFIX))
+                .map(|(offset, _)| offset),
+        );
         settle_leftovers(fs, dir, &entries)?;
         entries = list(fs, dir)?;
     }
@@ -50,17 +62,33 @@ pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
             .filter(move |(_, suffix)| *suffix == wanted)
     };
     let base_offsets: BTreeSet<i64> = with(LOG_SUFFIX).map(|(offset, _)| offset).collect();
-    for suffix in [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX] {
+    let mut orphans = BTreeSet::new();
+    for suffix in INDEX_SUFFIXES {
         for (offset, _) in with(suffix).filter(|(offset, _)| !base_offsets.contains(offset)) {
-            state_file::remove(fs, &file_path(dir, offset, suffix))?; // (d)
+            if deleted.contains(&offset) {
+                state_file::remove(fs, &file_path(dir, offset, suffix))?;
+            } else {
+                orphans.insert(offset); // (d)
+            }
         }
     }
     let txn_indexes = with(TXN_INDEX_SUFFIX).map(|(offset, _)| offset).collect();
     Ok(Found {
         txn_indexes,
         base_offsets: base_offsets.into_iter().collect(),
+        orphans: orphans.into_iter().collect(),
         names,
     })
+}
+
+/// (d)
+pub fn remove_orphans(fs: &dyn FileSystem, dir: &Path, orphans: &[i64]) -> Result<()> {
+    for offset in orphans {
+        for suffix in INDEX_SUFFIXES {
+            state_file::remove(fs, &file_path(dir, *offset, suffix))?;
+        }
+    }
+    Ok(())
 }
 
 fn list(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<DirEntry>> {

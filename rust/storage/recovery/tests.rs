@@ -9,6 +9,8 @@ use crate::storage::log::Log;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
 
+mod losses;
+
 type Damage = fn(&mut Vec<u8>);
 
 fn bench() -> Bench {
@@ -139,9 +141,17 @@ fn a_bad_batch_that_was_durable_is_refused_by_file_and_position() {
     bytes[80] ^= 1;
     fs::write(&path, &bytes).unwrap();
     match bench.reopen(point) {
-        Err(Error::CorruptFile {
-            path: named, position, ..
-        }) => assert_eq!((named, position), (path.clone(), 0)),
+        Err(Error::Lost {
+            path: named,
+            reason,
+            log_end_offset,
+        }) => {
+            assert_eq!(
+                (named, log_end_offset),
+                (path.clone(), bench.base_offsets().pop().unwrap())
+            );
+            assert!(reason.starts_with("position 0: "), "{reason}");
+        }
         other => panic!("{:?}", other.map(|log| log.log_end_offset())),
     }
     assert_eq!(fs::read(&path).unwrap(), bytes, "nothing was cut");
@@ -290,6 +300,7 @@ fn a_log_start_beyond_the_end_starts_anew_there() {
         log_start_offset: 500,
         clean_shutdown: true,
         progress: &progress,
+        extent: super::Extent::default(),
     };
     let partition = crate::storage::TopicPartition::new("topic", 0);
     let log = Log::open(

@@ -95,3 +95,49 @@ fn jitter_takes_time_off_a_segment() {
     bench.append(&mut log, 1, 10);
     assert_eq!(log.segment_count(), 2);
 }
+
+// spec: R4.1: `segment.jitter.ms`
+#[test]
+fn segments_roll_up_to_the_jitter_earlier_each_at_a_time_of_its_own() {
+    let bench = Bench::new(&[("segment.ms", "1000"), ("segment.jitter.ms", "500")]);
+    let mut log = bench.create();
+    bench.append(&mut log, 1, 10);
+    let mut waits = std::collections::BTreeSet::new();
+    for _ in 0..8 {
+        let (segments, began_ms) = (log.segment_count(), bench.now_ms());
+        while log.segment_count() == segments {
+            bench.clock.advance(5);
+            bench.append(&mut log, 1, 10);
+        }
+        waits.insert(bench.now_ms() - began_ms);
+    }
+    assert!(waits.iter().all(|wait| (500..=1005).contains(wait)), "{waits:?}");
+    assert!(waits.len() > 3, "{waits:?}");
+}
+
+// spec: R4.1: `index.interval.bytes`
+#[test]
+fn index_entries_are_an_interval_of_bytes_apart() {
+    let bench = Bench::new(&[("index.interval.bytes", "1000")]);
+    let mut log = bench.create();
+    for _ in 0..60 {
+        bench.append(&mut log, 1, 100);
+    }
+    let (size, batch) = (log.size_bytes() as u32, batch(0, 1, 100).len() as u32);
+    log.close().unwrap();
+    let bytes = std::fs::read(bench.file(0, ".index")).unwrap();
+    let mut positions: Vec<u32> = bytes
+        .chunks_exact(8)
+        .map(|entry| u32::from_be_bytes(entry[4..].try_into().unwrap()))
+        .collect();
+    assert!(
+        positions.len() as u32 >= size / (1000 + 2 * batch),
+        "{positions:?} of {size}"
+    );
+    positions.insert(0, 0);
+    let gaps: Vec<u32> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(
+        gaps.iter().all(|gap| *gap > 1000 && *gap <= 1000 + batch + 10),
+        "{gaps:?}"
+    );
+}

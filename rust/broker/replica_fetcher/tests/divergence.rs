@@ -185,3 +185,37 @@ proptest! {
         prop_assert_eq!(pair.bytes(1), pair.bytes(2));
     }
 }
+
+/// Case (a) of [`crate::storage::Log::truncate_to_epoch`]: the same epoch, and the leader has less of it.
+#[test]
+fn follower_is_cut_at_the_shorter_end_of_its_leader() {
+    let mut pair = Pair::new(&[]);
+    for _ in 0..5 {
+        pair.append(1);
+    }
+    pair.fetch_until_equal(2);
+    let leader = pair.at(1).partition(TOPIC, 0);
+    leader.log().truncate_to(2).unwrap();
+    leader.refresh();
+    pair.fetch_until_equal(2);
+    assert_eq!(pair.ends(), [2, 2]);
+    assert_eq!(pair.bytes(1), pair.bytes(2));
+}
+
+#[test]
+fn follower_that_knows_no_epoch_is_cut_at_the_end_of_its_leader() {
+    let mut pair = Pair::new(&[]);
+    for _ in 0..5 {
+        pair.append(1);
+    }
+    pair.fetch_until_equal(2);
+    let partition = pair.at(2).partition(TOPIC, 0);
+    partition.flush().unwrap();
+    let cut = partition.truncate_to_end_of_leader(0, 3).unwrap();
+    assert_eq!(
+        (cut.at, cut.is_below_flushed, partition.offsets().log_end),
+        (3, true, 3)
+    );
+    let cut = partition.truncate_to_end_of_leader(0, 4).unwrap();
+    assert_eq!((cut.at, cut.is_below_flushed), (3, false));
+}

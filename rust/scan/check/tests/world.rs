@@ -43,7 +43,7 @@ impl World {
         log_dir
             .write_checkpoint(Checkpoint::LogStart, &[(ends[0].0.clone(), 1)])
             .unwrap();
-        log_dir.write_clean_shutdown(-1).unwrap();
+        log_dir.write_clean_shutdown(-1, &[]).unwrap();
         Self { _temp: temp, dir }
     }
 

@@ -1,0 +1,105 @@
+"""What a start does about logs that lack records which were durable: who may lose them, who refuses, what people are told.
+
+The data plane compares each log with what was written of it before (docs/storage.md). It is told first of which partitions another
+in-sync replica is known: those are set aside or opened short, register as unclean, and are fetched again from their leader. Of
+all others the start is refused, until the file is back or the loss is accepted in the configuration. Partitions without a
+directory are judged here, since the metadata says which topics there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from kafkastore.errors import StartupError
+from kafkastore.metadata.stored_topics import UNREADABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.metadata.stored_topics import StoredTopic
+
+logger = logging.getLogger("kafkastore.storage.recovery")
+
+ACCEPT_KEY = "kafkastore.accept.log.loss"
+
+WHOLE_LINES = 200
+"""Sentences with a line each; of those beyond only the partitions are named, many in a line."""
+
+NAMES_A_LINE = 50
+
+
+def accepted(config: BrokerConfig) -> list[tuple[str, int, int]]:
+    """(topic, partition, log end offset) of each accepted loss. Raises StartupError."""
+    found = []
+    for entry in config.get(ACCEPT_KEY):
+        name, _, end = entry.rpartition(":")
+        topic, _, number = name.rpartition("-")
+        if not (topic and number.isdecimal() and end.isdecimal()):
+            raise StartupError(
+                f"{ACCEPT_KEY}={entry}: it is no topic-partition:offset as in orders-3:5120; take it from the refusal of the start"
+            )
+        found.append((topic, int(number), int(end)))
+    return found
+
+
+def replicated(config: BrokerConfig, topics: Mapping[str, StoredTopic]) -> list[tuple[str, list[int]]]:
+    """By topic the partitions of this broker that have another in-sync replica."""
+    found = []
+    for topic in topics.values() if config.is_member else ():
+        numbers = [number for number in _placed(config.node_id, topic) if _has_other(config.node_id, topic, number)]
+        if numbers:
+            found.append((topic.name, numbers))
+    return found
+
+
+def _placed(node_id: int, topic: StoredTopic) -> Iterator[int]:
+    return (number for number, one in enumerate(topic.assigned) if node_id in one.replicas)
+
+
+def _has_other(node_id: int, topic: StoredTopic, number: int) -> bool:
+    state = topic.states.get(number)
+    return state is not None and state is not UNREADABLE and any(replica != node_id for replica in state.isr)
+
+
+def tell(engine: Engine) -> None:
+    """What was found in the logs: each partition is named, a few hundred with a line of their own."""
+    notes = engine.take_recovery_notes()
+    notes.sort(key=lambda note: not note[0])  # losses first; the rest as it came
+    for is_loss, text in notes[:WHOLE_LINES]:
+        logger.log(logging.WARNING if is_loss else logging.INFO, "%s", text)
+    for is_loss, said in ((True, "lost records or had bytes cut off"), (False, "were mended after a crash")):
+        names = [text.split(": ", 1)[0] for loss, text in notes[WHOLE_LINES:] if loss == is_loss]
+        for at in range(0, len(names), NAMES_A_LINE):
+            level = logging.WARNING if is_loss else logging.INFO
+            logger.log(level, "These %s too: %s", said, ", ".join(names[at : at + NAMES_A_LINE]))
+
+
+def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, StoredTopic]) -> None:
+    """Raises StartupError when a partition of this broker has no directory any more, and nobody else has its records."""
+    allowed = set(accepted(config))
+    others = {(name, number) for name, numbers in replicated(config, topics) for number in numbers}
+    refused = []
+    for name, number, log_dir, log_end in engine.missing_logs():
+        topic = topics.get(name)
+        if topic is None or number not in _placed(config.node_id, topic):
+            continue  # it was deleted, or moved away, since the checkpoint was written
+        said = f"{log_dir}/{name}-{number} is missing, which had the records up to offset {log_end - 1}"
+        if (name, number) in others:
+            logger.warning("%s-%d: %s; it is fetched again from the leader", name, number, said)
+        elif (name, number, 0) in allowed:
+            logger.warning("%s-%d: %s; accepted, it begins anew at offset 0", name, number, said)
+        else:
+            refused.append((f"{name}-{number}:0", said))
+    if not refused:
+        return
+    engine.put_back_shutdown()
+    for _, said in refused[1:]:
+        logger.warning("%s", said)
+    more = f", and {len(refused) - 1} more partitions, which the log names" if len(refused) > 1 else ""
+    entries = ",".join(entry for entry, _ in refused[:10]) + (",…" if len(refused) > 10 else "")
+    raise StartupError(
+        f"{refused[0][1]}{more}; restore what is missing, or accept the loss with {ACCEPT_KEY}={entries}"
+    )

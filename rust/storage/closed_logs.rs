@@ -1,0 +1,148 @@
+//! What a clean stop left of each log of a log directory, so that the next start knows when files have changed meanwhile.
+//!
+//! ```text
+//! file  := version "\n" count "\n" line*                                                   kafkastore-closed-logs
+//! line  := topic " " partition " " first_base " " log_start " " log_end " " bytes " " digest "\n"
+//! ```
+//! The digest is over base offset, size and time of the last change of every `.log` file. The file counts only with a
+//! clean-shutdown marker that carries the CRC-32C of it: a run of Apache Kafka in between writes its own marker, without.
+//! Durable when [`write`] returns, before the marker is written. Kafka ignores it.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::checkpoint::{decode_lines, encode_lines};
+use super::format::CLOSED_LOGS;
+use super::log::Log;
+use super::state_file::{self, Durability};
+use super::topic_partition::TopicPartition;
+use crate::error::{Error, Result};
+use crate::io::FileSystem;
+use crate::record::crc32c;
+
+/// One log as it was closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedLog {
+    /// Base offset of the first segment.
+    pub first_base: i64,
+    /// Log start offset.
+    pub log_start: i64,
+    /// Log end offset.
+    pub log_end: i64,
+    /// In all `.log` files.
+    pub bytes: u64,
+    /// Of the `.log` files; see the module.
+    pub digest: u64,
+}
+
+impl ClosedLog {
+    /// The log as its files are now.
+    pub fn of(log: &Log) -> Result<Self> {
+        let (bytes, digest) = digest_of(log)?;
+        Ok(Self {
+            first_base: log.segments().next().map_or(0, |(base, ..)| base),
+            log_start: log.log_start_offset(),
+            log_end: log.log_end_offset(),
+            bytes,
+            digest,
+        })
+    }
+
+    /// Whether the files of a log that has just been opened are those that were closed.
+    pub fn is_of(&self, log: &Log) -> Result<bool> {
+        let (bytes, digest) = digest_of(log)?;
+        Ok(bytes == self.bytes && digest == self.digest)
+    }
+}
+
+fn digest_of(log: &Log) -> Result<(u64, u64)> {
+    let fs = log.fs();
+    let (mut bytes, mut digest) = (0, Fnv::default());
+    for (base_offset, path, _) in log.segments() {
+        let metadata = fs.metadata(path).map_err(|error| Error::io("stat", path, error))?;
+        bytes += metadata.len;
+        digest.add(base_offset as u64);
+        digest.add(metadata.len);
+        digest.add(metadata.modified_ms as u64);
+    }
+    Ok((bytes, digest.0))
+}
+
+/// FNV-1a: nobody means harm here.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, number: u64) {
+        for byte in number.to_be_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// Replaces the file of a log directory; gives the CRC for the marker.
+pub fn write(fs: &dyn FileSystem, log_dir: &Path, logs: &[(TopicPartition, ClosedLog)]) -> Result<u32> {
+    let text = encode(logs);
+    state_file::replace(fs, &log_dir.join(CLOSED_LOGS), text.as_bytes(), Durability::Synced)?;
+    Ok(crc32c(text.as_bytes()))
+}
+
+/// The logs that were closed, if the file is that of the marker's CRC; else none is known.
+pub fn read(
+    fs: &dyn FileSystem,
+    log_dir: &Path,
+    crc: Option<u32>,
+) -> Result<Option<HashMap<TopicPartition, ClosedLog>>> {
+    let Some(crc) = crc else { return Ok(None) };
+    let Some(bytes) = state_file::read(fs, &log_dir.join(CLOSED_LOGS))? else {
+        return Ok(None);
+    };
+    if crc32c(&bytes) != crc {
+        return Ok(None);
+    }
+    Ok(std::str::from_utf8(&bytes).ok().and_then(|text| decode(text).ok()))
+}
+
+fn encode(logs: &[(TopicPartition, ClosedLog)]) -> String {
+    encode_lines(logs.len(), |text| {
+        for (partition, log) in logs {
+            let ClosedLog {
+                first_base,
+                log_start,
+                log_end,
+                bytes,
+                digest,
+            } = log;
+            let (topic, number) = (&partition.topic, partition.partition);
+            let _ = writeln!(
+                text,
+                "{topic} {number} {first_base} {log_start} {log_end} {bytes} {digest}"
+            );
+        }
+    })
+}
+
+fn decode(text: &str) -> Result<HashMap<TopicPartition, ClosedLog>, String> {
+    let logs = decode_lines(text, |line| {
+        let mut words = line.split_ascii_whitespace();
+        let partition = TopicPartition::new(words.next()?, words.next()?.parse().ok()?);
+        let log = ClosedLog {
+            first_base: words.next()?.parse().ok()?,
+            log_start: words.next()?.parse().ok()?,
+            log_end: words.next()?.parse().ok()?,
+            bytes: words.next()?.parse().ok()?,
+            digest: words.next()?.parse().ok()?,
+        };
+        Some((partition, log))
+    })?;
+    Ok(logs.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests;

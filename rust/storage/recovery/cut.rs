@@ -1,0 +1,236 @@
+//! Cutting a log where recovery found its end, so that nobody has to guess what went: what was cut off is surveyed, kept
+//! beside the log when it may have been acknowledged, and told.
+//!
+//! - (a) A tail that was never whole (the end of the last segment lies within a batch, or in zeros, and no whole batch
+//!   stands behind) is what a crash leaves: it is cut and told as ordinary.
+//! - (b) Anything else is kept in `.cut` files and told as a loss: bytes, whole batches and their records, offsets, where.
+//!
+//! The files are kept, durably, before the log is cut. Later segments go from the last one backwards.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::extent::Loss;
+use super::survey::Survey;
+use super::{LoadArgs, Note, OnLoss};
+use crate::error::Result;
+use crate::storage::cut_files;
+use crate::storage::log::Log;
+use crate::storage::segment::Segment;
+use crate::storage::state_file;
+
+/// What ended a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Bytes that are no batch, or one that may not stand there.
+    Bad,
+    /// The file ends within a batch.
+    Torn,
+    /// Zeros up to the end of the file.
+    Zeros,
+    /// The next segment does not follow on.
+    Gap,
+}
+
+/// Where and why a log ends in one of its segments.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) kind: Kind,
+    pub(super) reason: String,
+    /// In the segment, where the last good batch ends.
+    pub(super) position: u64,
+    /// Bytes of the segment's file.
+    pub(super) len: u64,
+}
+
+impl Log {
+    /// Ends the log in the segment at `at`; gives the bytes that were cut off. An error when they were durable.
+    pub(super) fn cut(&mut self, at: usize, ending: &Ending, args: &LoadArgs<'_>) -> Result<u64> {
+        let Some(segment) = self.segments.get(at) else {
+            return Ok(0);
+        };
+        let log = Arc::clone(segment.log());
+        let end = self.log_end_offset;
+        let is_damaged =
+            matches!(ending.kind, Kind::Bad | Kind::Gap) && end < self.recovery_point || self.is_durable_segment(at);
+        if is_damaged {
+            let durable = self.recovery_point;
+            let reason = format!(
+                "position {}: {}; everything up to offset {durable} was durable, and offset {end} begins there",
+                ending.position, ending.reason
+            );
+            self.lost(Loss::Damaged, &log.path, reason, args)?;
+        } else if end < args.must_reach() {
+            let reason = format!(
+                "position {}: {}; {}",
+                ending.position,
+                ending.reason,
+                self.short_of(args.must_reach(), args)
+            );
+            self.lost(Loss::Short, &log.path, reason, args)?;
+        }
+        let mut survey = Survey::new(end);
+        survey.look(&*log.file, &log.path, ending.position, ending.len)?;
+        for later in self.segments.get(at + 1..).unwrap_or_default() {
+            survey.look(&*later.log().file, &later.log().path, 0, later.size())?;
+        }
+        if args.extent.is_recovery_point_lost && survey.batches > 0 {
+            let reason = format!(
+                "position {}: {}, and {} whole batches ({} records, up to offset {}) stand behind it; without the recovery-point checkpoint nobody knows whether they were durable",
+                ending.position,
+                ending.reason,
+                survey.batches,
+                survey.records,
+                survey.end_offset - 1
+            );
+            self.lost(Loss::Damaged, &log.path, reason, args)?;
+        }
+        self.carry_out(at, ending, survey, args)
+    }
+
+    fn carry_out(&mut self, at: usize, ending: &Ending, survey: Survey, args: &LoadArgs<'_>) -> Result<u64> {
+        let fs = self.fs();
+        let Some(segment) = self.segments.get(at) else {
+            return Ok(0);
+        };
+        let (base_offset, log) = (segment.base_offset(), Arc::clone(segment.log()));
+        let (end, tail) = (self.log_end_offset, ending.len - ending.position);
+        let later = self.segments.get(at + 1..).unwrap_or_default();
+        let later_bytes: u64 = later.iter().map(Segment::size).sum();
+        let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros) && survey.batches == 0 && later_bytes == 0;
+        let known_end = survey.end_offset.max(args.must_reach()).max(args.extent.high_watermark);
+        let is_kept = args.extent.on_loss != OnLoss::Ignore && !(is_torn && known_end <= end);
+        let mut kept = Vec::new();
+        if is_kept && tail > 0 {
+            let range = (ending.position, ending.len);
+            let max_bytes = args.extent.cut_max_bytes;
+            kept.push(cut_files::keep_tail(
+                &*fs,
+                &self.dir,
+                (base_offset, &*log.file),
+                range,
+                max_bytes,
+            )?);
+        }
+        if let Some(segment) = self.segments.get_mut(at) {
+            segment.cut(ending.position)?;
+        }
+        let later_count = self.segments.len() - at - 1;
+        while self.segments.len() > at + 1 {
+            kept.extend(self.remove_last_segment(is_kept)?);
+        }
+        let bytes = tail + later_bytes;
+        let kept_in = self.trim_kept(kept, bytes, args)?;
+        self.report.cut_reason = Some(ending.reason.clone());
+        if bytes == 0 || args.extent.on_loss == OnLoss::Ignore {
+            return Ok(bytes);
+        }
+        let (partition, path) = (&self.topic_partition, log.path.display());
+        let (position, reason) = (ending.position, &ending.reason);
+        let head = format!("{partition}: {path}: cut at position {position}, offset {end}: {reason}; {bytes} bytes");
+        self.report.notes.push(if is_kept {
+            let of_later = if later_count > 0 {
+                format!(" ({later_count} later segments among them)")
+            } else {
+                String::new()
+            };
+            let records = named_records(&survey, end, known_end);
+            Note::loss(format!("{head}{of_later} with {records}{kept_in}"))
+        } else {
+            Note::ordinary(format!("{head} of a batch that was never whole"))
+        });
+        Ok(bytes)
+    }
+
+    /// Holds the `.cut` files within their bounds, and says where what was kept of `bytes` is.
+    fn trim_kept(&self, mut kept: Vec<PathBuf>, bytes: u64, args: &LoadArgs<'_>) -> Result<String> {
+        if kept.is_empty() {
+            return Ok(String::new());
+        }
+        let gone = cut_files::trim(&*self.context.fs, &self.dir, args.extent.cut_max_bytes)?;
+        kept.retain(|path| !gone.contains(path));
+        let sizes = kept.iter().map(|path| self.context.fs.metadata_len(path).unwrap_or(0));
+        let kept_bytes: u64 = sizes.sum();
+        let less = if kept_bytes < bytes {
+            format!("; only {kept_bytes} bytes are within kafkastore.cut.files.max.bytes")
+        } else {
+            String::new()
+        };
+        Ok(match kept.as_slice() {
+            [] => less,
+            [one] => format!("{less}; kept in {}", one.display()),
+            [first, rest @ ..] => format!("{less}; kept in {} and {} more .cut files", first.display(), rest.len()),
+        })
+    }
+
+    /// Whether the segment after it begins below the recovery point, so that all of this one was durable.
+    fn is_durable_segment(&self, at: usize) -> bool {
+        self.segments
+            .get(at + 1)
+            .is_some_and(|next| next.base_offset() <= self.recovery_point)
+    }
+
+    /// Unlinks the files of the last segment, but for the `.log` when it is to be kept; gives its new name.
+    fn remove_last_segment(&mut self, is_kept: bool) -> Result<Option<PathBuf>> {
+        let fs = self.fs();
+        let last = self.active();
+        let (base_offset, has_bytes) = (last.base_offset(), last.size() > 0);
+        let [log, indexes @ ..] = Segment::paths(&self.dir, base_offset);
+        let mut kept = None;
+        if is_kept && has_bytes {
+            kept = Some(cut_files::keep_segment(&*fs, &self.dir, base_offset, &log)?);
+        } else {
+            state_file::remove(&*fs, &log)?;
+        }
+        for path in indexes {
+            state_file::remove(&*fs, &path)?;
+        }
+        self.segments.pop();
+        Ok(kept)
+    }
+
+    /// The log start offset lies above the log's end: what is left was deleted by its owner, as far as anybody knows. The log
+    /// begins anew there; its batches are kept.
+    pub(super) fn start_after_end(&mut self, args: &LoadArgs<'_>) -> Result<()> {
+        let (start, end, bytes) = (self.log_start_offset, self.log_end_offset, self.size_bytes());
+        let fs = self.fs();
+        let mut kept = Vec::new();
+        if bytes > 0 && args.extent.on_loss != OnLoss::Ignore {
+            for segment in &self.segments {
+                let (log, len) = (segment.log(), segment.size());
+                let named = (segment.base_offset(), &*log.file);
+                kept.push(cut_files::keep_tail(
+                    &*fs,
+                    &self.dir,
+                    named,
+                    (0, len),
+                    args.extent.cut_max_bytes,
+                )?);
+            }
+            let kept_in = self.trim_kept(kept, bytes, args)?;
+            let (first, partition) = (self.first_base_offset(), &self.topic_partition);
+            let text = format!(
+                "{partition}: the log start offset {start} of the checkpoint lies above the log's end {end}: {bytes} bytes with the records of offsets {first} to {} are cut off, the log begins at {start}{kept_in}",
+                end - 1
+            );
+            self.report.notes.push(Note::loss(text));
+        }
+        self.truncate_fully_and_start_at(start)
+    }
+}
+
+/// What the bytes held, as far as that can be known.
+fn named_records(survey: &Survey, end: i64, known_end: i64) -> String {
+    let offsets = if known_end > end {
+        format!("offsets {end} to {}", known_end - 1)
+    } else {
+        format!("offsets from {end} on")
+    };
+    match survey.batches {
+        0 => format!("no whole batch behind it, {offsets}"),
+        batches => format!(
+            "{batches} whole batches of {} records behind it, {offsets}",
+            survey.records
+        ),
+    }
+}

@@ -1,0 +1,270 @@
+//! How far a log must reach, by what was written of it before it is opened, and what to do when it does not.
+//!
+//! - (a) A clean stop leaves the ends of all logs and a digest of their files ([`ClosedLog`]).
+//! - (b) The recovery point is a lower bound of the log's end, always: it moves behind an fsync only.
+//! - (c) The high watermark is one too, unless power was lost: what was acknowledged from the page cache may be gone then.
+//!   So a log that ends below it is opened, and the loss is named.
+//!
+//! What is missing below (a) or (b) was durable: no crash took it. What happens then is [`OnLoss`].
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{LoadArgs, Note};
+use crate::error::{Error, Result};
+use crate::storage::closed_logs::ClosedLog;
+use crate::storage::log::Log;
+use crate::storage::segment::Segment;
+use crate::storage::topic_partition::TopicPartition;
+
+/// What happens to a log that lacks what was durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnLoss {
+    /// [`Error::Lost`]: nothing is changed.
+    #[default]
+    Refuse,
+    /// As `Refuse`, but a log that only ends too early is opened and says so in its report: another replica has the rest.
+    ReportShort,
+    /// It is a copy: whatever is left may be used.
+    Ignore,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub struct Extent<'a> {
+    /// (a)
+    pub closed: Option<ClosedLog>,
+    /// (c); 0 when unknown.
+    pub high_watermark: i64,
+    /// There is no recovery-point checkpoint that can be read, though the broker has written checkpoints before.
+    pub is_recovery_point_lost: bool,
+    /// When the recovery-point checkpoint was written, in ms: a sealed segment below it that changed since is read whole.
+    pub checkpoint_ms: Option<i64>,
+    /// What happens to a log that lacks something durable.
+    pub on_loss: OnLoss,
+    /// Losses at these log end offsets have been accepted (`kafkastore.accept.log.loss`).
+    pub accepted: &'a [i64],
+    /// Most bytes that the `.cut` files of the partition may have.
+    pub cut_max_bytes: u64,
+}
+
+/// A segment of the default size.
+const DEFAULT_CUT_MAX_BYTES: u64 = 1 << 30;
+
+impl Default for Extent<'_> {
+    fn default() -> Self {
+        Self {
+            closed: None,
+            high_watermark: 0,
+            is_recovery_point_lost: false,
+            checkpoint_ms: None,
+            on_loss: OnLoss::Refuse,
+            accepted: &[],
+            cut_max_bytes: DEFAULT_CUT_MAX_BYTES,
+        }
+    }
+}
+
+/// What a log lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loss {
+    /// Its end.
+    Short,
+    /// Something before its end, or bytes that can be read no more.
+    Damaged,
+}
+
+impl LoadArgs<'_> {
+    /// The log's end is there at least.
+    pub(super) fn must_reach(&self) -> i64 {
+        self.extent.closed.map_or(self.recovery_point, |closed| closed.log_end)
+    }
+
+    /// Where that stands.
+    fn witness(&self) -> &'static str {
+        if self.extent.closed.is_some() {
+            "the clean stop"
+        } else {
+            "its recovery point"
+        }
+    }
+
+    /// The log start offset: the clean stop knows it better than the checkpoint, which has no checksum.
+    pub(super) fn log_start(&self) -> i64 {
+        self.extent
+            .closed
+            .map_or(self.log_start_offset, |closed| closed.log_start)
+            .max(0)
+    }
+}
+
+impl Log {
+    /// A log without any segment, of which something was durable: an error, or where a new segment begins.
+    pub(super) fn begin_without_segments(
+        dir: &Path,
+        topic_partition: &TopicPartition,
+        args: &LoadArgs<'_>,
+        notes: &mut Vec<Note>,
+    ) -> Result<i64> {
+        let (start, must_reach) = (args.log_start(), args.must_reach());
+        if must_reach <= start || args.extent.on_loss == OnLoss::Ignore {
+            return Ok(start.max(if args.extent.closed.is_some() { must_reach } else { 0 }));
+        }
+        let reason = format!(
+            "no segment is there, but {} says that the log reached offset {must_reach}: {} records (offsets {start} to {}) are missing",
+            args.witness(),
+            must_reach - start,
+            must_reach - 1
+        );
+        if args.extent.accepted.contains(&start) {
+            notes.push(Note::loss(format!(
+                "{topic_partition}: {}: {reason}; accepted, it goes on at offset {must_reach}",
+                dir.display()
+            )));
+            return Ok(must_reach);
+        }
+        Err(Error::Lost {
+            path: dir.to_path_buf(),
+            reason,
+            log_end_offset: start,
+        })
+    }
+
+    /// Something durable is gone behind the log's present end: an error, unless that is reported or accepted.
+    pub(super) fn lost(&mut self, loss: Loss, path: &Path, reason: String, args: &LoadArgs<'_>) -> Result<()> {
+        let end = self.log_end_offset;
+        let partition = &self.topic_partition;
+        match args.extent.on_loss {
+            OnLoss::Ignore => Ok(()),
+            _ if args.extent.accepted.contains(&end) => {
+                if !std::mem::replace(&mut self.report.is_accepted, true) {
+                    let text = format!("{partition}: {}: {reason}; accepted", path.display());
+                    self.report.notes.push(Note::loss(text));
+                }
+                Ok(())
+            }
+            OnLoss::ReportShort if loss == Loss::Short => {
+                if !std::mem::replace(&mut self.report.is_short, true) {
+                    let text = format!(
+                        "{partition}: {}: {reason}; it is fetched again from the leader",
+                        path.display()
+                    );
+                    self.report.notes.push(Note::loss(text));
+                }
+                Ok(())
+            }
+            _ => Err(Error::Lost {
+                path: path.to_path_buf(),
+                reason,
+                log_end_offset: end,
+            }),
+        }
+    }
+
+    /// The log has been read: does it reach as far as it must?
+    pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>) -> Result<()> {
+        let (end, must_reach) = (self.log_end_offset, args.must_reach());
+        let path = Arc::clone(self.active().log());
+        if end < must_reach {
+            let reason = self.short_of(must_reach, args);
+            self.lost(Loss::Short, &path.path, reason, args)?;
+        }
+        self.check_first_segment(args)?;
+        let high_watermark = args.extent.high_watermark;
+        let is_said = self.report.is_short || self.report.is_accepted;
+        if end < high_watermark && args.extent.on_loss != OnLoss::Ignore && !is_said {
+            let text = format!(
+                "{}: {}: it ends at offset {end}, but its high watermark was {high_watermark}: {} records (offsets {end} to {}) that were acknowledged are gone",
+                self.topic_partition,
+                path.path.display(),
+                high_watermark - end,
+                high_watermark - 1
+            );
+            self.report.notes.push(Note::loss(text));
+        }
+        Ok(())
+    }
+
+    pub(super) fn short_of(&self, must_reach: i64, args: &LoadArgs<'_>) -> String {
+        let end = self.log_end_offset;
+        format!(
+            "it ends at offset {end}, but {} says that the log reached {must_reach}: {} records (offsets {end} to {}) are missing",
+            args.witness(),
+            must_reach - end,
+            must_reach - 1
+        )
+    }
+
+    /// Whether the first segments are gone, which nothing of ours deletes without saying so.
+    fn check_first_segment(&mut self, args: &LoadArgs<'_>) -> Result<()> {
+        let first = self.first_base_offset();
+        let orphan = self.orphans.first().copied().filter(|orphan| *orphan < first);
+        let known = args.extent.closed.map(|closed| closed.first_base).or(orphan);
+        let Some(known) = known.filter(|known| *known < first && first > args.log_start()) else {
+            return Ok(());
+        };
+        let from = known.max(args.log_start());
+        let [path, ..] = Segment::paths(&self.dir, known);
+        let reason = format!(
+            "it is missing, and the log begins at offset {first}: {} records (offsets {from} to {}) are missing",
+            first - from,
+            first - 1
+        );
+        self.lost(Loss::Damaged, &path, reason, args)
+    }
+
+    /// Where the segment below the recovery point begins from which on every batch must be read: the first one that changed
+    /// after the checkpoint was written, which nothing of ours does.
+    pub(super) fn first_changed(&self, below: usize, args: &LoadArgs<'_>) -> Result<usize> {
+        let Some(written_ms) = args.extent.checkpoint_ms else {
+            return Ok(below);
+        };
+        for (at, segment) in self.segments.iter().enumerate().take(below) {
+            let path = &segment.log().path;
+            let metadata = self
+                .context
+                .fs
+                .metadata(path)
+                .map_err(|error| Error::io("stat", path, error))?;
+            if metadata.modified_ms > written_ms {
+                return Ok(at);
+            }
+        }
+        Ok(below)
+    }
+
+    /// The first `count` segments, all of them durable, end where the next one begins; compaction alone leaves gaps.
+    pub(super) fn check_sealed(&mut self, count: usize, args: &LoadArgs<'_>) -> Result<()> {
+        let fs = self.fs();
+        for at in 0..count {
+            let (Some(segment), Some(next)) = (self.segments.get(at), self.segments.get(at + 1)) else {
+                break;
+            };
+            let (next_base, size, file) = (next.base_offset(), segment.size(), Arc::clone(segment.log()));
+            let mut end = segment.base_offset();
+            let mut scan = segment.scan(segment.start_for(&*fs, i64::MAX)?);
+            let damage = loop {
+                match scan.next_header() {
+                    Ok(Some((_, header))) => end = header.next_offset(),
+                    Ok(None) => break None,
+                    Err(Error::CorruptFile { reason, .. }) => break Some(reason),
+                    Err(error) => return Err(error),
+                }
+            };
+            let position = scan.position();
+            let has_gap = end < next_base && !self.was_compacted(at)?;
+            if damage.is_none() && position == size && !has_gap {
+                continue;
+            }
+            let what = damage.unwrap_or_else(|| "it ends there".to_owned());
+            let reason = format!(
+                "position {position}: {what}; offset {end} and what follows up to the next segment, {next_base}, were durable: {} records (offsets {end} to {}) are missing",
+                next_base - end,
+                next_base - 1
+            );
+            self.log_end_offset = end;
+            self.lost(Loss::Damaged, &file.path, reason, args)?;
+        }
+        Ok(())
+    }
+}

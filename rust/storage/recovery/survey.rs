@@ -1,0 +1,86 @@
+//! Looks for whole batches behind bytes that are none: what a cut would throw away.
+//!
+//! Any byte may be where the next batch begins, for a damaged length says nothing. A batch counts when its header can be
+//! read, its offsets do not go back and its CRC is right; the bytes between are passed over. Reads only.
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::io::File;
+use crate::record::{BATCH_HEADER, Batch, BatchHeader};
+
+const WINDOW: usize = 1 << 20;
+/// Where a header has its magic.
+const MAGIC_AT: usize = 16;
+const MAGIC: u8 = 2;
+
+/// What was found behind a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Survey {
+    /// Whole batches.
+    pub batches: u64,
+    /// Records in them.
+    pub records: u64,
+    /// The offset after the last of them, or the one that was expected first.
+    pub end_offset: i64,
+}
+
+impl Survey {
+    /// Nothing found yet behind a log that ends at `expected`.
+    pub fn new(expected: i64) -> Self {
+        Self {
+            batches: 0,
+            records: 0,
+            end_offset: expected,
+        }
+    }
+
+    /// Adds what stands in `from..len` of a file.
+    pub fn look(&mut self, file: &dyn File, path: &Path, from: u64, len: u64) -> Result<()> {
+        let io = |error| Error::io("read", path, error);
+        let mut window = vec![0; WINDOW.min(len.saturating_sub(from) as usize)];
+        let mut batch = Vec::new();
+        let mut at = from;
+        while len.saturating_sub(at) >= BATCH_HEADER as u64 {
+            let read = window.len().min((len - at) as usize);
+            let held = window.get_mut(..read).unwrap_or_default();
+            file.read_exact_at(held, at).map_err(io)?;
+            let mut inside = 0;
+            while let Some((skipped, size)) =
+                self.candidate(held.get(inside..).unwrap_or_default(), len - at - inside as u64)
+            {
+                inside += skipped;
+                batch.resize(size, 0);
+                file.read_exact_at(&mut batch, at + inside as u64).map_err(io)?;
+                inside += self.count(&batch).unwrap_or(1);
+            }
+            at += inside.max(read - BATCH_HEADER + 1) as u64;
+        }
+        Ok(())
+    }
+
+    /// The first place in `bytes` where a batch may begin that ends within `rest`: how far it is, and its size.
+    fn candidate(&self, bytes: &[u8], rest: u64) -> Option<(usize, usize)> {
+        let places = bytes.len().checked_sub(BATCH_HEADER - 1)?;
+        (0..places).find_map(|at| {
+            if bytes.get(at + MAGIC_AT) != Some(&MAGIC) {
+                return None;
+            }
+            let header = BatchHeader::parse(bytes.get(at..)?).ok()?;
+            let size = header.size_bytes();
+            let distance = header.base_offset.checked_sub(self.end_offset)?;
+            let is_plausible = (0..=i64::from(i32::MAX)).contains(&distance) && header.last_offset_delta >= 0;
+            (is_plausible && (at + size) as u64 <= rest).then_some((at, size))
+        })
+    }
+
+    /// Counts the batch that fills `bytes`; gives its size, or nothing when its CRC is wrong.
+    fn count(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (batch, _) = Batch::split_first(bytes).ok()??;
+        batch.verify_crc().ok()?;
+        self.batches += 1;
+        self.records += u64::try_from(batch.header().record_count).unwrap_or(0);
+        self.end_offset = batch.header().next_offset();
+        Some(bytes.len())
+    }
+}
