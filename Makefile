@@ -24,7 +24,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults clean
+.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -83,6 +83,12 @@ cluster: test-environment ## three brokers on 127.0.0.1:9092 to 9094 with ZooKee
 
 faults: test-environment ## faults to three brokers, many times each: a table of what was lost (RUNS=, STORE=sqlite, SCENARIOS=; needs root)
 	@cd tests && ../$(BIN)/python -m cluster.faults $(if $(RUNS),--runs $(RUNS)) --store $(or $(STORE),zookeeper) $(SCENARIOS)
+
+bounces: test-environment ## stops and kills of all three brokers under idempotent producers: what died, was lost or doubled (ROUNDS=, SEED=, STORE=)
+	@cd tests && ../$(BIN)/python -m cluster.bounces $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED)) --store $(or $(STORE),sqlite)
+
+damages: ## random damage to log directories: every record is served or named (DAMAGES=400, SEED=)
+	@DAMAGES=$(or $(DAMAGES),400) $(if $(SEED),SEED=$(SEED)) cargo test --lib random_damage -- --nocapture
 
 zookeeper: test-environment ## a ZooKeeper on 127.0.0.1:2181 for trials, data in ./data/zookeeper
 	@echo "ZooKeeper on 127.0.0.1:2181. A metadata store in it, from Python:"

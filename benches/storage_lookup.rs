@@ -11,7 +11,7 @@ use kafkastore::index::OffsetIndex;
 use kafkastore::index::entry_file::EntryFile;
 use kafkastore::io::OsFileSystem;
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
-use kafkastore::storage::{LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
+use kafkastore::storage::{Extent, LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
 
 const START_MS: i64 = 1_700_000_000_000;
 
@@ -66,6 +66,7 @@ fn recovery(criterion: &mut Criterion) {
             recovery_point: 0,
             log_start_offset: 0,
             clean_shutdown,
+            extent: Extent::default(),
             progress: &progress,
         };
         Log::open(

@@ -94,7 +94,11 @@ fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: i64, position: u64) -
         0 => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}{CUT_SUFFIX}")),
         _ => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}.{number}{CUT_SUFFIX}")),
     };
-    (0..).map(name).find(|path| !fs.exists(path)).unwrap_or_else(|| name(0))
+    // More than are ever kept.
+    (0..=MAX_FILES as u32)
+        .map(name)
+        .find(|path| !fs.exists(path))
+        .unwrap_or_else(|| name(0))
 }
 
 #[cfg(test)]

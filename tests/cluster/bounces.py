@@ -141,6 +141,8 @@ class JavaWriter:
             self.process.kill()
             self.fatal.append("it did not end")
         self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
 
 @dataclass

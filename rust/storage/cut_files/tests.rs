@@ -54,9 +54,9 @@ fn the_oldest_go_when_there_are_too_many_or_too_much() {
         path
     };
     fs::write(dir.path().join("00000000000000000000.log"), [0; 500]).unwrap();
-    let made: Vec<_> = (0..20).map(|number| make(number, 10)).collect();
-    assert_eq!(trim(&OsFileSystem, dir.path(), 1000).unwrap(), made[..4]);
-    assert_eq!(trim(&OsFileSystem, dir.path(), 35).unwrap(), made[4..17]);
+    let files: Vec<_> = (0..20).map(|number| make(number, 10)).collect();
+    assert_eq!(trim(&OsFileSystem, dir.path(), 1000).unwrap(), files[..4]);
+    assert_eq!(trim(&OsFileSystem, dir.path(), 35).unwrap(), files[4..17]);
     assert_eq!(names(dir.path()).len(), 4, "three of them and the log");
     assert_eq!(trim(&OsFileSystem, dir.path(), 35).unwrap(), Vec::<PathBuf>::new());
 }

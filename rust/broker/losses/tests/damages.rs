@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::record::Batches;
+use crate::storage::checkpoint::encode_offsets;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::testing::producer_batch;
 
@@ -85,15 +86,12 @@ fn golden(is_clean: bool) -> Golden {
             .unwrap();
         broker.log_dirs.lock().clear();
     }
-    let rows: String = ends
+    let rows: Vec<_> = ends
         .iter()
-        .map(|(index, end)| format!("orders {index} {end}\n"))
+        .map(|(index, end)| (TopicPartition::new("orders", *index), *end))
         .collect();
-    fs::write(
-        dir.path().join("replication-offset-checkpoint"),
-        format!("0\n{}\n{rows}", ends.len()),
-    )
-    .unwrap();
+    let checkpoint = dir.path().join("replication-offset-checkpoint");
+    fs::write(checkpoint, encode_offsets(&rows)).unwrap();
     Golden { dir, content }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::storage::cut_files::is_cut_file;
 use crate::storage::recovery::{Extent, Note, OnLoss};
 
 const HALF: usize = 20;
@@ -22,11 +23,7 @@ fn lost(opened: crate::error::Result<Log>) -> (PathBuf, String, i64) {
 }
 
 fn cut_files(bench: &Bench) -> Vec<String> {
-    bench
-        .names()
-        .into_iter()
-        .filter(|name| name.ends_with(".cut"))
-        .collect()
+    bench.names().into_iter().filter(|name| is_cut_file(name)).collect()
 }
 
 fn flip(path: &std::path::Path, at: usize) -> Vec<u8> {
@@ -172,18 +169,11 @@ fn a_log_that_ends_before_its_recovery_point_is_refused_and_nothing_changes() {
         let path = last_log(&bench);
         fs::write(&path, b"").unwrap();
         let base = *bench.base_offsets().last().unwrap();
-        let logs = |bench: &Bench| {
-            bench
-                .names()
-                .into_iter()
-                .filter(|name| name.ends_with(".log"))
-                .collect::<Vec<_>>()
-        };
-        let names = logs(&bench);
+        let before = bench.base_offsets();
         let (named, reason, end) = lost(bench.open(point, is_clean));
         assert_eq!((named, end), (path.clone(), base));
         assert!(reason.contains(&format!("offsets {base} to {}", point - 1)), "{reason}");
-        assert_eq!(logs(&bench), names);
+        assert_eq!(bench.base_offsets(), before);
         let accepted = Extent {
             accepted: &[base],
             ..Extent::default()
