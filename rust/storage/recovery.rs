@@ -112,7 +112,7 @@ impl Log {
         dir: &Path,
         topic_partition: TopicPartition,
         config: Arc<LogConfig>,
-        args: LoadArgs<'_>,
+        mut args: LoadArgs<'_>,
     ) -> Result<Self> {
         let fs = &*context.fs;
         let now_ms = context.clock.now_ms();
@@ -143,8 +143,13 @@ impl Log {
         log.report.notes = notes;
         log.orphans = found.orphans;
         log.recovery_point = args.recovery_point.max(0);
+        let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
+        if let (false, Some(closed)) = (is_untouched, &mut args.extent.closed) {
+            // Other files stand there now, and the checkpoint may be theirs.
+            closed.log_start = closed.log_start.max(args.log_start_offset);
+        }
         log.log_start_offset = log.first_base_offset().max(args.log_start());
-        log.load(&args, now_ms)?;
+        log.load(&args, is_untouched, now_ms)?;
         log.check_extent(&args)?;
         leftovers::remove_orphans(fs, dir, &std::mem::take(&mut log.orphans))?;
         if log.log_end_offset < log.log_start_offset {
@@ -160,10 +165,10 @@ impl Log {
         self.segments.first().map_or(0, Segment::base_offset)
     }
 
-    fn load(&mut self, args: &LoadArgs<'_>, now_ms: i64) -> Result<()> {
+    fn load(&mut self, args: &LoadArgs<'_>, is_untouched: bool, now_ms: i64) -> Result<()> {
         let last = self.segments.len() - 1;
         if let Some(closed) = args.extent.closed
-            && !closed.is_of(self)?
+            && !is_untouched
         {
             // All of it was durable when it was closed, and somebody has been at it since.
             self.recovery_point = closed.log_end;

@@ -417,3 +417,31 @@ fn a_clean_log_whose_files_were_touched_is_read_whole_and_served() {
         "{note:?}"
     );
 }
+
+#[test]
+fn another_log_put_in_the_place_of_a_closed_one_keeps_its_own_start() {
+    let bench = bench();
+    let mut log = bench.create();
+    log.close().unwrap();
+    let closed = crate::storage::closed_logs::ClosedLog::of(&log).unwrap();
+    drop(log);
+    fs::remove_dir_all(bench.path()).unwrap();
+    let (mut other, _) = written(&bench, 40);
+    other.close().unwrap();
+    drop(other);
+    let progress = crate::storage::RecoveryProgress::default();
+    let args = crate::storage::LoadArgs {
+        recovery_point: 80,
+        log_start_offset: 10,
+        clean_shutdown: true,
+        extent: Extent {
+            closed: Some(closed),
+            ..Extent::default()
+        },
+        progress: &progress,
+    };
+    let partition = crate::storage::TopicPartition::new("topic", 0);
+    let config = bench.config.clone().into();
+    let log = Log::open(&bench.context(), &bench.path(), partition, config, args).unwrap();
+    assert_eq!((log.log_start_offset(), log.log_end_offset()), (10, 80));
+}
