@@ -49,8 +49,8 @@ impl File for NoWriteFile {
     fn sync_data(&self) -> io::Result<()> {
         Ok(())
     }
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+    fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> std::io::Result<()> {
+        self.0.with_fd(run)
     }
 }
 

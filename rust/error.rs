@@ -2,8 +2,12 @@
 //!
 //! Variants are told apart by what the caller can do; nothing matches on text. An [`ErrorCode`] is what a client gets.
 
+pub mod shortage;
+
 use std::io;
 use std::path::{Path, PathBuf};
+
+use self::shortage::{is_shortage, is_shortage_before_sync};
 
 /// A Kafka protocol error code; 0 is success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -52,7 +56,8 @@ pub enum Error {
         /// One sentence for people.
         message: String,
     },
-    /// The operating system refused an operation; the log directory goes offline (`KAFKA_STORAGE_ERROR`).
+    /// The operating system refused an operation (`KAFKA_STORAGE_ERROR`); the log directory goes offline, unless it
+    /// [is a shortage](Self::is_shortage).
     #[error("{op} of {path} failed: {source}")]
     Io {
         /// The verb, as in "write" or "rename".
@@ -126,6 +131,26 @@ impl Error {
             path: path.to_path_buf(),
             source,
         }
+    }
+
+    /// Whether only this operation failed, for want of descriptors, memory or a thread: nothing is wrong with the disk, and
+    /// the same may succeed a moment later. Clients get `KAFKA_STORAGE_ERROR`, which they retry. A failed fsync is none, but
+    /// for the opening of what it was to sync. See [`crate::error::shortage`].
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::Io {
+                op: "fsync" | "syncfs",
+                source,
+                ..
+            } => is_shortage_before_sync(source),
+            Self::Io { source, .. } => is_shortage(source),
+            _ => false,
+        }
+    }
+
+    /// Whether the log directory failed: not the request, and not the process for a moment.
+    pub fn is_disk_failure(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Poisoned { .. }) && !self.is_shortage()
     }
 
     /// The code that a client gets for it.

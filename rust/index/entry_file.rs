@@ -11,6 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use crate::error::shortage::is_shortage;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, Map, OpenMode};
 
@@ -169,15 +170,19 @@ impl<const N: usize> EntryFile<N> {
             Err(error) => return Err(fail("open")(error)),
         };
         let len = file.len().map_err(fail("stat"))?;
-        if len <= READ_LIMIT_BYTES {
-            let mut bytes = vec![0; len as usize];
-            file.read_exact_at(&mut bytes, 0).map_err(fail("read"))?;
-            bytes.truncate(used_len::<N>(&bytes));
-            return Ok(Loaded::Read(bytes));
+        let mapped = (len > READ_LIMIT_BYTES).then(|| fs.map_read(&*file, len));
+        match mapped {
+            Some(Ok(map)) => {
+                let used = used_len::<N>(&map);
+                return Ok(Loaded::Mapped(map, used));
+            }
+            Some(Err(error)) if !is_shortage(&error) => return Err(fail("map")(error)),
+            _ => {} // small, or as many are mapped as may be
         }
-        let map = fs.map_read(&*file, len).map_err(fail("map"))?;
-        let used = used_len::<N>(&map);
-        Ok(Loaded::Mapped(map, used))
+        let mut bytes = vec![0; len as usize];
+        file.read_exact_at(&mut bytes, 0).map_err(fail("read"))?;
+        bytes.truncate(used_len::<N>(&bytes));
+        Ok(Loaded::Read(bytes))
     }
 
     /// Adds an entry in memory. Does nothing to a sealed file (its owner unseals it first).

@@ -253,3 +253,17 @@ fn aborted_transactions_are_collected_until_the_upper_bound_is_stable() {
     );
     assert_eq!(found, all[1..]);
 }
+
+// issue 13, Deliver 2
+#[test]
+fn large_index_that_cannot_be_mapped_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("00000000000000000000.index");
+    let bytes: Vec<u8> = (1..5000u64).flat_map(u64::to_be_bytes).collect();
+    std::fs::write(&path, &bytes).unwrap();
+    let faults = FaultFileSystem::new(Arc::new(OsFileSystem));
+    faults.arm("map", 1, Fault::NoMemory);
+    let file = EntryFile::<8>::sealed(path);
+    assert_eq!(file.bytes(&faults).unwrap(), bytes);
+    assert!(faults.has_fired());
+}

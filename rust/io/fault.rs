@@ -25,6 +25,12 @@ pub enum Fault {
     NoSpace,
     /// The call does nothing and fails with EPERM.
     NotPermitted,
+    /// The call does nothing and fails with EMFILE.
+    NoDescriptor,
+    /// The call does nothing and fails with ENOMEM.
+    NoMemory,
+    /// The call does nothing and fails with EINTR.
+    Interrupted,
     /// A write writes half of its bytes, then fails with ENOSPC; any other call is as `NoSpace`.
     ShortWrite,
     /// A write writes half of its bytes; then this and every later call fails.
@@ -59,7 +65,10 @@ enum Verdict {
 }
 
 const EPERM: i32 = 1;
+const EINTR: i32 = 4;
 const EIO: i32 = 5;
+const ENOMEM: i32 = 12;
+const EMFILE: i32 = 24;
 const ENOSPC: i32 = 28;
 
 fn crash_error() -> io::Error {
@@ -104,6 +113,9 @@ impl State {
                 match fault {
                     Fault::InputOutput => Verdict::Fail(io::Error::from_raw_os_error(EIO)),
                     Fault::NotPermitted => Verdict::Fail(io::Error::from_raw_os_error(EPERM)),
+                    Fault::NoDescriptor => Verdict::Fail(io::Error::from_raw_os_error(EMFILE)),
+                    Fault::NoMemory => Verdict::Fail(io::Error::from_raw_os_error(ENOMEM)),
+                    Fault::Interrupted => Verdict::Fail(io::Error::from_raw_os_error(EINTR)),
                     Fault::NoSpace => Verdict::Fail(io::Error::from_raw_os_error(ENOSPC)),
                     Fault::ShortWrite => Verdict::Half(io::Error::from_raw_os_error(ENOSPC)),
                     Fault::Crash => {
@@ -277,8 +289,8 @@ impl File for FaultFile {
         Ok(())
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inner.as_fd()
+    fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()> {
+        self.inner.with_fd(run)
     }
 }
 

@@ -12,8 +12,9 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Advice, fadvise};
+use rustix::fs::{Advice, fadvise, fstat};
 
+use super::descriptors::{Descriptors, NamesGuard};
 use super::map::Map;
 
 /// How to open a file.
@@ -82,14 +83,33 @@ pub trait File: Send + Sync {
     /// Makes contents and length durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
 
-    /// The descriptor, for `sendfile` and maps; it lives as long as the file.
-    fn as_fd(&self) -> BorrowedFd<'_>;
+    /// Calls `run` once with the descriptor, for `sendfile` and maps; it stays open for the call. An error when the file cannot
+    /// be opened.
+    fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()>;
+
+    /// The device that the file is on.
+    fn device(&self) -> io::Result<u64> {
+        let mut device = Ok(0);
+        self.with_fd(&mut |fd| device = fstat(fd).map(|stat| stat.st_dev))?;
+        Ok(device?)
+    }
+
+    /// It has another name now. Whoever renames an open file says so, within [`FileSystem::hold_names`].
+    fn moved_to(&self, _path: &Path) {}
+
+    /// Its name is taken away, or given to another file. Who has it open reads on.
+    fn retire(&self) {}
+
+    /// It has bytes that an earlier process wrote and did not sync.
+    fn note_unsynced(&self) {}
 
     /// Tells the system that `[start, end)` will be read from front to back. A hint: nothing depends on it.
     fn advise_sequential(&self, start: u64, end: u64) {
         let len = NonZeroU64::new(end.saturating_sub(start));
         // Refused where a file system knows no advice, which changes nothing.
-        let _ = fadvise(self.as_fd(), start, len, Advice::Sequential);
+        let _ = self.with_fd(&mut |fd| {
+            let _ = fadvise(fd, start, len, Advice::Sequential);
+        });
     }
 }
 
@@ -110,6 +130,10 @@ pub trait Volume: Send + Sync {
 pub trait FileSystem: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
+    /// Opens a file for long: its descriptor may be closed while nobody uses it, and opened again, for reads and writes.
+    fn open_kept(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
+        self.open(path, mode)
+    }
     /// Moves `from` to `to`, replacing it atomically.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file a second name, `to`, which must not exist.
@@ -138,6 +162,19 @@ pub trait FileSystem: Send + Sync {
 
     /// The volume of a directory; `None` where the system would not tell of a failed write.
     fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>>;
+
+    /// Keeps kept files from being opened while they, or the directory above them, are renamed.
+    fn hold_names(&self) -> NamesGuard<'_> {
+        NamesGuard(None)
+    }
+
+    /// Frees descriptors, if it can; may wait for the disk.
+    fn relieve(&self) {}
+
+    /// The budget of kept files, if there is one.
+    fn descriptors(&self) -> Option<&Arc<Descriptors>> {
+        None
+    }
 
     /// Whether the path exists.
     fn exists(&self, path: &Path) -> bool {

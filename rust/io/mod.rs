@@ -2,21 +2,26 @@
 //!
 //! - `file_system`: the contract ([`File`], [`FileSystem`]); `clock`: [`Clock`].
 //! - `os`: the operating system's files; `map`: read-only memory maps (`unsafe`).
+//! - `descriptors`: the budget of file descriptors; `kept`: files that are closed while nobody uses them.
 //! - `scheduling`: shorter turns for latency (`unsafe`). `heap`: freed memory given back (`unsafe`).
 //! - `no_file`: stands for a file that was not made. `fault`: a file system that fails where a test says.
 
 pub mod clock;
+pub mod descriptors;
 pub mod fault;
 pub mod file_system;
 pub mod heap;
+pub mod kept;
 pub mod map;
 pub mod no_file;
 pub mod os;
 pub mod scheduling;
 
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use descriptors::Descriptors;
 pub use fault::{Fault, FaultFileSystem};
 pub use file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
+pub use kept::KeptFileSystem;
 pub use map::Map;
 pub use no_file::NoFile;
 pub use os::OsFileSystem;

@@ -45,7 +45,8 @@ impl File for NoFile {
         Ok(())
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        STANDARD_INPUT.as_fd()
+    fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()> {
+        run(STANDARD_INPUT.as_fd());
+        Ok(())
     }
 }

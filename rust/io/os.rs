@@ -15,6 +15,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
+use crate::error::shortage::not_opened;
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
@@ -71,8 +72,9 @@ impl File for OsFile {
         self.0.sync_data()
     }
 
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+    fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()> {
+        run(self.0.as_fd());
+        Ok(())
     }
 }
 
@@ -91,7 +93,7 @@ impl Volume for OsVolume {
     }
 
     fn holds(&self, file: &dyn File) -> bool {
-        fstat(file.as_fd()).is_ok_and(|stat| stat.st_dev == self.device)
+        file.device().is_ok_and(|device| device == self.device)
     }
 }
 
@@ -145,7 +147,7 @@ impl FileSystem for OsFileSystem {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        fs::File::open(path)?.sync_all()
+        fs::File::open(path).map_err(not_opened)?.sync_all()
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<Vec<DirEntry>> {

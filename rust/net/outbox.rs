@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::SendFlags;
 
+use crate::error::shortage::is_out_of_descriptors;
 use crate::io::File;
 
 /// Bytes of one range that are sent between two looks at whether its pages are in memory.
@@ -223,7 +224,20 @@ fn send_file(socket: impl AsFd, range: &mut FileRange, warmed_until: &mut u64) -
             .unwrap_or(chunk)
             .min(chunk);
         let mut position = range.position;
-        match rustix::fs::sendfile(&socket, range.file.as_fd(), Some(&mut position), count) {
+        let mut sent = Ok(0);
+        let opened = range
+            .file
+            .with_fd(&mut |fd| sent = rustix::fs::sendfile(&socket, fd, Some(&mut position), count));
+        match opened {
+            Err(error) if is_out_of_descriptors(&error) => {
+                return Ok(Sent::Cold(FileRange {
+                    len: chunk,
+                    ..range.clone()
+                }));
+            }
+            other => other?,
+        }
+        match sent {
             Ok(0) => {
                 return Err(io::Error::new(
                     io::ErrorKind::UnexpectedEof,
@@ -249,13 +263,12 @@ fn is_in_memory(range: &FileRange, len: usize) -> bool {
     let mut at = range.position;
     loop {
         let mut byte = [0u8; 1];
-        let probe = rustix::io::preadv2(
-            range.file.as_fd(),
-            &mut [rustix::io::IoSliceMut::new(&mut byte)],
-            at,
-            ReadWriteFlags::NOWAIT,
-        );
-        if matches!(probe, Err(Errno::AGAIN)) {
+        let mut probe = Ok(0);
+        let probed = range.file.with_fd(&mut |fd| {
+            let mut bytes = [rustix::io::IoSliceMut::new(&mut byte)];
+            probe = rustix::io::preadv2(fd, &mut bytes, at, ReadWriteFlags::NOWAIT);
+        });
+        if probed.is_ok() && matches!(probe, Err(Errno::AGAIN)) {
             return false;
         }
         if at == last {

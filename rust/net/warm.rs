@@ -1,9 +1,15 @@
 //! Reading cold pages into memory, so that a network loop never waits for the disk (KAFKA-7504).
 
+use std::thread;
+use std::time::Duration;
+
 use super::outbox::FileRange;
+use crate::error::shortage::is_out_of_descriptors;
 
 /// Bytes read at a time.
 const READ_BYTES: usize = 128 << 10;
+/// How long the sending of a range rests whose file finds no descriptor.
+const REST: Duration = Duration::from_millis(20);
 
 /// Reads a range and forgets it: the pages stay in the page cache. An error shows again when the range is sent.
 pub fn read_ahead(range: &FileRange) {
@@ -14,6 +20,8 @@ pub fn read_ahead(range: &FileRange) {
         let wanted = usize::try_from(end - at).unwrap_or(READ_BYTES).min(buffer.len());
         match range.file.read_at(&mut buffer[..wanted], at) {
             Ok(n) if n > 0 => at += n as u64,
+            // It cannot be opened again for now. The loop tries when this has ended.
+            Err(error) if is_out_of_descriptors(&error) => return thread::sleep(REST),
             _ => return,
         }
     }

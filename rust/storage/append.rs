@@ -112,7 +112,7 @@ impl Log {
 
     /// [`append_as_leader`](Self::append_as_leader) with everything that a transaction may need.
     pub fn append_with(&mut self, batch: &mut [u8], options: AppendOptions) -> Result<Appended, AppendError> {
-        self.check_writable()?;
+        self.settle()?;
         let validated = record::validate(batch, &self.rules, options.origin, options.now_ms)?;
         self.append_validated(batch, validated, options)
     }
@@ -129,7 +129,7 @@ impl Log {
         validated: Validated,
         options: AppendOptions,
     ) -> Result<Appended, AppendError> {
-        self.check_writable()?;
+        self.settle()?;
         match validated {
             Validated::InPlace {
                 header, max_timestamp, ..
@@ -238,7 +238,7 @@ impl Log {
     /// out. Batches that the log has already are refused, gaps (of compaction) are not. An empty log may start within the first
     /// batch (`DeleteRecords` may have moved the leader's start there): that batch is appended whole. Gives the last offset, if any.
     pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
-        self.check_writable()?;
+        self.settle()?;
         let (start, first) = (self.log_start_offset, self.first_of(batches));
         let mut expected = first;
         for batch in Batches::new(batches) {

@@ -8,9 +8,10 @@
 //! poisons every log that it was for: none of them counts as closed cleanly, and the next start recovers them.
 
 use std::io;
-use std::panic::resume_unwind;
 use std::path::Path;
 use std::thread;
+
+use parking_lot::Mutex;
 
 use super::flush::{FlushJob, Flushed};
 use super::log::Log;
@@ -31,7 +32,7 @@ impl Log {
         if self.is_closed && !self.is_poisoned {
             return Ok(None);
         }
-        self.check_writable()?;
+        self.settle()?;
         self.materialise()?;
         let fs = self.fs();
         let has_batches = self.active().size() > 0;
@@ -57,9 +58,13 @@ impl Log {
         }))
     }
 
-    /// Notes how the sync went. An error poisons the log and comes back.
+    /// Notes how the sync went. An error poisons the log and comes back; after a shortage the log is not closed, and may be.
     pub fn complete_close(&mut self, flushed: Result<Flushed>) -> Result<()> {
-        self.complete_flush(flushed)
+        let closed = self.complete_flush(flushed);
+        if closed.as_ref().is_err_and(Error::is_shortage) {
+            self.is_closed = false;
+        }
+        closed
     }
 
     /// Stops, and leaves the files as they are: their disk has failed.
@@ -120,24 +125,29 @@ pub fn sync_together(jobs: Vec<FlushJob>, dir: &Path, volume: Option<&dyn Volume
 }
 
 /// Several at a time: the disk takes syncs of different files side by side.
-fn run_each(mut jobs: Vec<FlushJob>) -> Vec<Result<Flushed>> {
-    let share = jobs.len().div_ceil(SIDE_BY_SIDE).max(1);
-    let run = |jobs: Vec<FlushJob>| jobs.into_iter().map(FlushJob::run).collect::<Vec<_>>();
+fn run_each(jobs: Vec<FlushJob>) -> Vec<Result<Flushed>> {
+    let threads = SIDE_BY_SIDE.min(jobs.len());
+    let outcomes = Mutex::new(jobs.iter().map(|_| None).collect::<Vec<_>>());
+    let queue = Mutex::new(jobs.into_iter().enumerate());
+    let run = || {
+        loop {
+            let next = queue.lock().next();
+            let Some((at, job)) = next else { return };
+            let outcome = job.run();
+            if let Some(slot) = outcomes.lock().get_mut(at) {
+                *slot = Some(outcome);
+            }
+        }
+    };
     thread::scope(|scope| {
-        let mut threads = Vec::new();
-        while jobs.len() > share {
-            let rest = jobs.split_off(share);
-            let part = std::mem::replace(&mut jobs, rest);
-            threads.push(scope.spawn(move || run(part)));
+        for _ in 1..threads {
+            if thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                break; // there are no more threads to be had
+            }
         }
-        let last = run(jobs);
-        let mut outcomes = Vec::new();
-        for thread in threads {
-            outcomes.extend(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        }
-        outcomes.extend(last);
-        outcomes
-    })
+        run();
+    });
+    outcomes.into_inner().into_iter().flatten().collect()
 }
 
 impl FlushJob {

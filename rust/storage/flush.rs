@@ -5,7 +5,7 @@
 //!
 //! Durability: when `complete_flush` has returned `Ok`, every record below the new recovery point survives a power
 //! loss, with the index files of sealed segments and the leader epochs. A failed sync is never repeated: the page cache
-//! may have dropped what it could not write, so the log is poisoned.
+//! may have dropped what it could not write, so the log is poisoned. A job that could not open a file may be repeated.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,8 @@ impl Log {
     /// Notes what is unflushed. Cheap. A log without a directory has nothing, not even the epoch of its first leader.
     pub fn begin_flush(&self) -> FlushJob {
         let from = self.segment_at(self.recovery_point);
-        let is_clean = self.recovery_point >= self.log_end_offset;
+        // While a truncation is unfinished, what is beyond it is not to be counted as durable.
+        let is_clean = self.recovery_point >= self.log_end_offset || self.unfinished.is_some();
         let unflushed = if is_clean {
             &[]
         } else {
@@ -103,7 +104,8 @@ impl Log {
                 Ok(())
             }
             Err(error) => {
-                self.is_poisoned = true;
+                // Nothing was lost when a file could not be opened: the next job syncs all of it again.
+                self.is_poisoned |= !error.is_shortage();
                 Err(error)
             }
         }
@@ -111,7 +113,7 @@ impl Log {
 
     /// All three steps, for callers that may wait under the lock.
     pub fn flush(&mut self) -> Result<()> {
-        self.check_writable()?;
+        self.settle()?;
         let flushed = self.begin_flush().run();
         self.complete_flush(flushed)
     }
@@ -175,10 +177,11 @@ impl FlushJob {
 
 /// A file that retention has taken meanwhile needs no sync.
 fn sync_if_there(fs: &dyn FileSystem, path: &Path) -> Result<()> {
-    match fs.open(path, OpenMode::ReadWrite).and_then(|file| file.sync_data()) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        other => other.map_err(|error| Error::io("fsync", path, error)),
-    }
+    let file = match fs.open(path, OpenMode::ReadWrite) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(|error| Error::io("open", path, error))?,
+    };
+    file.sync_data().map_err(|error| Error::io("fsync", path, error))
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use super::config::LogConfig;
 use super::log::{Log, LogContext};
 use super::log_dir::Listing;
+use super::patience::patiently;
 use super::read::ReadPlan;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
@@ -38,7 +39,11 @@ impl Log {
     ) -> Result<Self> {
         let dir = log_dir.join(topic_partition.dir_name(DirKind::Future, Uuid::random()));
         let mut log = Self::create(context, &dir, topic_partition, topic_id, config)?;
-        log.materialise()?;
+        if let Err(error) = log.materialise() {
+            // Half of one would be taken for a move by the next start. What cannot be removed now, that start discards.
+            let _ = context.fs.remove_dir_all(&dir);
+            return Err(error);
+        }
         Ok(log)
     }
 
@@ -109,8 +114,15 @@ pub struct FinishedSwaps {
 /// Finishes the swaps that a crash cut short between (a) and (c); see the module. Before anything in the directories is opened or
 /// removed.
 pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
-    // A directory that cannot be listed goes offline later; without it nothing is known of the partitions in it.
-    let listings: Vec<Listing> = log_dirs.iter().filter_map(|dir| Listing::of(fs, dir).ok()).collect();
+    let mut finished = FinishedSwaps::default();
+    let mut listings: Vec<Listing> = Vec::new();
+    for dir in log_dirs {
+        match patiently(fs, || Listing::of(fs, dir)) {
+            Ok(listing) => listings.push(listing),
+            Err(error) if error.is_shortage() => drop(finished.failed.insert(dir.to_path_buf(), error)),
+            Err(_) => {} // it goes offline later; without it nothing is known of the partitions in it
+        }
+    }
     let present: HashSet<&TopicPartition> = listings
         .iter()
         .flat_map(|listing| listing.partitions.iter().map(|(partition, _)| partition))
@@ -120,7 +132,6 @@ pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
         .flat_map(|listing| &listing.deleted)
         .filter_map(|path| path.file_name()?.to_str())
         .collect();
-    let mut finished = FinishedSwaps::default();
     for (partition, path) in listings.iter().flat_map(|listing| &listing.future) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let Some(unique) = TopicPartition::unique_of(name) else {
@@ -132,7 +143,7 @@ pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
         }
         let to = path.with_file_name(partition.to_string());
         let renamed = fs.rename(path, &to).map_err(|error| Error::io("rename", path, error));
-        match renamed.and_then(|()| sync_parent(fs, &to)) {
+        match renamed.and_then(|()| patiently(fs, || sync_parent(fs, &to))) {
             Ok(()) => finished.lines.push(format!(
                 "{partition} is in {} now: the crash came while it took the place of the log in another directory",
                 to.display()
@@ -153,9 +164,9 @@ pub struct NameSync {
 }
 
 impl NameSync {
-    /// Syncs.
+    /// Syncs. May wait.
     pub fn run(self) -> Result<()> {
-        sync_parent(&*self.fs, &self.dir)
+        patiently(&*self.fs, || sync_parent(&*self.fs, &self.dir))
     }
 }
 

@@ -23,10 +23,11 @@ use super::read::RecentBatches;
 use super::recovery::{Note, RecoveryReport};
 use super::segment::Segment;
 use super::topic_partition::{DirKind, TopicPartition};
+use super::truncate::Unfinished;
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::index::AbortedTxn;
-use crate::io::{Clock, FileSystem, OsFileSystem, SystemClock};
+use crate::io::{Clock, Descriptors, FileSystem, KeptFileSystem, OsFileSystem, SystemClock};
 use crate::record::Rules;
 
 /// What all logs of a broker share.
@@ -41,6 +42,12 @@ pub struct LogContext {
 }
 
 impl LogContext {
+    /// As [`Self::system`], with as many files open at a time as the process has descriptors for.
+    pub fn of_process() -> Self {
+        let fs = Arc::new(KeptFileSystem::new(Arc::new(OsFileSystem), Descriptors::of_process()));
+        Self { fs, ..Self::system() }
+    }
+
     /// The machine's files and clock, Kafka's defaults.
     pub fn system() -> Self {
         Self {
@@ -82,6 +89,8 @@ pub struct Log {
     pub(super) is_closed: bool,
     /// Set until the log has its directory.
     pub(super) unmade: Option<Unmade>,
+    /// A truncation that was cut short and is to be finished first.
+    pub(super) unfinished: Option<Unfinished>,
     pub(super) report: RecoveryReport,
     /// While it is opened: base offsets of segments of which only index files are left.
     pub(super) orphans: Vec<i64>,
@@ -102,7 +111,10 @@ impl Log {
         }
         let segments = vec![Segment::unmade(dir, 0, context.clock.now_ms())];
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, EpochCache::default());
-        log.unmade = Some(Unmade { topic_id });
+        log.unmade = Some(Unmade {
+            topic_id,
+            has_dir: false,
+        });
         log.names = 0;
         Ok(log)
     }
@@ -135,6 +147,7 @@ impl Log {
             is_poisoned: false,
             is_closed: false,
             unmade: None,
+            unfinished: None,
             report: RecoveryReport::default(),
             orphans: Vec::new(),
         };
@@ -318,19 +331,22 @@ impl Log {
     /// [`rename_away`](Self::rename_away) with an id that ties the directory to another one.
     pub fn rename_away_as(&mut self, kind: DirKind, unique: Uuid) -> Result<Option<PathBuf>> {
         // A failed attempt to make it may have left a part, which is renamed as a whole one is.
-        if !self.is_materialised() && !self.is_poisoned {
+        if self.unmade.is_some_and(|unmade| !unmade.has_dir) && !self.is_poisoned {
             self.is_closed = true;
             return Ok(None);
         }
         let to = self.dir.with_file_name(self.topic_partition.dir_name(kind, unique));
         self.rename_dir(&to)?;
+        self.segments.iter().for_each(|segment| segment.log().file.retire());
         self.is_closed = true;
         Ok(Some(to))
     }
 
     /// Gives the directory another name beside the old one. Open files stay as they are.
     pub(super) fn rename_dir(&mut self, to: &Path) -> Result<()> {
-        let rename = self.context.fs.rename(&self.dir, to);
+        let fs = self.fs();
+        let _names = fs.hold_names();
+        let rename = fs.rename(&self.dir, to);
         rename.map_err(|error| Error::io("rename", &self.dir, error))?;
         self.dir = to.to_path_buf();
         for segment in &mut self.segments {

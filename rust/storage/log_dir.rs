@@ -269,7 +269,7 @@ impl LogDir {
                     identity.cluster_id = Some(dir.cluster_id.clone());
                     opened.online.push(dir);
                 }
-                Err(error @ Error::Io { .. }) => opened.offline.push((path.clone(), error)),
+                Err(error) if error.is_disk_failure() => opened.offline.push((path.clone(), error)),
                 Err(error) => return Err(error),
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the
 //! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
-//! disk takes its directory offline; one partition in two directories refuses the start. Logs that lack what was durable
+//! disk takes its directory offline; one that finds no descriptor or memory is tried again, and refuses the start when there is
+//! none for long; one partition in two directories refuses the start. Logs that lack what was durable
 //! are handed to the caller, all of them, and so are partitions that are known and not there. An unreadable checkpoint only
 //! costs time: without recovery points all is checked, without log start offsets each log begins at its first segment. What
 //! opens a log is the caller's function.
@@ -19,6 +20,7 @@ use super::clean_shutdown::Shutdown;
 use super::closed_logs::ClosedLog;
 use super::log_dir::{Checkpoint, Listing, LogDir};
 use super::partition_metadata::PartitionMetadata;
+use super::patience::patiently;
 use super::recovery::RecoveryProgress;
 use super::state_file::bad_format;
 use super::topic_partition::TopicPartition;
@@ -144,7 +146,7 @@ pub fn load_all<L: Send>(
 fn or_offline<T>(result: Result<T>, report: &mut DirReport) -> Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
-        Err(error @ (Error::Io { .. } | Error::Poisoned { .. })) => {
+        Err(error) if error.is_disk_failure() => {
             report.failure.get_or_insert(error);
             Ok(None)
         }
@@ -178,12 +180,11 @@ impl<L> DirWork<L> {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(request) = self.requests.get(at) else { return };
             let mut request = request.clone();
-            let opened = PartitionMetadata::read(fs, &request.path)
-                .map_err(with_way_out)
-                .and_then(|metadata| {
-                    request.topic_id = metadata.map(|metadata| metadata.topic_id);
-                    open(&request)
-                });
+            let opened = patiently(fs, || {
+                let metadata = PartitionMetadata::read(fs, &request.path).map_err(with_way_out)?;
+                request.topic_id = metadata.map(|metadata| metadata.topic_id);
+                open(&request)
+            });
             match opened {
                 Ok(log) => {
                     self.done.lock().push((at, LoadedLog { request, log }));
@@ -222,8 +223,11 @@ fn run<L: Send>(
 ) {
     thread::scope(|scope| {
         for (work, dir) in work.iter().zip(dirs) {
-            for _ in 0..threads_per_dir.min(work.requests.len()) {
-                scope.spawn(|| work.work(&**dir.file_system(), open, progress));
+            let open_logs = || work.work(&**dir.file_system(), open, progress);
+            let threads = 0..threads_per_dir.min(work.requests.len());
+            let start = |_| thread::Builder::new().spawn_scoped(scope, open_logs).ok();
+            if threads.filter_map(start).count() == 0 {
+                open_logs(); // there are no more threads to be had
             }
         }
     });
@@ -346,9 +350,11 @@ fn refuse_duplicates(listings: &[Option<Listing>]) -> Result<()> {
 /// background thread.
 pub fn remove_deleted(fs: &dyn FileSystem, paths: &[PathBuf]) -> Vec<(PathBuf, Error)> {
     let remove = |path: &PathBuf| {
-        let failed = fs.remove_dir_all(path).err()?;
-        let is_gone = failed.kind() == std::io::ErrorKind::NotFound;
-        (!is_gone).then(|| (path.clone(), Error::io("remove", path, failed)))
+        let removed = patiently(fs, || match fs.remove_dir_all(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("remove", path, error)),
+            _ => Ok(()),
+        });
+        removed.err().map(|error| (path.clone(), error))
     };
     paths.iter().filter_map(remove).collect()
 }

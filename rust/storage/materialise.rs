@@ -9,11 +9,13 @@
 //! first anew. No batch is written before (c), so a directory with a batch knows its topic id. spec: R4.1, R4.2
 //!
 //! Durability: nothing is synced; the first flush does that, `partition.metadata` included. A failure poisons the log,
-//! as a failed write that cannot be cut off does: the log directory goes offline and nothing is acknowledged.
+//! as a failed write that cannot be cut off does: the log directory goes offline and nothing is acknowledged. After a shortage
+//! (see [`crate::error::shortage`]) the next attempt goes on from (b).
 
+use super::format::PARTITION_METADATA;
 use super::log::Log;
 use super::partition_metadata::PartitionMetadata;
-use super::state_file::Durability;
+use super::state_file::{self, Durability};
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 
@@ -22,6 +24,8 @@ use crate::error::{Error, Result};
 pub(super) struct Unmade {
     /// Written to `partition.metadata`, when the topic has one.
     pub(super) topic_id: Option<Uuid>,
+    /// An attempt that was cut short has made the directory.
+    pub(super) has_dir: bool,
 }
 
 impl Log {
@@ -35,7 +39,7 @@ impl Log {
         let Some(unmade) = self.unmade else { return Ok(()) };
         self.check_writable()?;
         let made = self.make_files(unmade);
-        self.is_poisoned |= made.is_err();
+        self.is_poisoned |= made.as_ref().is_err_and(|error| !error.is_shortage());
         made
     }
 
@@ -51,8 +55,16 @@ impl Log {
 
     fn make_files(&mut self, unmade: Unmade) -> Result<()> {
         let fs = self.fs();
-        fs.create_dir(&self.dir)
-            .map_err(|error| Error::io("create", &self.dir, error))?; // (a)
+        if unmade.has_dir {
+            state_file::remove(&*fs, &self.dir.join(PARTITION_METADATA))?; // of the attempt that was cut short
+        } else {
+            let made = fs.create_dir(&self.dir); // (a)
+            made.map_err(|error| Error::io("create", &self.dir, error))?;
+            self.unmade = Some(Unmade {
+                has_dir: true,
+                ..unmade
+            });
+        }
         if let Some(topic_id) = unmade.topic_id {
             PartitionMetadata { topic_id }.create(&*fs, &self.dir)?; // (b)
         }

@@ -22,6 +22,7 @@ pub mod lookup;
 pub mod materialise;
 pub mod meta_properties;
 pub mod partition_metadata;
+pub mod patience;
 pub mod producer_state;
 pub mod read;
 pub mod recovery;

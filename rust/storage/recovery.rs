@@ -306,6 +306,7 @@ impl Log {
             return Ok(None);
         };
         let (log, len) = (Arc::clone(segment.log()), segment.size());
+        log.file.note_unsynced();
         segment.reset();
         self.log_end_offset = segment.base_offset();
         let mut reader = check::BatchReader::new(&*log.file, &log.path, len, buffer);

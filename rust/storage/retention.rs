@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::format::{DELETED_SUFFIX, with_suffix};
 use super::log::Log;
+use super::patience::patiently;
 use super::segment::Segment;
 use super::state_file;
 use crate::error::{Error, ErrorCode, Result};
@@ -34,11 +35,11 @@ impl Deletion {
         self.due_ms
     }
 
-    /// Unlinks the files.
+    /// Unlinks the files. May wait.
     pub fn run(self) -> Result<()> {
         self.paths
             .iter()
-            .try_for_each(|path| state_file::remove(&*self.fs, path))
+            .try_for_each(|path| patiently(&*self.fs, || state_file::remove(&*self.fs, path)))
     }
 }
 
@@ -46,7 +47,7 @@ impl Log {
     /// Moves the log start offset up (`DeleteRecords`, or a leader's word to its follower); says whether it moved.
     /// `OFFSET_OUT_OF_RANGE` above the high watermark. Segments go with the next [`Self::delete_old_segments`].
     pub fn advance_log_start_offset(&mut self, offset: i64, high_watermark: i64) -> Result<bool> {
-        self.check_writable()?;
+        self.settle()?;
         if offset > high_watermark {
             let partition = &self.topic_partition;
             let message = format!(
@@ -66,7 +67,7 @@ impl Log {
     /// Deletes the segments that retention no longer keeps. Under `cleanup.policy` without `delete` only those below
     /// the log start offset.
     pub fn delete_old_segments(&mut self, now_ms: i64, high_watermark: i64) -> Result<Deletion> {
-        self.check_writable()?;
+        self.settle()?;
         let mut count = self.below_log_start(high_watermark);
         if self.config.is_deleted {
             count = count.max(self.past_retention_ms(now_ms, high_watermark)?);
@@ -99,10 +100,13 @@ impl Log {
         let Some(first) = self.segments.first() else {
             return Ok(());
         };
-        let base_offset = first.base_offset();
+        let (base_offset, fs) = (first.base_offset(), self.fs());
+        let names = fs.hold_names();
         for path in Segment::paths(&self.dir, base_offset) {
-            deletion.paths.extend(rename_to_deleted(&*self.context.fs, &path)?);
+            deletion.paths.extend(rename_to_deleted(&*fs, &path)?);
+            first.log().file.retire(); // the first of the paths is its own
         }
+        drop(names);
         let snapshot = self
             .producers
             .mark_snapshot_deleted(&*self.context.fs, &self.dir, base_offset)?;

@@ -13,7 +13,7 @@ use crate::error::Result;
 impl Log {
     /// Seals the active segment and begins one at the log's end. Does nothing while the active one is empty.
     pub fn roll(&mut self, now_ms: i64) -> Result<()> {
-        self.check_writable()?;
+        self.settle()?;
         self.roll_to(self.log_end_offset, now_ms)
     }
 

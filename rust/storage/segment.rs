@@ -30,7 +30,7 @@ const INDEX_BATCH: usize = 1024;
 pub struct SegmentFile {
     /// The file.
     pub file: Arc<dyn File>,
-    /// Its path when it was opened.
+    /// Its path, as long as its directory keeps its name.
     pub path: PathBuf,
 }
 
@@ -39,6 +39,8 @@ pub struct Segment {
     base_offset: i64,
     log: Arc<SegmentFile>,
     size: u64,
+    /// A failed write left bytes beyond `size` that are to be cut before anything else is done to the file.
+    has_torn_tail: bool,
     pub(super) offset_index: OffsetIndex,
     pub(super) time_index: TimeIndex,
     pub(super) txn_index: TransactionIndex,
@@ -85,6 +87,7 @@ impl Segment {
                 path: file_path(dir, base_offset, LOG_SUFFIX),
             }),
             size: 0,
+            has_torn_tail: false,
             offset_index: OffsetIndex::new(EntryFile::new(file_path(dir, base_offset, INDEX_SUFFIX)), base_offset),
             time_index: TimeIndex::new(
                 EntryFile::new(file_path(dir, base_offset, TIME_INDEX_SUFFIX)),
@@ -105,7 +108,7 @@ impl Segment {
     pub(super) fn make_file(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let path = self.log.path.clone();
         let file = fs
-            .open(&path, OpenMode::Create)
+            .open_kept(&path, OpenMode::Create)
             .map_err(|error| Error::io("create", &path, error))?;
         self.log = Arc::new(SegmentFile { file, path });
         Ok(())
@@ -116,7 +119,7 @@ impl Segment {
     pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, has_txn_index: bool, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
         let file = fs
-            .open(&path, OpenMode::ReadWrite)
+            .open_kept(&path, OpenMode::ReadWrite)
             .map_err(|error| Error::io("open", &path, error))?;
         let size = file.len().map_err(|error| Error::io("stat", &path, error))?;
         let txn_path = file_path(dir, base_offset, TXN_INDEX_SUFFIX);
@@ -124,6 +127,7 @@ impl Segment {
             base_offset,
             log: Arc::new(SegmentFile { file, path }),
             size,
+            has_torn_tail: false,
             offset_index: OffsetIndex::new(
                 EntryFile::sealed(file_path(dir, base_offset, INDEX_SUFFIX)),
                 base_offset,
@@ -178,11 +182,29 @@ impl Segment {
     /// nothing is noted; `Err((error, true))` says that the file could not be cut back and must not be written again.
     pub fn append(&mut self, bytes: &[u8]) -> Result<u64, (Error, bool)> {
         let position = self.size;
+        if self.has_torn_tail {
+            self.cut_torn_tail().map_err(|error| {
+                let is_ruined = !error.is_shortage();
+                (error, is_ruined)
+            })?;
+        }
         if let Err(error) = self.log.file.write_all_at(bytes, position) {
-            let is_ruined = self.log.file.set_len(position).is_err();
+            self.has_torn_tail = true;
+            let is_ruined = self.cut_torn_tail().is_err_and(|error| !error.is_shortage());
             return Err((Error::io("write", &self.log.path, error), is_ruined));
         }
         Ok(position)
+    }
+
+    /// What a failed write has left is cut off before the segment is written, sealed or closed: behind the next one it would be
+    /// taken for a corrupt batch.
+    fn cut_torn_tail(&mut self) -> Result<()> {
+        if self.has_torn_tail {
+            let cut = self.log.file.set_len(self.size);
+            cut.map_err(|error| Error::io("truncate", &self.log.path, error))?;
+            self.has_torn_tail = false;
+        }
+        Ok(())
     }
 
     /// Takes a written batch at `position` (the old size) into size, timestamps and indexes.
@@ -280,6 +302,7 @@ impl Segment {
     /// Writes the final time index entry and all index files, creating those that do not exist: the segment is as
     /// Kafka leaves one. May be repeated after an error.
     pub fn write_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        self.cut_torn_tail()?;
         if let Some(max) = self.max_timestamp.get().copied() {
             self.time_index.maybe_append(max.timestamp, max.offset);
         }
@@ -337,11 +360,13 @@ impl Segment {
             .set_len(size)
             .map_err(|error| Error::io("truncate", &self.log.path, error))?;
         self.size = size;
+        self.has_torn_tail = false;
         Ok(())
     }
 
     /// Cuts off every batch that holds `offset` or a later one; the segment must be active. Gives the new end offset:
-    /// `offset`, or the first one of the batch that holds it.
+    /// `offset`, or the first one of the batch that holds it. Everything is read before the file is cut, so that the call may
+    /// be repeated after an error.
     pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
         let (mut end, mut end_offset) = (0, offset);
         let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
@@ -352,16 +377,18 @@ impl Segment {
             }
             end = position + header.size_bytes() as u64;
         }
-        self.cut(end)?;
         self.offset_index.truncate_to(offset);
         self.time_index.truncate_to(offset);
         self.txn_index.truncate_to(offset);
+        let size = std::mem::replace(&mut self.size, end);
+        if let Err(error) = self.load_max_timestamp(fs).and_then(|()| self.cut(end)) {
+            self.size = size;
+            return Err(error);
+        }
         self.bytes_since_index_entry = 0;
         if end == 0 {
             (self.created_ms, self.rolling_timestamp) = (now_ms, None);
         }
-        self.max_timestamp = OnceLock::new();
-        self.load_max_timestamp(fs)?;
         Ok(end_offset)
     }
 
@@ -391,9 +418,11 @@ impl Segment {
 
     /// Its directory has another name now. Readers that hold the file go on.
     pub(super) fn move_to(&mut self, dir: &Path) {
+        let path = file_path(dir, self.base_offset, LOG_SUFFIX);
+        self.log.file.moved_to(&path);
         self.log = Arc::new(SegmentFile {
             file: Arc::clone(&self.log.file),
-            path: file_path(dir, self.base_offset, LOG_SUFFIX),
+            path,
         });
         self.offset_index.file().move_to(dir);
         self.time_index.file().move_to(dir);

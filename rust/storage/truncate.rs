@@ -2,7 +2,8 @@
 //!
 //! Files go from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point follows;
 //! the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails half-way leaves
-//! memory and disk apart, so it poisons the log.
+//! memory and disk apart, so it poisons the log; one that met a shortage (see [`crate::error::shortage`]) is finished before
+//! anything else is done to the log, with the next call.
 
 use super::log::Log;
 use super::read::RecentBatches;
@@ -10,11 +11,41 @@ use super::segment::Segment;
 use super::state_file;
 use crate::error::Result;
 
+/// A truncation that has begun; each may be repeated from the start.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unfinished {
+    /// The end is cut off at this offset.
+    CutAt(i64),
+    /// Everything is removed, and the log starts here.
+    StartAnewAt(i64),
+}
+
 impl Log {
+    /// Whether the log may be written, with a truncation finished that was cut short.
+    #[inline]
+    pub(super) fn settle(&mut self) -> Result<()> {
+        self.check_writable()?;
+        self.unfinished.map_or(Ok(()), |truncation| self.carry_out(truncation))
+    }
+
+    #[cold]
+    fn carry_out(&mut self, truncation: Unfinished) -> Result<()> {
+        self.unfinished = Some(truncation);
+        let result = match truncation {
+            Unfinished::CutAt(offset) => self.cut_end(offset),
+            Unfinished::StartAnewAt(offset) => self.start_anew_at(offset),
+        };
+        match &result {
+            Ok(()) => self.unfinished = None,
+            Err(error) => self.is_poisoned |= !error.is_shortage(),
+        }
+        result
+    }
+
     /// Removes every batch that holds `offset` or a later one; says whether there was any. An epoch that begins at the log's end goes in
     /// any case: its leader wrote nothing, and asking by it would find the same parting of ways for ever.
     pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
-        self.check_writable()?;
+        self.settle()?;
         if offset >= self.log_end_offset {
             self.epochs.truncate_from_end(self.log_end_offset);
             return Ok(false);
@@ -24,9 +55,7 @@ impl Log {
             return Ok(true);
         }
         self.begin_truncation(offset);
-        let result = self.cut_end(offset);
-        self.is_poisoned |= result.is_err();
-        result.map(|()| true)
+        self.carry_out(Unfinished::CutAt(offset)).map(|()| true)
     }
 
     /// Cuts the log where it parts from another's, which has told the end of the greatest epoch that it knows up to the one of
@@ -59,6 +88,8 @@ impl Log {
         let active = self.active_mut();
         active.unseal(&*fs)?;
         self.log_end_offset = active.truncate_to(&*fs, offset, now_ms)?;
+        // The batch that held the offset is gone: a repetition must not take the log to end behind where it began.
+        self.unfinished = Some(Unfinished::CutAt(self.log_end_offset));
         self.recovery_point = self.recovery_point.min(self.log_end_offset);
         self.log_start_offset = self.log_start_offset.min(self.log_end_offset);
         self.epochs.truncate_from_end(self.log_end_offset);
@@ -69,12 +100,10 @@ impl Log {
 
     /// Removes everything and starts an empty log at `offset`.
     pub fn truncate_fully_and_start_at(&mut self, offset: i64) -> Result<()> {
-        self.check_writable()?;
+        self.settle()?;
         self.materialise()?;
         self.begin_truncation(offset);
-        let result = self.start_anew_at(offset);
-        self.is_poisoned |= result.is_err();
-        result
+        self.carry_out(Unfinished::StartAnewAt(offset))
     }
 
     fn start_anew_at(&mut self, offset: i64) -> Result<()> {
@@ -100,10 +129,13 @@ impl Log {
     }
 
     fn remove_active_files(&mut self) -> Result<()> {
-        for path in Segment::paths(&self.dir, self.active().base_offset()) {
-            state_file::remove(&*self.context.fs, &path)?;
-        }
-        Ok(())
+        let (active, fs) = (self.active(), self.fs());
+        let names = fs.hold_names();
+        active.log().file.retire();
+        drop(names); // unlinking a large file takes a while
+        Segment::paths(&self.dir, active.base_offset())
+            .iter()
+            .try_for_each(|path| state_file::remove(&*fs, path))
     }
 }
 

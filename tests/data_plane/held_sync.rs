@@ -99,8 +99,8 @@ impl File for HeldFile {
         }
         self.inner.sync_data()
     }
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.inner.as_fd()
+    fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()> {
+        self.inner.with_fd(run)
     }
 }
 

@@ -4,7 +4,9 @@
 //! label. Then, for every label, every n and every fault, the workload runs again with the n-th call of that label
 //! failing, and the log is opened anew: after a crash twice, as a process crash and as a power loss. What was
 //! acknowledged by a flush must be there, everything must be readable, and appends must go on. The same is done to the
-//! calls of an opening after a crash. Prints a table: `cargo test --test storage_fault_points -- --nocapture`.
+//! calls of an opening after a crash. `EMFILE` and `ENOMEM` say nothing of the disk: they never poison a log (but for an `ENOMEM` of
+//! an fsync), which goes on and closes cleanly. All of it is done twice: with files that stay open, and over a
+//! [`KeptFileSystem`] that has closed every file before each operation. Prints a table: `cargo test --test storage_fault_points -- --nocapture`.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -12,14 +14,23 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use kafkastore::io::{Clock, Fault, FaultFileSystem, FileSystem, ManualClock, OsFileSystem};
+use kafkastore::io::{
+    Clock, Descriptors, Fault, FaultFileSystem, FileSystem, KeptFileSystem, ManualClock, OsFileSystem,
+};
 use kafkastore::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 use kafkastore::storage::partition_metadata::PartitionMetadata;
 use kafkastore::storage::{
     Extent, LoadArgs, Log, LogConfig, LogContext, ProducerStateConfig, RecoveryProgress, TopicPartition, Uuid,
 };
 
-const FAULTS: [Fault; 4] = [Fault::InputOutput, Fault::NoSpace, Fault::ShortWrite, Fault::Crash];
+const FAULTS: [(Fault, &str); 6] = [
+    (Fault::InputOutput, "EIO"),
+    (Fault::NoSpace, "ENOSPC"),
+    (Fault::ShortWrite, "short write"),
+    (Fault::Crash, "crash"),
+    (Fault::NoDescriptor, "EMFILE"),
+    (Fault::NoMemory, "ENOMEM"),
+];
 const NOW_MS: i64 = 1_700_000_000_000;
 const TOPIC_ID: Uuid = Uuid([7; 16]);
 
@@ -34,6 +45,7 @@ struct Promise {
 }
 
 struct Run {
+    fs: Arc<dyn FileSystem>,
     log: Log,
     /// Appended and acknowledged, flushed or not.
     appended: BTreeMap<i64, Vec<u8>>,
@@ -90,6 +102,7 @@ impl Run {
     }
 
     fn append(&mut self, producer: Option<i32>, epoch: i32) {
+        self.fs.relieve();
         let value = self.value();
         let mut builder = BatchBuilder::new(Codec::None);
         if let Some(sequence) = producer {
@@ -109,6 +122,7 @@ impl Run {
     }
 
     fn abort(&mut self) {
+        self.fs.relieve();
         let mut bytes = end_transaction_marker(false, 5, 0, 0, NOW_MS);
         let result = self.log.append_as_leader(&mut bytes, 0, Origin::Coordinator, NOW_MS);
         self.failures += u32::from(result.is_err());
@@ -132,6 +146,7 @@ impl Run {
     }
 
     fn truncate(&mut self, offset: i64) {
+        self.fs.relieve();
         // Whether it succeeds or not, nobody counts on what is above any more.
         self.appended.split_off(&offset);
         self.promise.flushed.split_off(&offset);
@@ -139,7 +154,19 @@ impl Run {
         self.failures += u32::from(self.log.truncate_to(offset).is_err());
     }
 
+    fn close(&mut self) {
+        self.fs.relieve();
+        match self.log.close() {
+            Ok(()) => {
+                self.note_durable();
+                self.promise.is_clean = true;
+            }
+            Err(_) => self.failures += 1,
+        }
+    }
+
     fn delete(&mut self, start: i64) {
+        self.fs.relieve();
         let end = self.log.log_end_offset();
         // Whether it succeeds or not, nobody counts on what is below any more.
         self.appended.retain(|offset, _| *offset >= start);
@@ -159,7 +186,7 @@ impl Run {
 /// The workload.
 fn work(fs: Arc<dyn FileSystem>, dir: &Path) -> Run {
     let log = Log::create(
-        &context(fs),
+        &context(Arc::clone(&fs)),
         dir,
         TopicPartition::new("topic", 0),
         Some(TOPIC_ID),
@@ -167,6 +194,7 @@ fn work(fs: Arc<dyn FileSystem>, dir: &Path) -> Run {
     )
     .unwrap();
     let mut run = Run {
+        fs,
         log,
         appended: BTreeMap::new(),
         promise: Promise::default(),
@@ -188,14 +216,19 @@ fn work(fs: Arc<dyn FileSystem>, dir: &Path) -> Run {
     (0..8).for_each(|_| run.append(None, 3));
     run.flush();
     run.append(None, 3);
-    match run.log.close() {
-        Ok(()) => {
-            run.note_durable();
-            run.promise.is_clean = true;
-        }
-        Err(_) => run.failures += 1,
-    }
+    run.close();
     run
+}
+
+/// The disk as the test breaks it, and as the log sees it.
+fn broken(is_kept: bool) -> (FaultFileSystem, Arc<dyn FileSystem>) {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let fs: Arc<dyn FileSystem> = if is_kept {
+        Arc::new(KeptFileSystem::new(Arc::new(disk.clone()), Descriptors::new(100, 100)))
+    } else {
+        Arc::new(disk.clone())
+    };
+    (disk, fs)
 }
 
 /// Opens the log as a restarted broker would, and holds it to the promise.
@@ -277,8 +310,10 @@ struct Row {
 
 fn print_table(title: &str, rows: &BTreeMap<String, Row>) {
     println!(
-        "\n{title}\n{:<34} {:>5}  {:<34} {:<34} {:<34} crash",
-        "fail point", "calls", "EIO", "ENOSPC", "short write"
+        "\n{title}\n{:<34} {:>5}{}",
+        "fail point",
+        "calls",
+        FAULTS.map(|(_, name)| format!("  {name:<34}")).concat().trim_end()
     );
     for (label, row) in rows {
         let cell = |fault: usize| {
@@ -288,31 +323,41 @@ fn print_table(title: &str, rows: &BTreeMap<String, Row>) {
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        println!(
-            "{label:<34} {:>5}  {:<34} {:<34} {:<34} {}",
-            row.calls,
-            cell(0),
-            cell(1),
-            cell(2),
-            cell(3)
-        );
+        let cells: Vec<_> = (0..FAULTS.len()).map(|at| format!("{:<34}", cell(at))).collect();
+        println!("{label:<34} {:>5}  {}", row.calls, cells.join("  ").trim_end());
     }
     let total: u32 = rows.values().flat_map(|row| row.outcomes.values()).sum();
     println!("{} fail points, {total} cases, 0 flushed records lost", rows.len());
 }
 
+/// Whether the fault says nothing of the disk. An fsync without memory is a failed one; its file was open.
+fn is_shortage(label: &str, fault: Fault) -> bool {
+    fault == Fault::NoDescriptor || fault == Fault::NoMemory && !label.starts_with("sync:")
+}
+
 /// Runs the workload with one fault and says how it went.
-fn fail_workload(label: &str, nth: u64, fault: Fault) -> &'static str {
-    let case = format!("{label} #{nth} {fault:?}");
+fn fail_workload(is_kept: bool, label: &str, nth: u64, fault: Fault) -> &'static str {
+    let case = format!("{label} #{nth} {fault:?}, kept: {is_kept}");
     let root = temp_dir();
     let dir = root.path().join("topic-0");
-    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let (disk, fs) = broken(is_kept);
     disk.arm(label, nth, fault);
-    let run = work(Arc::new(disk.clone()), &dir);
+    let mut run = work(fs, &dir);
     assert!(
         disk.has_fired(),
         "{case}: the workload is deterministic up to the fault"
     );
+    if is_shortage(label, fault) {
+        assert!(!run.log.is_poisoned(), "{case}: a shortage poisons nothing");
+        if !run.promise.is_clean {
+            run.close(); // it was the closing that failed
+        }
+        assert!(
+            run.promise.is_clean && run.failures <= 2,
+            "{case}: {} failures",
+            run.failures
+        );
+    }
     let Run {
         log, promise, failures, ..
     } = run;
@@ -340,10 +385,19 @@ fn fail_workload(label: &str, nth: u64, fault: Fault) -> &'static str {
 
 #[test]
 fn no_failing_call_of_the_workload_loses_a_flushed_record() {
+    fail_every_call(false);
+}
+
+#[test]
+fn no_failing_call_of_the_workload_on_closed_files_loses_a_flushed_record() {
+    fail_every_call(true);
+}
+
+fn fail_every_call(is_kept: bool) {
     let root = temp_dir();
-    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let (disk, fs) = broken(is_kept);
     let dir = root.path().join("topic-0");
-    let run = work(Arc::new(disk.clone()), &dir);
+    let run = work(fs, &dir);
     assert_eq!(run.failures, 0);
     assert!(run.promise.flushed.len() > 10 && run.promise.is_clean);
     let promise = run.promise.clone();
@@ -354,12 +408,17 @@ fn no_failing_call_of_the_workload_loses_a_flushed_record() {
         let row = rows.entry(label.clone()).or_default();
         row.calls = calls;
         for nth in 1..=calls {
-            for (at, fault) in FAULTS.into_iter().enumerate() {
-                *row.outcomes.entry((at, fail_workload(&label, nth, fault))).or_default() += 1;
+            for (at, (fault, _)) in FAULTS.into_iter().enumerate() {
+                let outcome = fail_workload(is_kept, &label, nth, fault);
+                *row.outcomes.entry((at, outcome)).or_default() += 1;
             }
         }
     }
-    print_table("materialise, append, roll, flush, truncate, delete, close", &rows);
+    let files = if is_kept { ", files closed" } else { "" };
+    print_table(
+        &format!("materialise, append, roll, flush, truncate, delete, close{files}"),
+        &rows,
+    );
 }
 
 /// A directory as a crash leaves it: unflushed batches, a torn one, files half deleted.
@@ -388,7 +447,7 @@ fn no_failing_call_of_an_opening_loses_a_flushed_record() {
         let row = rows.entry(label.clone()).or_default();
         row.calls = calls;
         for nth in 1..=calls {
-            for (at, fault) in FAULTS.into_iter().enumerate() {
+            for (at, (fault, _)) in FAULTS.into_iter().enumerate() {
                 let case = format!("opening, {label} #{nth} {fault:?}");
                 let work = temp_dir();
                 let copy = work.path().join("topic-0");

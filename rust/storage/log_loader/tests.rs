@@ -216,3 +216,27 @@ fn deleted_directories_are_reported_and_removed_later() {
     assert!(remove_deleted(&OsFileSystem, doomed).is_empty(), "gone already is fine");
     assert!(!doomed[0].exists());
 }
+
+// issue 13, Deliver 2
+#[test]
+fn log_that_finds_no_descriptor_is_tried_again_and_a_lasting_shortage_refuses_the_start() {
+    let (_dir, opened) = log_dir(&["a-0", "a-1"]);
+    let shortage =
+        |request: &LoadRequest| Error::io("open", &request.path, crate::error::shortage::out_of_descriptors());
+    let calls = AtomicUsize::new(0);
+    let open = |request: &LoadRequest| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => Err(shortage(request)),
+        _ => name_of(request),
+    };
+    let dirs = [opened];
+    let loaded = load_all(&dirs, 1, &open, &LoadProgress::default()).unwrap();
+    assert_eq!((names(&loaded), calls.into_inner()), (vec!["a-0", "a-1"], 3));
+    assert!(loaded.dirs[0].failure.is_none());
+    assert!(
+        or_offline(
+            Err::<(), _>(shortage(&loaded.logs[0].request)),
+            &mut DirReport::default()
+        )
+        .is_err()
+    );
+}

@@ -122,8 +122,8 @@ impl ProducerState {
             let path = file_path(dir, offset, SNAPSHOT_SUFFIX);
             let bytes = state_file::read(fs, &path)?.unwrap_or_default();
             let Ok(mut producers) = snapshot::decode(&bytes) else {
-                self.snapshots.pop();
                 state_file::remove(fs, &path)?;
+                self.snapshots.pop();
                 continue;
             };
             producers.retain(|(_, entry)| !is_expired(entry, now_ms, self.config.producer_id_expiration_ms));
@@ -185,9 +185,15 @@ impl ProducerState {
     }
 
     fn delete_snapshots(&mut self, fs: &dyn FileSystem, dir: &Path, is_doomed: impl Fn(i64) -> bool) -> Result<()> {
-        for offset in self.snapshots.extract_if(.., |offset| is_doomed(*offset)) {
-            state_file::remove(fs, &file_path(dir, offset, SNAPSHOT_SUFFIX))?;
-        }
-        Ok(())
+        // One that cannot be unlinked stays in the list, and goes with the next attempt.
+        let mut removed = Ok(());
+        self.snapshots.retain(|offset| {
+            if removed.is_ok() && is_doomed(*offset) {
+                removed = state_file::remove(fs, &file_path(dir, *offset, SNAPSHOT_SUFFIX));
+                return removed.is_err();
+            }
+            true
+        });
+        removed
     }
 }

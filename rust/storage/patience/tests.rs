@@ -1,0 +1,42 @@
+use super::*;
+use crate::error::Error;
+use crate::error::shortage::out_of_descriptors;
+use crate::io::OsFileSystem;
+use std::io::ErrorKind;
+use std::path::Path;
+
+fn shortage() -> Error {
+    Error::io("open", Path::new("a"), out_of_descriptors())
+}
+
+#[test]
+fn shortage_that_passes_is_not_told() {
+    let mut failures = 2;
+    let done = patiently(&OsFileSystem, || {
+        failures -= 1;
+        if failures >= 0 { Err(shortage()) } else { Ok("done") }
+    });
+    assert_eq!(done.unwrap(), "done");
+}
+
+#[test]
+fn failing_disk_is_told_at_once() {
+    let mut calls = 0;
+    let failed: Result<()> = patiently(&OsFileSystem, || {
+        calls += 1;
+        Err(Error::io("open", Path::new("a"), ErrorKind::NotFound.into()))
+    });
+    assert!(failed.is_err() && calls == 1);
+}
+
+#[test]
+fn failed_fsync_is_no_shortage_but_failing_to_open_what_is_synced_is() {
+    let no_memory = || crate::error::shortage::out_of_memory();
+    let of = |op, error| Error::io(op, Path::new("a"), error);
+    assert!(of("write", no_memory()).is_shortage());
+    assert!(!of("fsync", no_memory()).is_shortage());
+    assert!(of("fsync", crate::error::shortage::not_opened(no_memory())).is_shortage());
+    assert!(of("fsync", out_of_descriptors()).is_shortage());
+    assert!(!of("fsync", ErrorKind::Interrupted.into()).is_shortage());
+    assert!(of("read", crate::error::shortage::removed(Path::new("a"))).is_shortage());
+}
