@@ -16,15 +16,17 @@ use parking_lot::Mutex;
 use super::Broker;
 use super::partition::Partition;
 use crate::error::{Error, Result};
-use crate::io::Volume;
+use crate::io::{FileSystem, Volume};
 use crate::storage::closed_logs::ClosedLog;
 use crate::storage::log_dir::Checkpoint;
+use crate::storage::patience::patiently;
 use crate::storage::{FlushJob, TopicPartition, sync_together};
 
 impl Broker {
     /// Flushes and closes every log, then writes the checkpoints and, where all went well, the clean-shutdown markers.
     pub fn close_logs(&self) -> Result<()> {
         self.materialiser.stop();
+        let fs = &*self.context.fs;
         let volumes: HashMap<PathBuf, Arc<dyn Volume>> = self
             .log_dirs
             .lock()
@@ -35,16 +37,18 @@ impl Broker {
         for (path, partitions) in self.online_partitions() {
             let volume = volumes.get(&path).map(|volume| &**volume);
             let threads = self.options().recovery_threads_per_data_dir;
-            if let Err(error) = close_dir(&path, &partitions, volume, threads) {
+            if let Err(error) = close_dir(fs, &path, &partitions, volume, threads) {
                 broken.insert(path, error);
             }
         }
         self.close_futures(&mut broken);
-        self.write_checkpoints(&[Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart])?;
+        let checkpoints = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
+        patiently(fs, || self.write_checkpoints(&checkpoints))?;
         let closed = self.closed_logs();
         for dir in self.log_dirs.lock().drain(..) {
             if !broken.contains_key(dir.path()) && !self.is_failed(dir.path()) {
-                dir.write_clean_shutdown(-1, closed.get(dir.path()).map_or(&[][..], Vec::as_slice))?;
+                let logs = closed.get(dir.path()).map_or(&[][..], Vec::as_slice);
+                patiently(fs, || dir.write_clean_shutdown(-1, logs))?;
             }
         }
         broken.into_values().next().map_or(Ok(()), Err)
@@ -58,7 +62,7 @@ impl Broker {
             futures.extend(topic.partitions().filter_map(|partition| partition.future()));
         }
         for future in futures {
-            let closed = future.log().close();
+            let closed = patiently(&*self.context.fs, || future.log().close());
             if let Err(error) = closed {
                 broken.insert(future.log_dir().to_path_buf(), error);
             }
@@ -93,7 +97,13 @@ impl Broker {
 }
 
 /// Closes the logs of one directory, all of them, and gives the first error.
-fn close_dir(dir: &Path, partitions: &[Arc<Partition>], volume: Option<&dyn Volume>, threads: usize) -> Result<()> {
+fn close_dir(
+    fs: &dyn FileSystem,
+    dir: &Path,
+    partitions: &[Arc<Partition>],
+    volume: Option<&dyn Volume>,
+    threads: usize,
+) -> Result<()> {
     let next = AtomicUsize::new(0);
     let first_error: Mutex<Option<Error>> = Mutex::default();
     let dirty: Mutex<Vec<(Arc<Partition>, FlushJob)>> = Mutex::default();
@@ -102,7 +112,7 @@ fn close_dir(dir: &Path, partitions: &[Arc<Partition>], volume: Option<&dyn Volu
     };
     let close = || {
         while let Some(partition) = partitions.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match partition.begin_close() {
+            match patiently(fs, || partition.begin_close()) {
                 Ok(Some(job)) => dirty.lock().push((Arc::clone(partition), job)),
                 Ok(None) => partition.refresh(),
                 Err(error) => {
@@ -114,13 +124,19 @@ fn close_dir(dir: &Path, partitions: &[Arc<Partition>], volume: Option<&dyn Volu
     };
     thread::scope(|scope| {
         for _ in 1..threads.clamp(1, partitions.len().max(1)) {
-            scope.spawn(close);
+            if thread::Builder::new().spawn_scoped(scope, close).is_err() {
+                break; // there are no more threads to be had
+            }
         }
         close();
     });
     let (partitions, jobs): (Vec<_>, Vec<_>) = dirty.into_inner().into_iter().unzip();
     for (partition, flushed) in partitions.iter().zip(sync_together(jobs, dir, volume)) {
-        if let Err(error) = partition.complete_close(flushed) {
+        let closed = match partition.complete_close(flushed) {
+            Err(error) if error.is_shortage() => patiently(fs, || partition.close()),
+            other => other,
+        };
+        if let Err(error) = closed {
             keep(error);
         }
     }

@@ -5,11 +5,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
 use super::partition::Partition;
 use crate::error::Error;
+use crate::storage::patience::REST;
 
 #[derive(Default)]
 struct State {
@@ -33,11 +35,16 @@ impl Flusher {
         }
     }
 
-    /// Works until [`Flusher::stop`]; `failed` hears of partitions that could not be flushed.
+    /// Works until [`Flusher::stop`]; `failed` hears of partitions that could not be flushed. After a shortage one is queued
+    /// again, for somebody may wait for the flush.
     pub fn run(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         while let Some(partition) = self.next() {
             if let Err(error) = partition.flush() {
                 failed(&partition, &error);
+                if error.is_shortage() && !self.state.lock().is_stopping {
+                    thread::sleep(REST);
+                    self.enqueue(&partition);
+                }
             }
         }
     }

@@ -49,6 +49,23 @@ impl Broker {
         configs: &HashMap<String, Arc<LogConfig>>,
         progress: &LoadProgress,
     ) -> Result<Vec<(PathBuf, Option<String>)>> {
+        self.try_open_log_dirs(paths, configs, progress).map_err(|error| {
+            if !error.is_shortage() {
+                return error;
+            }
+            let message = format!(
+                "{error}; nothing is wrong with the disk: give the process more descriptors (ulimit -n) or memory and start again"
+            );
+            Error::rejected(ErrorCode::KAFKA_STORAGE_ERROR, message)
+        })
+    }
+
+    fn try_open_log_dirs(
+        &self,
+        paths: &[PathBuf],
+        configs: &HashMap<String, Arc<LogConfig>>,
+        progress: &LoadProgress,
+    ) -> Result<Vec<(PathBuf, Option<String>)>> {
         let cluster_id = Some(self.cluster_id()).filter(|id| !id.is_empty());
         let identity = Identity {
             cluster_id,
@@ -58,7 +75,7 @@ impl Broker {
         if let Some(dir) = opened.online.first() {
             self.set_cluster_id(dir.cluster_id());
         }
-        self.finish_swaps_in(&mut opened);
+        self.finish_swaps_in(&mut opened)?;
         let mut outcome: Vec<(PathBuf, Option<String>)> = opened
             .offline
             .into_iter()
@@ -148,14 +165,24 @@ impl Broker {
     }
 
     /// A directory in which a swap that was cut short cannot be finished is offline.
-    fn finish_swaps_in(&self, opened: &mut OpenedDirs) {
+    fn finish_swaps_in(&self, opened: &mut OpenedDirs) -> Result<()> {
         let online: Vec<&Path> = opened.online.iter().map(LogDir::path).collect();
         let mut finished = finish_swaps(&*self.context.fs, &online);
         for line in &finished.lines {
             self.log(line);
         }
+        if let Some(path) = finished
+            .failed
+            .iter()
+            .find(|(_, error)| error.is_shortage())
+            .map(|(path, _)| path.clone())
+            && let Some(error) = finished.failed.remove(&path)
+        {
+            return Err(error);
+        }
         opened.online.retain(|dir| !finished.failed.contains_key(dir.path()));
         opened.offline.extend(finished.failed.drain());
+        Ok(())
     }
 
     /// The log directories with logs whose last run did not end with a clean stop: what was acknowledged from the page

@@ -11,6 +11,7 @@ use super::Broker;
 use super::events::Event;
 use super::followers::Proposal;
 use super::partition::Partition;
+use crate::error::shortage::is_removed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batches, ControlType};
 use crate::storage::log_dir::{Checkpoint, LogDir};
@@ -18,6 +19,9 @@ use crate::storage::{Log, TopicPartition};
 
 /// Most bytes that the records of one batch may inflate to when the control plane reads its own topics.
 const INFLATE_LIMIT_BYTES: usize = 128 << 20;
+
+/// How often a shortage of descriptors or memory is told at most.
+const SAY_SHORTAGE_AGAIN: Duration = Duration::from_secs(10);
 
 /// One record of a control-plane topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,11 +107,29 @@ impl Broker {
             .map(Path::to_path_buf)
     }
 
-    /// See [`Broker::storage_failed`].
+    /// See [`Broker::storage_failed`]. A shortage is only told: the operation that met it has failed, and nothing else.
     pub fn storage_failed_in(&self, log_dir: &Path, error: &Error) {
-        if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
+        if error.is_shortage() {
+            self.say_shortage(error);
+        } else if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
             self.fail_log_dir(log_dir, &error.to_string());
         }
+    }
+
+    /// Now and then, for every request may meet it.
+    fn say_shortage(&self, error: &Error) {
+        if matches!(error, Error::Io { source, .. } if is_removed(source)) {
+            return; // a reader came too late, which is no shortage of anything
+        }
+        let mut said = self.shortage_said.lock();
+        if said.is_some_and(|at| at.elapsed() < SAY_SHORTAGE_AGAIN) {
+            return;
+        }
+        *said = Some(Instant::now());
+        self.log(&format!(
+            "{error}; this was refused or is tried again, the log directory serves on. If it lasts, raise the limit of \
+             descriptors (ulimit -n) or of memory"
+        ));
     }
 
     /// Deletes old segments of every log by its configuration (spec: R4.5); returns how many.

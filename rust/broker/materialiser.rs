@@ -48,7 +48,8 @@ impl Materialiser {
         self.changed.notify_one();
     }
 
-    /// Works until [`Materialiser::stop`]; `failed` hears of logs that could not be made.
+    /// Works until [`Materialiser::stop`]; `failed` hears of logs that could not be made; after a
+    /// shortage one is queued again.
     pub fn run(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         while let Some(partition) = self.next() {
             let begin = Instant::now();
@@ -58,7 +59,12 @@ impl Materialiser {
                     self.state.lock().rest_until = Some(end + (end - begin) * REST_FACTOR);
                 }
                 Ok(false) => {}
-                Err(error) => failed(&partition, &error),
+                Err(error) => {
+                    failed(&partition, &error);
+                    if error.is_shortage() {
+                        self.add([partition]);
+                    }
+                }
             }
         }
     }

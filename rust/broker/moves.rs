@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Broker;
@@ -18,6 +19,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::{LoadRequest, remove_deleted};
 use crate::storage::partition_metadata::PartitionMetadata;
+use crate::storage::patience::{REST, patiently};
 use crate::storage::{Extent, LoadArgs, Log, LogConfig, OnLoss, RecoveryProgress, Uuid};
 
 const ALL: [Checkpoint; 3] = [Checkpoint::RecoveryPoint, Checkpoint::Replication, Checkpoint::LogStart];
@@ -128,6 +130,11 @@ impl Broker {
                 self.note_moved(one, replaced);
                 false
             }
+            Err(failure) if failure.error.is_shortage() && *one.partition.log_dir() != *one.future.log_dir() => {
+                self.storage_failed_in(&failure.log_dir, &failure.error);
+                thread::sleep(REST);
+                true
+            }
             Err(failure) => {
                 self.move_failed(one, &failure);
                 false
@@ -174,7 +181,7 @@ impl Broker {
             future.log_dir().display(),
             failure.error
         ));
-        if matches!(failure.error, Error::Io { .. } | Error::Poisoned { .. }) {
+        if failure.error.is_disk_failure() {
             self.storage_failed_in(&failure.log_dir, &failure.error);
         }
     }
@@ -190,7 +197,7 @@ impl Broker {
         for request in found {
             let config = configs.get(&*request.partition.topic).unwrap_or(default);
             let log_dir = request.path.parent().unwrap_or(&request.path).to_path_buf();
-            match self.open_future(&request, config, progress) {
+            match patiently(&*self.context.fs, || self.open_future(&request, config, progress)) {
                 Ok((id, log)) => {
                     let future = Arc::new(FutureLog::new(log_dir, log));
                     self.loose_futures.lock().push((request.partition, id, future));

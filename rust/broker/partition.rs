@@ -371,7 +371,7 @@ impl Partition {
     pub fn flush(&self) -> Result<()> {
         let _one_at_a_time = self.flushing.lock();
         self.is_flush_queued.store(false, Ordering::Release);
-        self.unflushed_since_ms.store(0, Ordering::Relaxed);
+        let since_ms = self.unflushed_since_ms.swap(0, Ordering::Relaxed);
         let job = {
             let log = self.log.lock();
             if log.is_closed() {
@@ -390,7 +390,8 @@ impl Partition {
         if log.is_closed() {
             return Ok(()); // deleted meanwhile: its files have other names now, and nobody needs them
         }
-        log.complete_flush(flushed)?;
+        log.complete_flush(flushed)
+            .inspect_err(|_| self.note_unflushed(since_ms))?;
         self.publish_offsets(&log);
         drop(log);
         self.waiters.wake_all(WaitKind::Produce);
@@ -408,6 +409,14 @@ impl Partition {
         let closed = self.log.lock().complete_close(flushed);
         self.refresh();
         closed
+    }
+
+    /// Both halves of a stop, for a log whose first attempt met a shortage.
+    pub fn close(&self) -> Result<()> {
+        match self.begin_close()? {
+            Some(job) => self.complete_close(job.run()),
+            None => Ok(()),
+        }
     }
 
     /// Makes the directory of a log that was created and not written since. False when there was nothing to do.

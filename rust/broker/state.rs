@@ -115,6 +115,8 @@ pub struct Broker {
     internal_topics: HashSet<&'static str>,
     failed_dirs: Mutex<HashSet<PathBuf>>,
     log_limit: Mutex<LogLimit>,
+    /// When a shortage of descriptors or memory was told.
+    pub(super) shortage_said: Mutex<Option<Instant>>,
     disk_threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -143,6 +145,10 @@ impl Broker {
                     .flusher
                     .run(|partition, error| broker.storage_failed(partition, error));
             })?;
+        }
+        if let Some(descriptors) = broker.context.fs.descriptors() {
+            let descriptors = Arc::clone(descriptors);
+            broker.start_thread("descriptors".into(), move |_| descriptors.run())?;
         }
         broker.start_thread("reaper".into(), |broker| broker.reaper.run())?;
         broker.start_thread("materialiser".into(), |broker| {
@@ -231,11 +237,12 @@ impl Broker {
                 since: Instant::now(),
                 lines: 0,
             }),
+            shortage_said: Mutex::default(),
             disk_threads: Mutex::default(),
         }
     }
 
-    fn start_thread(self: &Arc<Self>, name: String, run: fn(&Self)) -> io::Result<()> {
+    fn start_thread(self: &Arc<Self>, name: String, run: impl FnOnce(&Self) + Send + 'static) -> io::Result<()> {
         let broker = Arc::clone(self);
         let work = move || {
             guarded(&broker.events, || {
@@ -257,6 +264,9 @@ impl Broker {
         self.reaper.stop();
         self.materialiser.stop();
         self.mover.stop();
+        if let Some(descriptors) = self.context.fs.descriptors() {
+            descriptors.stop();
+        }
         for thread in self.disk_threads.lock().drain(..) {
             // Its guard has told of a panic.
             let _ = thread.join();

@@ -20,9 +20,19 @@ use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
 use crate::broker::{Broker, guarded};
+use crate::error::shortage::{is_out_of_descriptors, is_shortage};
+use crate::io::Descriptors;
 
-/// How long accepting pauses when the process has no file descriptor left.
+/// How long accepting pauses when there is no file descriptor for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often that is said at most.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
+
+/// A limit of descriptors that is worth a word at the start.
+const LOW_LIMIT: usize = 4096;
+/// Files closed when the system has no descriptor although the budget has.
+const FREED: usize = 32;
+
 /// A listener to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerConfig {
@@ -47,6 +57,7 @@ pub struct Shared {
     /// Who may act as a broker.
     pub proof: Proof,
     limits: ConnectionLimits,
+    descriptors: Option<Arc<Descriptors>>,
     listeners: Vec<Arc<str>>,
     mailboxes: Vec<Arc<Mailbox>>,
     spread: Spread,
@@ -61,10 +72,27 @@ impl Shared {
     /// A connection has gone.
     pub fn release(&self, ip: IpAddr) {
         self.limits.release(ip);
+        self.give_back_descriptor();
         self.broker
             .metrics
             .connections
             .store(self.limits.open() as u64, Ordering::Relaxed);
+    }
+
+    /// Whether there is a descriptor for one more connection, which is counted then.
+    fn take_descriptor(&self, listener: usize) -> bool {
+        let Some(descriptors) = &self.descriptors else {
+            return true;
+        };
+        let name = &self.broker.options().inter_broker_listener;
+        let is_of_brokers = self.listeners.len() > 1 && self.listeners.get(listener).is_some_and(|it| **it == **name);
+        descriptors.admit_connection(is_of_brokers)
+    }
+
+    fn give_back_descriptor(&self) {
+        if let Some(descriptors) = &self.descriptors {
+            descriptors.release_connection();
+        }
     }
 
     fn hand_over(&self, socket: std::net::TcpStream, listener: usize) {
@@ -89,6 +117,7 @@ impl Shared {
 pub struct Acceptor {
     listeners: Vec<mio::net::TcpListener>,
     paused: Option<Instant>,
+    said: Option<Instant>,
     options: SocketOptions,
 }
 
@@ -111,7 +140,14 @@ impl Acceptor {
     /// Accepts all that wait on a listener.
     pub fn accept(&mut self, listener: usize, shared: &Shared) {
         while let Some(from) = self.listeners.get(listener) {
-            match from.accept() {
+            if !shared.take_descriptor(listener) {
+                return self.pause(shared, None);
+            }
+            let accepted = from.accept();
+            if accepted.is_err() {
+                shared.give_back_descriptor();
+            }
+            match accepted {
                 Ok((socket, peer)) => {
                     if shared.limits.admit(peer.ip().to_canonical()) {
                         shared
@@ -121,19 +157,41 @@ impl Acceptor {
                             .store(shared.limits.open() as u64, Ordering::Relaxed);
                         self.options.apply(&socket, socket.local_addr().ok(), peer);
                         shared.hand_over(socket.into(), listener);
+                    } else {
+                        shared.give_back_descriptor();
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted || e.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(e) => {
-                    shared
-                        .broker
-                        .log(&format!("accepting pauses for {} ms: {e}", ACCEPT_PAUSE.as_millis()));
-                    self.paused = Some(Instant::now() + ACCEPT_PAUSE);
-                    return;
+                    if let Some(descriptors) = shared.descriptors.as_ref().filter(|_| is_out_of_descriptors(&e)) {
+                        descriptors.close_idle(FREED);
+                    }
+                    return self.pause(shared, Some(&e));
                 }
             }
         }
+    }
+
+    /// Those who connect meanwhile wait in the backlog of the listener.
+    fn pause(&mut self, shared: &Shared, error: Option<&io::Error>) {
+        let now = Instant::now();
+        self.paused = Some(now + ACCEPT_PAUSE);
+        if self.said.is_some_and(|said| now.duration_since(said) < SAY_AGAIN) {
+            return;
+        }
+        self.said = Some(now);
+        let (open, limit) = (
+            shared.limits.open(),
+            shared.descriptors.as_ref().map_or(0, |it| it.limit()),
+        );
+        shared.broker.log(&match error {
+            Some(error) => format!("accepting connections pauses, {open} are open: {error}"),
+            None => format!(
+                "accepting connections pauses until some are closed: {open} are open, as many as the limit of {limit} \
+                 descriptors has room for beside files; raise it (ulimit -n, or LimitNOFILE= of systemd)"
+            ),
+        });
     }
 }
 
@@ -149,6 +207,7 @@ impl Server {
     /// Binds every listener, then starts the loops. An error names the listener.
     pub fn start(broker: Arc<Broker>, listeners: &[ListenerConfig]) -> Result<Self, String> {
         let options = broker.options();
+        say_when_low(&broker);
         let mut sockets = Vec::new();
         let mut names: Vec<Arc<str>> = Vec::new(); // of each socket's listener
         let mut ports = Vec::new();
@@ -176,6 +235,7 @@ impl Server {
             max_idle: options.connections_max_idle,
             next_connection_id: AtomicU64::new(1),
             proof: Proof::new(&options).map_err(started)?,
+            descriptors: broker.context.fs.descriptors().cloned(),
             limits: ConnectionLimits::new(options.max_connections, options.max_connections_per_ip),
             listeners: names,
             mailboxes,
@@ -185,6 +245,7 @@ impl Server {
         let mut acceptor = Acceptor {
             listeners: Vec::new(),
             paused: None,
+            said: None,
             options: SocketOptions::new(&options),
         };
         for (i, socket) in sockets.into_iter().enumerate() {
@@ -253,6 +314,18 @@ impl Server {
     }
 }
 
+fn say_when_low(broker: &Broker) {
+    if let Some(descriptors) = broker.context.fs.descriptors().filter(|it| it.limit() < LOW_LIMIT) {
+        broker.log(&format!(
+            "the limit of open files is {}: at most {} connections at a time, and {} files and connections together; raise it \
+             (ulimit -n, or LimitNOFILE= of systemd)",
+            descriptors.limit(),
+            descriptors.most_connections(),
+            descriptors.total()
+        ));
+    }
+}
+
 fn spawn(shared: &Arc<Shared>, polls: Vec<Poll>, acceptor: Acceptor) -> io::Result<Vec<JoinHandle<()>>> {
     let loops = polls.len();
     let mut acceptor = Some(acceptor);
@@ -274,6 +347,7 @@ fn refused(listener: &ListenerConfig, e: &io::Error) -> String {
         io::ErrorKind::AddrNotAvailable => {
             "no interface of this machine has the address; give one that has, or no host for all of them".to_owned()
         }
+        _ if is_shortage(e) => format!("{e}; give the process more of it (ulimit -a shows the limits)"),
         _ => format!("{e}; choose another host or port"),
     };
     format!("listeners: {name}://{host}:{port} cannot be opened: {why}")

@@ -98,10 +98,13 @@ impl PyEngine {
     #[new]
     fn new(node_id: i32, cluster_id: String, log_dirs: Vec<PathBuf>, options: ConfigMap) -> PyResult<Self> {
         let options = Options::from_pairs(&options).map_err(|e| start_error(e.to_string()))?;
-        let mut context = LogContext::system();
+        let mut context = LogContext::of_process();
         context.producers.producer_id_expiration_ms = options.producer_id_expiration_ms;
-        let broker = Broker::start(node_id, cluster_id, options, Arc::new(context))
-            .map_err(|e| start_error(format!("the engine's threads could not be started: {e}")))?;
+        let broker = Broker::start(node_id, cluster_id, options, Arc::new(context)).map_err(|e| {
+            start_error(format!(
+                "the engine's threads could not be started: {e}; give the process more (ulimit -a shows the limits)"
+            ))
+        })?;
         let engine = Engine::new(broker);
         Ok(Self {
             engine,

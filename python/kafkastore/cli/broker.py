@@ -6,6 +6,7 @@ import logging
 import signal
 import sys
 
+from kafkastore.cli.process_limits import raise_descriptor_limit, shortage_of
 from kafkastore.errors import KafkastoreError
 
 USAGE = """\
@@ -37,6 +38,7 @@ def main(arguments: list[str]) -> int:
     handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
     try:
+        raise_descriptor_limit()
         import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
         from kafkastore.config import BrokerConfig
         from kafkastore.server.broker import run_until_stopped
@@ -46,6 +48,12 @@ def main(arguments: list[str]) -> int:
         run_until_stopped(config)
     except KafkastoreError as error:
         sys.stderr.write(f"kafkastore: {_on_one_line(str(error))}\n")
+        return 1
+    except (OSError, MemoryError, RuntimeError) as error:
+        shortage = shortage_of(error)
+        if shortage is None:
+            raise
+        sys.stderr.write(f"kafkastore: {shortage}; give the broker more of it and start again\n")
         return 1
     except KeyboardInterrupt:  # before the broker had its own handler
         return 128 + signal.SIGINT

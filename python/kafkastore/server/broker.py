@@ -251,7 +251,7 @@ class Broker:
         if self.ports:
             await services.run_blocking(services.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
         if self._may_close_logs():
-            await services.run_blocking(services.engine.close_logs)
+            await self._close_logs()
         if self._marks is not None:
             await self._marks.stop()
         await services.store.close()
@@ -290,12 +290,22 @@ class Broker:
         await services.log_manager.stop_housekeeping()
         self._apis.stop()
         await self._member.close()
-        await services.run_blocking(services.engine.close_logs)
+        await self._close_logs()
         await services.kept_configs.stop()
         if self._marks is not None:
             await self._marks.stop()
         await services.store.close()
         logger.info("Stopped")
+
+    async def _close_logs(self) -> None:
+        """Where it fails there is no clean-shutdown marker; that is the outcome of the broker, and no reason to stop halfway."""
+        try:
+            await self.services.run_blocking(self.services.engine.close_logs)
+        except EngineError as error:
+            if self._failure is None:
+                self._failure = (
+                    f"the logs could not all be closed ({error}); the next start recovers those that were not"
+                )
 
     def _on_log_dir_failed(self, event: LogDirFailed) -> None:
         """The directory's partitions go offline, the others serve; without any directory left the broker stops."""

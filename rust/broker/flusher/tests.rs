@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use super::super::testing::{Fixture, START_MS, batch};
 use super::*;
 use crate::io::Fault;
@@ -47,4 +49,23 @@ fn a_partition_that_cannot_be_flushed_is_told() {
     flusher.run(|partition, error| failed.lock().push((partition.index(), error.code())));
     assert_eq!(*failed.lock(), [(0, crate::error::ErrorCode::KAFKA_STORAGE_ERROR)]);
     assert_eq!(partition.log().recovery_point(), 0);
+}
+
+// issue 13, Deliver 2
+#[test]
+fn partition_that_finds_no_descriptor_is_flushed_later() {
+    let (fixture, partition) = with_unflushed();
+    fixture.faults.arm("sync:.log", 1, Fault::NoDescriptor);
+    let flusher = Flusher::default();
+    flusher.enqueue(&partition);
+    std::thread::scope(|scope| {
+        scope.spawn(|| flusher.run(|partition, error| fixture.broker.storage_failed(partition, error)));
+        let limit = Instant::now() + Duration::from_secs(20);
+        while partition.log().recovery_point() < 1 && Instant::now() < limit {
+            thread::yield_now();
+        }
+        flusher.stop();
+    });
+    assert_eq!(partition.log().recovery_point(), 1);
+    assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
 }

@@ -74,3 +74,31 @@ fn stopping_leaves_the_rest_to_the_close() {
         assert!(fixture.dirs[0].join(format!("t-{index}")).is_dir());
     }
 }
+
+// issue 13, Deliver 2
+#[test]
+fn log_that_finds_no_descriptor_is_made_later_and_its_directory_stays_online() {
+    for label in [
+        "create:dir",
+        "open:partition.metadata",
+        "write:partition.metadata",
+        "open:.log",
+    ] {
+        for fault in [Fault::NoDescriptor, Fault::NoMemory] {
+            let fixture = Fixture::new(1);
+            fixture.create("t", 1, &[]);
+            fixture.faults.arm(label, 1, fault);
+            let partition = fixture.partition("t", 0);
+            assert!(
+                partition.materialise().is_err() && fixture.faults.has_fired(),
+                "{label} {fault:?}"
+            );
+            assert!(partition.materialise().is_ok(), "{label} {fault:?}");
+        }
+    }
+    let fixture = Fixture::new(1);
+    fixture.faults.arm("create:dir", 1, Fault::NoDescriptor);
+    fixture.create("t", 1, &[]);
+    wait_for("made", || fixture.partition("t", 0).log().is_materialised());
+    assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
+}

@@ -426,3 +426,17 @@ fn swap_leaves_no_acknowledged_flush_behind() {
     let log = partition.log();
     assert_eq!((log.log_end_offset(), log.recovery_point()), (8, 8));
 }
+
+// issue 13, Deliver 2
+#[test]
+fn move_that_finds_no_descriptor_goes_on_and_no_directory_fails() {
+    for label in ["write:.log", "read:.log", "sync:.log", "rename:dir"] {
+        let fixture = filled(2, 10, &[]);
+        let one = begin(&fixture, &fixture.dirs[1]);
+        fixture.faults.arm(label, 1, Fault::NoDescriptor);
+        while fixture.broker.move_on(&one) {}
+        assert!(fixture.faults.has_fired(), "{label}");
+        assert!(fixture.broker.failed_log_dirs().is_empty(), "{label}");
+        assert_eq!(*one.partition.log_dir(), fixture.dirs[1], "{label}");
+    }
+}

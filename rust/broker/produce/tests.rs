@@ -262,3 +262,18 @@ fn producer_of_a_partition_that_other_brokers_have_is_told_its_leader() {
     }
     assert_eq!(told(Err([9; 16]), 0), (ErrorCode::UNKNOWN_TOPIC_ID, None));
 }
+
+// issue 13, Deliver 2
+#[test]
+fn produce_that_finds_no_descriptor_is_refused_with_an_error_that_clients_retry_and_the_next_one_is_appended() {
+    for fault in [Fault::NoDescriptor, Fault::NoMemory] {
+        let fixture = Fixture::new(1);
+        fixture.create("t", 1, &[]);
+        fixture.faults.arm("write:.log", 1, fault);
+        let refused = answered(&fixture, Ok("t"), 0);
+        assert_eq!(refused.error, ErrorCode::KAFKA_STORAGE_ERROR, "{fault:?}");
+        assert!(fixture.faults.has_fired() && fixture.broker.failed_log_dirs().is_empty());
+        assert_eq!(answered(&fixture, Ok("t"), 0).error, ErrorCode::NONE);
+        assert_eq!(fixture.partition("t", 0).offsets().log_end, 1);
+    }
+}
