@@ -220,6 +220,10 @@ impl File for KeptFile {
         self.with(|file| file.read_at(buf, position))
     }
 
+    fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
+        self.with(|file| file.read_exact_if_cached(buf, position))
+    }
+
     fn len(&self) -> io::Result<u64> {
         self.with(|file| file.len())
     }
