@@ -25,11 +25,12 @@ impl Log {
     #[inline]
     pub(super) fn settle(&mut self) -> Result<()> {
         self.check_writable()?;
-        self.unfinished.map_or(Ok(()), |truncation| self.carry_out(truncation))
+        self.unfinished
+            .map_or(Ok(()), |truncation| self.truncate_now(truncation))
     }
 
     #[cold]
-    fn carry_out(&mut self, truncation: Unfinished) -> Result<()> {
+    fn truncate_now(&mut self, truncation: Unfinished) -> Result<()> {
         self.unfinished = Some(truncation);
         let result = match truncation {
             Unfinished::CutAt(offset) => self.cut_end(offset),
@@ -55,7 +56,7 @@ impl Log {
             return Ok(true);
         }
         self.begin_truncation(offset);
-        self.carry_out(Unfinished::CutAt(offset)).map(|()| true)
+        self.truncate_now(Unfinished::CutAt(offset)).map(|()| true)
     }
 
     /// Cuts the log where it parts from another's, which has told the end of the greatest epoch that it knows up to the one of
@@ -103,7 +104,7 @@ impl Log {
         self.settle()?;
         self.materialise()?;
         self.begin_truncation(offset);
-        self.carry_out(Unfinished::StartAnewAt(offset))
+        self.truncate_now(Unfinished::StartAnewAt(offset))
     }
 
     fn start_anew_at(&mut self, offset: i64) -> Result<()> {
