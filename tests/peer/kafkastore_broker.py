@@ -30,8 +30,6 @@ class KafkastoreBroker(BrokerProcess):
             "listeners": f"PLAINTEXT://{self.host}:{self.port}",
             "log.dirs": ",".join(map(str, self.log_dirs)),
             "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
             **SINGLE_BROKER,
         }
 

@@ -59,7 +59,7 @@ def read_mark(path: str) -> FoundMark:
     try:
         with open(path, "rb") as file:
             content = file.read(2 * SLOT_BYTES)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return NOTHING
     except OSError:
         return FoundMark(None, is_damaged=True)

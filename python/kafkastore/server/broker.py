@@ -94,7 +94,6 @@ class Broker:
         known_log_dirs.refuse_missing(self.config)
         refuse_missing_store(self.config)
         self.config.load_secret()
-        _say_who_may_give_orders(self.config)
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
@@ -368,6 +367,7 @@ async def _run(config: BrokerConfig) -> None:
         collect_seldom()
         gc.enable()
         _say_how_to_connect(broker)
+        _say_who_may_give_orders(broker.config)
         await broker.run_until_stopped()
     except StopRequested:
         _leave()
