@@ -27,7 +27,7 @@ LEAST_SEEDS = 100
 FINDERS = {
     "truncate-to-hw": 74,
     "no-min-isr-gate": 1064,
-    "isr-without-version": 206,
+    "isr-without-version": 169,
     "move-before-in-sync": 1,
     "delete-without-id": 115,
 }
