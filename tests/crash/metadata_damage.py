@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +25,7 @@ from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from cluster.cluster import Cluster
+from parity.raw_client import RawClient
 from peer.broker_process import BrokerFailedError, wait_until
 from peer.kafkastore_broker import KafkastoreBroker
 from peer.topics import end_offsets, read_topic
@@ -122,6 +124,8 @@ class Damage:
             incremental_configs=[ConfigEntry("retention.ms", "-1", incremental_operation=AlterConfigOpType.SET)],
         )
         admin.incremental_alter_configs([change])[change].result(LIMIT_S)
+        for broker in self.brokers:  # one that leads and does not know it yet would delete what is old
+            wait_until(partial(_keeps_all, broker.port, "changed"), LIMIT_S, "the change is known")
         for topic in TOPICS:
             self.records[topic] = produce_old(self.bootstrap, topic, PARTITIONS, PER_PARTITION)
         assert self._read() == self.records
@@ -257,6 +261,18 @@ class Damage:
                         content = path.read_bytes()
                         found.setdefault(topic, set()).update(re.findall(rb"%s-\d+-\d+" % topic.encode(), content))
         return found
+
+
+def _keeps_all(port: int, topic: str) -> bool:
+    """Whether this broker has retention.ms=-1 for the topic."""
+    client = RawClient("127.0.0.1", port)
+    try:
+        resource = {"resource_type": 2, "resource_name": topic, "configuration_keys": ["retention.ms"]}
+        answer = client.ask("describe_configs", 4, {"resources": [resource]})
+    finally:
+        client.close()
+    configs = answer.results[0].configs
+    return [config.value for config in configs] == ["-1"]
 
 
 def produce_old(bootstrap: str, topic: str, partitions: int, count: int, age_ms: int = MONTH_MS) -> set[bytes]:
