@@ -101,7 +101,7 @@ def test_move_with_a_throttle_of_kafkas_tool_is_held_to_it(  # KIP-73
     four.run(java, *plan, "--execute", "--additional", "--throttle", str(1000 * RATE))
     wait_until(lambda: four.replicas() == four.target, LIMIT_S, "it is done")
     assert "Clearing topic-level throttles" in four.run(java, *plan, "--verify")
-    assert not throttles(four)
+    wait_until(lambda: not throttles(four), LIMIT_S, "every broker knows that there is no throttle")
     four.assert_settled(four.target, without=four.old)
     summary.append(f"throttled to {RATE:,} B/s: {rate:,.0f} B/s moved, {produced:,.0f} B/s produced beside it")
 
@@ -120,4 +120,4 @@ def test_command_holds_the_rate_and_takes_the_throttle_away(  # R1.4
     assert len(throttles(four)) == 2
     command.run("reassign", *server, *plan)  # goes on without a rate
     assert four.replicas() == four.target
-    assert not throttles(four)
+    wait_until(lambda: not throttles(four), LIMIT_S, "every broker knows that there is no throttle")
