@@ -17,6 +17,7 @@ from kafkastore.coordinator.group.running import ANSWERS_A_PASS, Answers
 from kafkastore.coordinator.group.steps import Appended
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World, indexes_are_right, run_at_once, value_of
+from unit.opcodes import opcodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,14 +167,12 @@ def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
 
 
 def test_a_thousand_members_join_and_sync_in_linear_time() -> None:
-    def seconds(members: int) -> float:
+    def opcodes(members: int) -> int:
         world = World()
-        began = time.thread_time()
-        world.stable_group(members)
-        return time.thread_time() - began
+        return opcodes_of(lambda: world.stable_group(members))
 
-    seconds(50)
-    assert seconds(1600) < 8 * 6 * seconds(200)  # eight times the members; quadratic would be 64 times
+    opcodes(5)  # what is imported and kept at the first use
+    assert opcodes(1600) < 9 * opcodes(200)  # eight times the members; quadratic would be 64 times
 
 
 def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
