@@ -46,3 +46,11 @@ def test_localhost_is_opened_at_every_address_that_it_has(broker_factory: Broker
     for family, _, _, _, address in socket.getaddrinfo("localhost", broker.port, type=socket.SOCK_STREAM):
         with socket.socket(family) as client:
             client.connect(address)
+
+
+def test_broker_without_a_secret_does_not_load_openssl(broker_factory: BrokerFactory) -> None:
+    broker = broker_factory()
+    with open(f"/proc/{broker.pid}/maps") as file:
+        libraries = file.read()
+    assert "libsqlite3" in libraries or "_sqlite3" in libraries
+    assert "libcrypto" not in libraries, "5 MB that it has no use for"

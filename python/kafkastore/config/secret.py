@@ -6,7 +6,6 @@ Its text leaves this process in no message and no log; what is said about it nam
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,6 +36,8 @@ class Secret(NamedTuple):
 
 def new_secret() -> str:
     """As much as a SHA-256 can hold, in letters, digits, "-" and "_"."""
+    import secrets  # brings OpenSSL, 5 MB that a broker without a secret does without
+
     return secrets.token_urlsafe(_NEW_BYTES)
 
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import urllib.parse
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
@@ -89,7 +88,7 @@ def mark_of(path: str) -> Mark | None:
 
 def open_to_read(path: str) -> sqlite3.Connection:
     """A connection that writes neither to the file nor, when it is closed, what ``-wal`` has into it."""
-    quoted = urllib.parse.quote(os.path.abspath(path))
+    quoted = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return sqlite3.connect(f"file:{quoted}?mode=ro", uri=True, isolation_level=None, timeout=10.0)
 
 

@@ -111,6 +111,16 @@ def killed(tmp_path: Path) -> Path:
     return copy / "metadata.sqlite"
 
 
+def test_path_with_signs_of_a_uri_is_judged_as_every_other(tmp_path: Path) -> None:
+    copy = tmp_path / "50% of #1?mode=rw&ä b"
+    shutil.copytree(killed(tmp_path).parent, copy)
+    assert find_damage(str(copy / "metadata.sqlite")) == []
+    os.unlink(copy / "metadata.sqlite-wal")
+    with pytest.raises(StartupError, match="accept-loss"):
+        SqliteStore(str(copy / "metadata.sqlite"))
+    assert sorted(one.name for one in tmp_path.iterdir()) == [copy.name, "killed", "whole"]
+
+
 def test_start_is_refused_when_any_file_of_the_store_is_gone_or_empty(tmp_path: Path) -> None:
     path = killed(tmp_path)
     for suffix, damage in ((suffix, damage) for suffix in ("", "-wal") for damage in (os.unlink, _empty)):
