@@ -3,7 +3,8 @@
     python -m attacks [--against NAME=EXECUTABLE ...] [--kafka] [--attack NAME ...] [--output FILE]
 
 Each attack has a fresh broker. Of heartbeats, produces and connects the longest and the 99th percentile, in ms. Memory is VmRSS from
-/proc in MB above what the broker had before the attack, its peak VmHWM.
+/proc in MB above what the broker had before the attack, its peak VmHWM. While a broker that is idle again waits for its last look, the
+next attack begins; beside one that still works nothing does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +43,25 @@ def status_kb(pid: int, name: str) -> int:
     raise LookupError(name)
 
 
-def row(attack: Attack, label: str, broker: BrokerProcess) -> str:
-    """Runs one attack on a fresh broker."""
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU that the process has had so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until_idle(broker: BrokerProcess) -> None:
+    """Until it uses less than a tenth of a processor, or until it is to be looked at."""
+    for _ in range(int(LATER_S)):
+        before = cpu_s(broker.pid)
+        time.sleep(1)
+        if not broker.is_running() or cpu_s(broker.pid) - before < 0.1:
+            return
+
+
+def row(attack: Attack, label: str, broker: BrokerProcess, later: Executor) -> Future[str]:
+    """Runs one attack on a fresh broker, which ends with the row, in ``later``, some time after this function."""
     broker.start()
+    is_ending_later = False
     try:
         if attack.prepare is not None:
             attack.prepare(broker.port)
@@ -56,19 +74,34 @@ def row(attack: Attack, label: str, broker: BrokerProcess) -> str:
         outcome = attack.run(broker.port)
         time.sleep(CALM_S)
         seen = victims.stop()
-        is_alive = broker.is_running()
-        peak = later = float("nan")
-        if is_alive:
-            peak = (status_kb(pid, "VmHWM") - idle) / MB
-            time.sleep(LATER_S)
-            later = (status_kb(pid, "VmRSS") - idle) / MB
+        clients = " | ".join(
+            f"{one.longest_ms:,.0f} / {one.p99_ms:,.1f}{' (' + one.error[:60] + ')' if one.error else ''}"
+            for one in seen
+        )
+        start = f"| {attack.what} | {label} |"
+        if not broker.is_running():
+            done: Future[str] = Future()
+            done.set_result(f"{start} **no** | {clients} | | {outcome} |\n")
+            return done
+        peak = (status_kb(pid, "VmHWM") - idle) / MB
+        end_s = time.monotonic() + LATER_S
+        wait_until_idle(broker)
+        is_ending_later = True
     finally:
-        broker.kill()
-    clients = " | ".join(
-        f"{one.longest_ms:,.0f} / {one.p99_ms:,.1f}{' (' + one.error[:60] + ')' if one.error else ''}" for one in seen
-    )
-    alive = "yes" if is_alive else "**no**"
-    return f"| {attack.what} | {label} | {alive} | {clients} | {peak:,.0f}, {later:,.0f} | {outcome} |\n"
+        if not is_ending_later:
+            broker.kill()
+
+    def ended() -> str:
+        try:
+            time.sleep(max(0.0, end_s - time.monotonic()))
+            if not broker.is_running():
+                return f"{start} **no** | {clients} | {peak:,.0f} | {outcome} |\n"
+            kept = (status_kb(pid, "VmRSS") - idle) / MB
+            return f"{start} yes | {clients} | {peak:,.0f}, {kept:,.0f} | {outcome} |\n"
+        finally:
+            broker.kill()
+
+    return later.submit(ended)
 
 
 def main() -> None:
@@ -80,21 +113,29 @@ def main() -> None:
     given = parser.parse_args()
     kinds: list[tuple[str, str | None]] = [tuple(one.split("=", 1)) for one in given.against]
     kinds = kinds or [("kafkastore", "")]
+    if given.kafka:
+        kinds.append(("Apache Kafka 4.3", None))
     out = given.output.open("a") if given.output else sys.stdout
     out.write(HEAD)
-    for attack in ATTACKS:
-        if given.attack and attack.name not in given.attack:
-            continue
-        for label, executable in [*kinds, *([("Apache Kafka 4.3", None)] if given.kafka else [])]:
-            with tempfile.TemporaryDirectory() as folder:
-                if executable:
-                    os.environ["KAFKASTORE"] = executable
-                broker = (ApacheKafka if executable is None else KafkastoreBroker)(Path(folder))
-                try:
-                    out.write(row(attack, label, broker))
-                except Exception as error:  # noqa: BLE001 - a broker that does not even begin is a row, too
-                    out.write(f"| {attack.what} | {label} | {type(error).__name__}: {str(error)[:200]} |\n")
+    chosen = [attack for attack in ATTACKS if not given.attack or attack.name in given.attack]
+    rows = [(attack, *kind) for attack in chosen for kind in kinds]
+    with ThreadPoolExecutor() as later, tempfile.TemporaryDirectory() as folder:
+        waiting: list[Future[str]] = []
+        for number, (attack, label, executable) in enumerate(rows):
+            if executable:
+                os.environ["KAFKASTORE"] = executable
+            broker = (ApacheKafka if executable is None else KafkastoreBroker)(Path(folder) / str(number))
+            try:
+                waiting.append(row(attack, label, broker, later))
+            except Exception as error:  # noqa: BLE001 - a broker that does not even begin is a row, too
+                broken: Future[str] = Future()
+                broken.set_result(f"| {attack.what} | {label} | {type(error).__name__}: {str(error)[:200]} |\n")
+                waiting.append(broken)
+            while waiting and waiting[0].done():
+                out.write(waiting.pop(0).result())
                 out.flush()
+        for one in waiting:
+            out.write(one.result())
 
 
 if __name__ == "__main__":

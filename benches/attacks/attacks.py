@@ -6,6 +6,7 @@ Each returns a word on what the broker did with it: an answer's size, or how it 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -159,6 +160,33 @@ def _members(count: int, size: int) -> Callable[[int], str]:
     return run
 
 
+def _crowd(connections: int, frame: Callable[[], bytes]) -> Callable[[int], str]:
+    """Everybody asks the same at once, then reads the answer."""
+
+    def run(port: int) -> str:
+        sent, answers, end_s = frame(), 0, time.monotonic() + PATIENCE_S
+        with contextlib.ExitStack() as held:
+            sockets = [held.enter_context(WireSocket(port, timeout_s=PATIENCE_S)) for _ in range(connections)]
+            senders = [threading.Thread(target=_send, args=(socket, sent)) for socket in sockets]
+            for sender in senders:
+                sender.start()
+            for socket in sockets:
+                socket.socket.settimeout(max(0.1, end_s - time.monotonic()))
+                with contextlib.suppress(OSError):
+                    socket.receive()
+                    answers += 1
+        for sender in senders:
+            sender.join()
+        return f"{answers} of {connections} answered"
+
+    return run
+
+
+def _send(socket: WireSocket, frame: bytes) -> None:
+    with contextlib.suppress(OSError):
+        socket.send(frame)
+
+
 def _bombs(port: int) -> str:
     ahead = int(time.time() * 1000) + 2 * HOUR_MS
     batch = bomb(100 << 20, ahead)
@@ -262,6 +290,17 @@ ATTACKS = (
         "500 connections with 200 answers of 30 KB that they do not read",
         _unread(500, 200),
         _with_records,
+    ),
+    Attack(
+        "frames-large",
+        "300 connections ask Metadata of 10,000 unknown names of 100 bytes at once",
+        _crowd(300, lambda: ask.metadata(ask.array(ask.string(f"{n:0100}") for n in range(10_000)))),
+    ),
+    Attack(
+        "fetch-sessions",
+        "500 connections open a fetch session of 50,000 partitions each",
+        _crowd(500, lambda: ask.fetch_session(TOPIC, 50_000)),
+        _topic,
     ),
     Attack("connections-idle", "2,000 connections that ask nothing", _idle(2_000)),
     Attack(

@@ -82,6 +82,13 @@ def fetch_some(topic: str, max_bytes: int) -> bytes:
     return request(1, 4, bounds + array([string(topic) + array([struct.pack(">iqi", 0, 0, max_bytes)])]))
 
 
+def fetch_session(topic: str, rows: int) -> bytes:
+    """v7: a new session of so many partitions, nothing waited for."""
+    bounds = struct.pack(">iiiibii", -1, 0, 0, 1 << 20, 0, 0, 0)
+    partitions = array(struct.pack(">iqqi", index, 0, -1, 1 << 20) for index in range(rows))
+    return request(1, 7, bounds + array([string(topic) + partitions]) + array([]))
+
+
 def offset_fetch(group: str, topic: str, rows: int) -> bytes:
     return request(9, 1, string(group) + array([string(topic) + repeated(struct.pack(">i", 0), rows)]))
 
