@@ -294,8 +294,13 @@ class Engine:
         """Writes the checkpoint files of every log directory."""
     def expire_producers(self) -> int:
         """Forgets producers idle for producer.id.expiration.ms; returns how many."""
-    def metrics(self) -> dict[str, int]:
-        """Counters by name."""
+    def metrics(
+        self, most_rows: int
+    ) -> tuple[dict[str, int], dict[int, int], list[tuple[str, list[int]]], list[tuple[str, int, int, int, int, int]]]:
+        """Blocking: it walks over all partitions. (figures by name, requests by API key, [(topic, counts)], [(topic, partition,
+        bytes, log_start_offset, log_end_offset, segments)]). A topic's counts are, in this order: messages in, bytes in, bytes out,
+        replication bytes in and out, partitions of produces and those refused, partitions of fetches and those refused. A list of
+        more than ``most_rows`` is empty."""
 
 @final
 class Check:

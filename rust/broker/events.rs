@@ -181,6 +181,16 @@ impl EventQueue {
         }
     }
 
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        self.queue.lock().events.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Takes at most `limit` events, the oldest first; of requests not more than [`MAX_TAKEN_BYTES`] and one, since their
     /// bodies are copied for the taker.
     pub fn take(&self, limit: usize) -> Vec<Event> {

@@ -5,6 +5,7 @@
 //! One partition's error never fails the others. A partition that is named twice is read once, as the last one says (Kafka). A fetch
 //! of many partitions is not served on a network loop. It never touches sockets or clocks.
 
+mod counting;
 mod outcome;
 
 use std::collections::HashMap;
@@ -119,8 +120,10 @@ pub fn handle(
     if place == Place::Loop && broker.sessions.partitions_of(request.session_id) > MANY_ROWS {
         return Ok(FetchOutcome::Left);
     }
-    broker.metrics.count_fetch();
     let is_follower = request.replica_id >= 0 && caller.is_broker;
+    if is_follower {
+        broker.metrics.count_follower_fetch();
+    }
     let asked = session_request(version, body, request, is_follower);
     let (session, rows) = match broker.sessions.resolve(asked, now) {
         Ok(resolved) => resolved,
@@ -451,6 +454,7 @@ impl Plan {
         out: &mut Vec<u8>,
     ) -> Vec<Splice> {
         self.record_throttled(broker, outcomes, now);
+        self.count(broker, outcomes);
         let news: Vec<RowNews> = outcomes.iter().map(Outcome::news).collect();
         let rows: Vec<&FetchRow> = self.rows.iter().map(|r| &r.asked).collect();
         let (session_id, told) = broker.sessions.settle(&self.session, &rows, &news, now);
@@ -476,7 +480,7 @@ impl Plan {
                     splices: &mut splices,
                     inline_left: &mut inline_left,
                 };
-                outcomes[i].write(broker, rows[i].index, current_leader, sink);
+                outcomes[i].write(rows[i].index, current_leader, sink);
             }
             writer.topic_end();
         }

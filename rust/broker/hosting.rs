@@ -208,7 +208,7 @@ impl Broker {
         };
         let (path, partition) = (&request.path, request.partition.clone());
         let log = Log::open(&self.context, path, partition, Arc::clone(config), args)?;
-        Ok(Arc::new(Partition::new(
+        let partition = Partition::new(
             self.node_id,
             Arc::clone(&request.partition.topic),
             request.topic_id.map_or(NO_TOPIC_ID, |id| id.0),
@@ -216,7 +216,10 @@ impl Broker {
             path.parent().unwrap_or(path).to_path_buf(),
             log,
             request.high_watermark.unwrap_or(0),
-        )))
+        );
+        Ok(Arc::new(
+            partition.counted_by(self.metrics.meter(&request.partition.topic)),
+        ))
     }
 
     fn host(&self, opened: Vec<LoadedLog<Arc<Partition>>>) {
@@ -308,15 +311,9 @@ impl Broker {
         let path = dir.join(tp.to_string());
         let topic_id = Some(Uuid(id)).filter(|id| *id != Uuid::ZERO);
         let log = Log::create(&self.context, &path, tp, topic_id, Arc::clone(config))?;
-        Ok(Partition::new(
-            self.node_id,
-            Arc::clone(name),
-            id,
-            index,
-            dir.to_path_buf(),
-            log,
-            0,
-        ))
+        let dir = dir.to_path_buf();
+        let partition = Partition::new(self.node_id, Arc::clone(name), id, index, dir, log, 0);
+        Ok(partition.counted_by(self.metrics.meter(name)))
     }
 
     /// As [`Self::publish_leases`]; logs that know no topic id, though the topic has one, take it first: they are found by it.

@@ -1,57 +1,214 @@
-//! Counters of the data plane, by the names of Kafka's meters. Written by every thread, read rarely.
+//! What the data plane counts. Written by every thread, read when somebody asks for the metrics.
+//!
+//! Counts by topic are kept with the topic's partitions; the count of all topics is made when it is read, so that an append or a fetch
+//! adds to one place only. A [`Meter`] is one partition's handle on its topic's counts: when the last one of a topic is dropped,
+//! the topic's counts are added to those of the topics that are gone, and no total ever falls.
 
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::ErrorCode;
-use crate::wire::ProduceResult;
+use parking_lot::Mutex;
 
-/// Monotonic counts since the start of the process.
-#[derive(Debug, Default)]
-pub struct Metrics {
-    /// `TotalProduceRequestsPerSec`.
-    pub produce_requests: AtomicU64,
-    /// `FailedProduceRequestsPerSec`, by partition.
-    pub failed_produce_requests: AtomicU64,
-    /// `TotalFetchRequestsPerSec`.
-    pub fetch_requests: AtomicU64,
-    /// `BytesInPerSec`: request bytes of Produce.
-    pub bytes_in: AtomicU64,
-    /// `BytesOutPerSec`: record bytes of Fetch.
-    pub bytes_out: AtomicU64,
-    /// Connections open now.
-    pub connections: AtomicU64,
-    /// Requests handed to the control plane.
-    pub control_requests: AtomicU64,
+/// What is counted by topic, by the names of Kafka's `BrokerTopicMetrics`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Records appended as the leader.
+    MessagesIn,
+    /// Bytes of batches appended as the leader.
+    BytesIn,
+    /// Bytes of batches sent to consumers.
+    BytesOut,
+    /// Bytes of batches appended as a follower.
+    ReplicationBytesIn,
+    /// Bytes of batches sent to followers.
+    ReplicationBytesOut,
+    /// Partitions of Produce requests.
+    TotalProduceRequests,
+    /// Those that were refused.
+    FailedProduceRequests,
+    /// Partitions of fetches that were answered.
+    TotalFetchRequests,
+    /// Those that were refused.
+    FailedFetchRequests,
 }
 
-impl Metrics {
-    pub(super) fn count_produce(&self, results: &[ProduceResult]) {
-        self.produce_requests.fetch_add(1, Ordering::Relaxed);
-        let failed = results.iter().filter(|r| r.error != ErrorCode::NONE).count();
-        if failed > 0 {
-            self.failed_produce_requests.fetch_add(failed as u64, Ordering::Relaxed);
+/// How many there are.
+pub const COUNTS: usize = 9;
+
+/// Kafka's names, in the order of [`Count`].
+pub const COUNT_NAMES: [&str; COUNTS] = [
+    "MessagesIn",
+    "BytesIn",
+    "BytesOut",
+    "ReplicationBytesIn",
+    "ReplicationBytesOut",
+    "TotalProduceRequests",
+    "FailedProduceRequests",
+    "TotalFetchRequests",
+    "FailedFetchRequests",
+];
+
+/// Of one topic, or of none.
+#[derive(Debug, Default)]
+pub struct Counts([AtomicU64; COUNTS]);
+
+impl Counts {
+    #[inline]
+    fn add(&self, count: Count, amount: u64) {
+        if let Some(counter) = self.0.get(count as usize) {
+            counter.fetch_add(amount, Ordering::Relaxed);
         }
     }
 
-    pub(super) fn count_fetch(&self) {
-        self.fetch_requests.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn count_bytes_out(&self, bytes: usize) {
-        self.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Name and value of each.
-    pub fn snapshot(&self) -> Vec<(&'static str, u64)> {
-        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        vec![
-            ("TotalProduceRequestsPerSec", get(&self.produce_requests)),
-            ("FailedProduceRequestsPerSec", get(&self.failed_produce_requests)),
-            ("TotalFetchRequestsPerSec", get(&self.fetch_requests)),
-            ("BytesInPerSec", get(&self.bytes_in)),
-            ("BytesOutPerSec", get(&self.bytes_out)),
-            ("connection-count", get(&self.connections)),
-            ("ControlRequests", get(&self.control_requests)),
-        ]
+    fn values(&self) -> [u64; COUNTS] {
+        std::array::from_fn(|at| self.0.get(at).map_or(0, |counter| counter.load(Ordering::Relaxed)))
     }
 }
+
+#[derive(Default)]
+struct Book {
+    living: HashMap<Arc<str>, Arc<Counts>>,
+    gone: [u64; COUNTS],
+}
+
+/// A topic's counts; see the module.
+pub struct Meter {
+    topic: Arc<str>,
+    counts: Arc<Counts>,
+    book: Arc<Mutex<Book>>,
+}
+
+impl Default for Meter {
+    /// Of a partition that no broker counts.
+    fn default() -> Self {
+        Self {
+            topic: Arc::from(""),
+            counts: Arc::default(),
+            book: Arc::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Meter").field(&self.topic).finish()
+    }
+}
+
+impl Meter {
+    /// Adds.
+    #[inline]
+    pub fn add(&self, count: Count, amount: u64) {
+        self.counts.add(count, amount);
+    }
+
+    /// Whether both count for the same topic.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.counts, &other.counts)
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        let mut book = self.book.lock();
+        // This handle's and the book's are left. No other can be made meanwhile: that takes the lock, too.
+        if Arc::strong_count(&self.counts) == 2 && book.living.remove(&self.topic).is_some() {
+            for (sum, value) in book.gone.iter_mut().zip(self.counts.values()) {
+                *sum += value;
+            }
+        }
+    }
+}
+
+/// API keys that are counted one by one; Kafka's are below it.
+const API_KEYS: usize = 128;
+
+/// See the module.
+pub struct Metrics {
+    book: Arc<Mutex<Book>>,
+    /// Of partitions that are not here.
+    nowhere: Counts,
+    requests: [AtomicU64; API_KEYS],
+    follower_fetches: AtomicU64,
+    /// Connections open now.
+    pub connections: AtomicU64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            book: Arc::default(),
+            nowhere: Counts::default(),
+            requests: std::array::from_fn(|_| AtomicU64::new(0)),
+            follower_fetches: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Metrics {
+    /// One more handle on the topic's counts.
+    pub fn meter(&self, topic: &Arc<str>) -> Meter {
+        let mut book = self.book.lock();
+        let counts = book.living.entry(Arc::clone(topic)).or_default();
+        Meter {
+            topic: Arc::clone(topic),
+            counts: Arc::clone(counts),
+            book: Arc::clone(&self.book),
+        }
+    }
+
+    /// Counts for no topic.
+    pub fn add(&self, count: Count, amount: u64) {
+        self.nowhere.add(count, amount);
+    }
+
+    /// A request came that is served.
+    #[inline]
+    pub fn count_request(&self, api_key: i16) {
+        if let Some(counter) = usize::try_from(api_key).ok().and_then(|key| self.requests.get(key)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A Fetch, counted already, was a follower's.
+    pub fn count_follower_fetch(&self) {
+        self.follower_fetches.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Fetches of followers.
+    pub fn follower_fetches(&self) -> u64 {
+        self.follower_fetches.load(Ordering::Relaxed)
+    }
+
+    /// (API key, requests) of those that came.
+    pub fn requests(&self) -> Vec<(i16, u64)> {
+        let counts = self.requests.iter().map(|counter| counter.load(Ordering::Relaxed));
+        (0..).zip(counts).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Of all topics together, in the order of [`COUNT_NAMES`], and how many topics there are.
+    pub fn totals(&self) -> ([u64; COUNTS], usize) {
+        let book = self.book.lock();
+        let mut sums = book.gone;
+        let all = book.living.values().map(|counts| counts.values());
+        for values in all.chain([self.nowhere.values()]) {
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += value;
+            }
+        }
+        (sums, book.living.len())
+    }
+
+    /// Of each topic that has partitions here.
+    pub fn by_topic(&self) -> Vec<(Arc<str>, [u64; COUNTS])> {
+        let book = self.book.lock();
+        let row = |(topic, counts): (&Arc<str>, &Arc<Counts>)| (Arc::clone(topic), counts.values());
+        book.living.iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ mod events;
 mod fetch;
 mod fetch_session;
 mod fetchers;
+mod figures;
 mod flusher;
 mod followers;
 mod guard;
@@ -46,6 +47,7 @@ pub use budget::{Budget, Charge};
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
 pub use fetchers::{Change, Fetchers, Source};
+pub use figures::{Figures, PartitionFigures};
 pub use followers::{FollowerFetch, Proposal};
 pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
@@ -55,7 +57,7 @@ pub use lease::Lease;
 pub use list_offsets::{ListOffsetsOutcome, ParkedLookup, handle as list_offsets};
 pub use losses::{LossPolicy, MissingLog};
 pub use metadata::{MetadataOutcome, Place, handle as metadata};
-pub use metrics::Metrics;
+pub use metrics::{COUNTS, Count, Meter, Metrics};
 pub use options::Options;
 pub use partition::{
     Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,

@@ -21,8 +21,10 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::{Mutex, MutexGuard};
 
 use self::refusals::Refusals;
+use super::figures::PartitionFigures;
 use super::followers::Followers;
 use super::lease::Lease;
+use super::metrics::Meter;
 #[cfg(feature = "simulator")]
 use super::planted;
 use super::registry::{NO_TOPIC_ID, TopicId};
@@ -96,9 +98,24 @@ impl Awaited {
     }
 }
 
+/// How many replicas of a partition that this broker leads are in sync.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IsrSize {
+    /// Assigned.
+    pub replicas: usize,
+    /// In sync.
+    pub members: usize,
+    /// What `acks=all` needs.
+    pub least: usize,
+}
+
 /// In-sync replicas that `acks=all` needs: `min.insync.replicas`, or all when there are fewer (KIP-966).
 fn least_in_sync(log: &Log, lease: &Lease) -> usize {
-    let wanted = usize::try_from(log.config().min_insync_replicas).unwrap_or(1);
+    needed(log.config().min_insync_replicas, lease)
+}
+
+fn needed(min_insync_replicas: i32, lease: &Lease) -> usize {
+    let wanted = usize::try_from(min_insync_replicas).unwrap_or(1);
     wanted.min(lease.replicas.len())
 }
 
@@ -132,6 +149,7 @@ pub struct Partition {
     /// When the oldest unflushed batch was appended, ms; 0 for none.
     unflushed_since_ms: AtomicI64,
     refusals: Refusals,
+    meter: Meter,
 }
 
 impl Partition {
@@ -162,6 +180,7 @@ impl Partition {
             log: Mutex::new(log),
             future: Mutex::default(),
             refusals: Refusals::default(),
+            meter: Meter::default(),
             lease: ArcSwapOption::empty(),
             term: AtomicU64::new(0),
             term_start: AtomicI64::new(0),
@@ -176,6 +195,18 @@ impl Partition {
         };
         partition.publish_offsets(&partition.log.lock());
         partition
+    }
+
+    /// Counts for its topic from now on.
+    #[must_use]
+    pub fn counted_by(mut self, meter: Meter) -> Self {
+        self.meter = meter;
+        self
+    }
+
+    /// Its topic's counts.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// The broker that hosts it.
@@ -236,6 +267,30 @@ impl Partition {
             high_watermark: self.offsets.high_watermark.load(Ordering::Acquire),
             log_end: self.offsets.log_end.load(Ordering::Acquire),
         }
+    }
+
+    /// Its row of the metrics, and its replicas if this broker leads it.
+    pub fn figures(&self) -> (PartitionFigures, Option<IsrSize>) {
+        let (size, segments, min_insync_replicas) = {
+            let log = self.log.lock();
+            (log.size_bytes(), log.segment_count(), log.config().min_insync_replicas)
+        };
+        let offsets = self.offsets();
+        let row = PartitionFigures {
+            topic: Arc::clone(&self.topic),
+            index: self.index,
+            size,
+            log_start: offsets.log_start,
+            log_end: offsets.log_end,
+            segments,
+        };
+        let lease = self.lease().filter(|lease| lease.leader == self.node_id);
+        let in_sync = lease.map(|lease| IsrSize {
+            replicas: lease.replicas.len(),
+            members: lease.in_sync_replicas.len(),
+            least: needed(min_insync_replicas, &lease),
+        });
+        (row, in_sync)
     }
 
     /// Whether its log directory failed.

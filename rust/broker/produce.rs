@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Broker;
+use super::metrics::Count;
 use super::partition::{Awaited, Partition};
 use super::registry::Topic;
 use super::waiters::{WaitKind, Waiter};
@@ -143,7 +144,6 @@ pub fn handle(
             deadline: now + timeout,
         })));
     }
-    broker.metrics.count_produce(&scratch.results);
     if scratch.request.acks == 0 {
         return Ok(unanswered(&scratch.results));
     }
@@ -196,7 +196,6 @@ impl LeftProduce {
 
     /// What became of it, when all is appended.
     pub fn finish(self, broker: &Broker, listener: &str, body: &[u8], out: &mut Vec<u8>) -> ProduceOutcome {
-        broker.metrics.count_produce(&self.results);
         if self.request.acks == 0 {
             return unanswered(&self.results);
         }
@@ -281,6 +280,7 @@ impl Appending<'_> {
             let Some(result) = self.append_row(at, topic, body, &mut append) else {
                 return false;
             };
+            self.count(topic.and_then(|t| t.partition(row.index)), result.error);
             self.push(result);
         }
         true
@@ -333,6 +333,17 @@ impl Appending<'_> {
             }
             Err(error) => append_refused(broker, partition, error),
         })
+    }
+
+    fn count(&self, partition: Option<&Arc<Partition>>, error: ErrorCode) {
+        let add = |count| match partition {
+            Some(partition) => partition.meter().add(count, 1),
+            None => self.broker.metrics.add(count, 1),
+        };
+        add(Count::TotalProduceRequests);
+        if error != ErrorCode::NONE {
+            add(Count::FailedProduceRequests);
+        }
     }
 
     /// Notes a result; the records at fault are listed for the first partitions that have any.

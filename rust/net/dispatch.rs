@@ -20,7 +20,7 @@ use crate::broker::{
 use crate::error::ErrorCode;
 use crate::record::Room;
 use crate::wire::{
-    ApiTable, ApiVersionsRequest, RequestHeader, WireError, encode_api_versions_response,
+    ApiTable, ApiVersionsRequest, FEATURES, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported, write_response_header,
 };
 
@@ -122,6 +122,7 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         answer(connection, framing, |out| encode_api_versions_unsupported(out, &table));
         return Ok(());
     }
+    context.broker.metrics.count_request(key);
     let malformed = |e| Refused::Malformed(key, version, e);
     let errand = match key {
         ApiTable::PRODUCE => {
@@ -291,11 +292,6 @@ fn produce(
     let out = connection.answer_box().tail();
     let start = begin(out, framing);
     let now = (context.now_ms, context.now);
-    context
-        .broker
-        .metrics
-        .bytes_in
-        .fetch_add(body.len() as u64, std::sync::atomic::Ordering::Relaxed);
     let outcome = crate::broker::produce(
         context.broker,
         version,
@@ -458,7 +454,7 @@ fn api_versions(
         connection.client = Arc::new(info);
     }
     answer(connection, framing, |out| {
-        encode_api_versions_response(out, version, table, code, 0);
+        encode_api_versions_response(out, version, (table, &FEATURES), code, 0);
     });
     Ok(())
 }
@@ -581,10 +577,6 @@ pub fn push_control(
     client: Arc<ClientInfo>,
     body: Vec<u8>,
 ) {
-    broker
-        .metrics
-        .control_requests
-        .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     broker.events.push(Event::Request(ControlRequest {
         token,
         api_key,

@@ -17,7 +17,8 @@ use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, top
 use super::errors::start_error;
 use super::events::to_python;
 use crate::broker::{
-    Broker, BrokerRow, LossPolicy, MissingLog, Options, PartitionRow, ProducerDescription, TopicRow, Watched,
+    Broker, BrokerRow, COUNTS, LossPolicy, MissingLog, Options, PartitionFigures, PartitionRow, ProducerDescription,
+    TopicRow, Watched,
 };
 use crate::error::ErrorCode;
 use crate::net::{Engine, ListenerConfig};
@@ -46,6 +47,14 @@ type RecordTuple = (
 type LogTuple = (String, i32, Option<Py<PyBytes>>, String, i64, i64);
 /// (log dir, error code, total bytes, usable bytes, [(topic, partition, size, lag, is future)]).
 type LogDirTuple = (String, i16, i64, i64, Vec<(String, i32, u64, i64, bool)>);
+
+/// (figures by name, requests by API key, [(topic, counts)], [(topic, partition, bytes, log start, log end, segments)]).
+type FiguresTuple = (
+    HashMap<&'static str, u64>,
+    HashMap<i16, u64>,
+    Vec<(String, Vec<u64>)>,
+    Vec<(String, i32, u64, i64, i64, usize)>,
+);
 
 /// One broker's data plane.
 #[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
@@ -550,7 +559,18 @@ impl PyEngine {
         py.detach(|| self.broker().expire_producers())
     }
 
-    fn metrics(&self) -> HashMap<&'static str, u64> {
-        self.broker().metrics.snapshot().into_iter().collect()
+    fn metrics(&self, py: Python<'_>, most_rows: usize) -> FiguresTuple {
+        let figures = py.detach(|| self.broker().figures(most_rows));
+        let topic = |(name, counts): (Arc<str>, [u64; COUNTS])| (name.to_string(), counts.to_vec());
+        let partition = |p: PartitionFigures| {
+            let name = p.topic.to_string();
+            (name, p.index, p.size, p.log_start, p.log_end, p.segments)
+        };
+        (
+            figures.totals.into_iter().collect(),
+            figures.requests.into_iter().collect(),
+            figures.topics.into_iter().map(topic).collect(),
+            figures.partitions.into_iter().map(partition).collect(),
+        )
     }
 }

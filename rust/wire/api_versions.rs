@@ -3,8 +3,9 @@
 //! ```text
 //! request  := v0-2: nothing; v3-4: client_software_name:string client_software_version:string tags
 //! response := error_code:i16 [api_key:i16 min:i16 max:i16 (tags v3+)] (throttle_time_ms:i32 v1+) (tags v3+)
+//! tag 0    := [name:string min:i16 max:i16 tags]                             supported features
 //! ```
-//! The response's header is v0 in every version. Supported and finalized features are empty, so their tags are omitted.
+//! The response's header is v0 in every version. No feature is finalized, so those tags are omitted.
 
 use std::ops::Range;
 
@@ -19,6 +20,31 @@ use super::writer::Writer;
 /// The last version of `ApiVersions` here.
 pub const MAX_VERSION: i16 = 4;
 const FLEXIBLE_FROM: i16 = 3;
+/// The first version whose clients take a feature that is supported from level 0 on (KAFKA-17011).
+const LEVEL_0_FROM: i16 = 4;
+
+/// A feature that a cluster may agree on, and the levels that this broker supports (KIP-584).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Feature {
+    /// Kafka's name.
+    pub name: &'static str,
+    /// The lowest level.
+    pub min: i16,
+    /// The highest level.
+    pub max: i16,
+}
+
+const fn level_0(name: &'static str) -> Feature {
+    Feature { name, min: 0, max: 0 }
+}
+
+/// Kafka's features that are known here, all of them at level 0: without. Those that say how `KRaft` keeps metadata are not among them.
+pub const FEATURES: [Feature; 4] = [
+    level_0("group.version"),
+    level_0("share.version"),
+    level_0("streams.version"),
+    level_0("transaction.version"),
+];
 
 /// What the client says about itself (KIP-511); ranges of the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,11 +93,11 @@ fn is_software_name(text: &str) -> bool {
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// Appends a response body of a version from 0 to 4. With an error the list of APIs is empty, as Kafka's.
+/// Appends a response body of a version from 0 to 4. With an error the lists of APIs and features are empty, as Kafka's.
 pub fn encode_api_versions_response(
     out: &mut Vec<u8>,
     version: i16,
-    table: &ApiTable,
+    (table, features): (&ApiTable, &[Feature]),
     error: ErrorCode,
     throttle_time_ms: i32,
 ) {
@@ -90,7 +116,24 @@ pub fn encode_api_versions_response(
     if version >= 1 {
         w.i32(throttle_time_ms);
     }
-    w.no_tags();
+    let takes = |feature: &&Feature| error == ErrorCode::NONE && (feature.min > 0 || version >= LEVEL_0_FROM);
+    supported_features(&mut w, &features.iter().filter(takes).collect::<Vec<_>>());
+}
+
+fn supported_features(w: &mut Writer<'_>, features: &[&Feature]) {
+    if features.is_empty() {
+        return w.no_tags();
+    }
+    w.tag_count(1);
+    w.tag(0, |w| {
+        w.length(Some(features.len()));
+        for feature in features {
+            w.string(feature.name);
+            w.i16(feature.min);
+            w.i16(feature.max);
+            w.no_tags();
+        }
+    });
 }
 
 /// Appends the answer to an `ApiVersions` request of a version that is not served: a body of version 0 with error 35

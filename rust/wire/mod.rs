@@ -26,7 +26,9 @@ pub mod topic;
 pub mod writer;
 
 pub use api_table::{ApiRange, ApiTable};
-pub use api_versions::{ApiVersionsRequest, encode_api_versions_response, encode_api_versions_unsupported};
+pub use api_versions::{
+    ApiVersionsRequest, FEATURES, Feature, encode_api_versions_response, encode_api_versions_unsupported,
+};
 pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
 pub use header::{RequestHeader, write_response_header};

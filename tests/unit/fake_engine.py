@@ -414,8 +414,9 @@ class Engine:
         self.calls.append("expire_producers")
         return 0
 
-    def metrics(self) -> dict[str, int]:
-        return {}
+    def metrics(self, most_rows: int) -> tuple[dict[str, int], dict[int, int], list[Any], list[Any]]:
+        self.calls.append("metrics")
+        return {}, {}, [], []
 
     def _log(self, topic: str, partition: int) -> Log:
         log = self.partitions.get((topic, partition))

@@ -46,7 +46,7 @@ fn api_versions_response_encodes_to_the_bytes_of_the_other_codec() {
             (ErrorCode::INVALID_REQUEST, 0)
         };
         let mut out = Vec::new();
-        encode_api_versions_response(&mut out, response.version, &table, error, throttle);
+        encode_api_versions_response(&mut out, response.version, (&table, &[]), error, throttle);
         assert_eq!(out, response.bytes, "v{} {}", response.version, response.case);
     }
 }

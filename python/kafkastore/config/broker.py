@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config.definitions import broker_keys
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
-from kafkastore.config.listeners import Listener, parse_listeners, parse_protocol_map
+from kafkastore.config.listeners import Listener, parse_address, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import parse_properties
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError
@@ -204,6 +204,12 @@ class BrokerConfig:
         return parse_removed(self.text(REMOVED_KEY))
 
     @property
+    def metrics_listener(self) -> tuple[str, int] | None:
+        """(host, port) where the metrics are served, None for nowhere."""
+        text = self.text("kafkastore.metrics.listener")
+        return parse_address("kafkastore.metrics.listener", text) if text else None
+
+    @property
     def rack(self) -> str | None:
         rack: str | None = self.get("broker.rack")
         return rack or None
@@ -284,6 +290,7 @@ class BrokerConfig:
         if roll_ms is not None and roll_ms < 1:
             raise ConfigError(f"Invalid value {roll_ms} for configuration log.roll.ms: Value must be at least 1")
         parse_removed(self.text(REMOVED_KEY))
+        _ = self.metrics_listener
         codec = self.get("offsets.topic.compression.codec")
         if codec not in range(OFFSETS_CODECS):
             raise ConfigError(

@@ -50,6 +50,8 @@ _WITH_EFFECT: Final = frozenset(
         "kafkastore.fetch.session.cache.max.bytes",
         "kafkastore.log.level",
         "kafkastore.metadata.path",
+        "kafkastore.metrics.listener",
+        "kafkastore.metrics.max.partitions",
         "kafkastore.removed.brokers",
         "kafkastore.unsent.max.bytes",
         "kafkastore.zookeeper.digest",

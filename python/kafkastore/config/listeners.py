@@ -75,6 +75,17 @@ def parse_listeners(key: str, text: str, protocols: dict[str, str], *, is_advert
     return found
 
 
+def parse_address(key: str, text: str) -> tuple[str, int]:
+    """(host, port) of ``host:port``; an empty host is every interface, port 0 any that is free. Raises ConfigError."""
+    host, colon, digits = text.strip().rpartition(":")
+    if not (colon and digits.isascii() and digits.isdigit()) or (":" in host and not host.startswith("[")):
+        raise _wrong(key, text, "it is not host:port, as in localhost:9404")
+    port = int(digits) if len(digits) <= MAX_PORT_DIGITS else -1
+    if not 0 <= port <= 65535:
+        raise _wrong(key, text, f"port {digits} is not between 0 and 65535")
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host, port
+
+
 def _check_duplicates(key: str, text: str, found: list[Listener], *, check_ports: bool) -> None:
     names = [listener.name for listener in found]
     if len(set(names)) != len(names):

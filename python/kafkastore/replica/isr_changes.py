@@ -93,6 +93,8 @@ class IsrChanges:
         self._waiting: dict[Key, _Change] = {}
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
+        self.counts = {"IsrShrinks": 0, "IsrExpands": 0, "FailedIsrUpdates": 0}
+        """By Kafka's names: changes that are in force, and those that were refused."""
 
     def propose(self, event: IsrChange) -> None:
         """A leader's proposal; goes out with the next request."""
@@ -196,6 +198,8 @@ class IsrChanges:
         if code == ErrorCode.NONE:  # A
             state = self.held.partition(*key)
             replicas = () if state is None else state.replicas
+            if state is not None and len(answer.isr) != len(state.isr):
+                self.counts["IsrShrinks" if len(answer.isr) < len(state.isr) else "IsrExpands"] += 1
             self._take(
                 key,
                 PartitionState(answer.leader_id, answer.leader_epoch, answer.partition_epoch, replicas, answer.isr),
@@ -209,6 +213,7 @@ class IsrChanges:
                 self._take(key, found)
                 return found.partition_epoch > change.partition_epoch  # a replica of the store may be behind
         elif code not in _GONE:  # C; what is left is D
+            self.counts["FailedIsrUpdates"] += 1
             logger.info("The in-sync set %s of %s-%d is refused: error %d", change.in_sync_replicas, *key, code)
             with suppress(EngineError):  # it is not here any more
                 self.engine.withdraw_isr_change(*key, change.partition_epoch)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kafkastore._core import LogDirFailed, ThreadFailed
     from kafkastore.config import BrokerConfig
     from kafkastore.server.member import Member
+    from kafkastore.server.metrics import Metrics
     from kafkastore.server.reconcile import Reconciled
 
 logger = logging.getLogger("kafkastore.server.broker")
@@ -85,6 +86,7 @@ class Broker:
         self._member: Member | None = None
         self._is_settled = False
         self._marks: MetadataMarks | None = None
+        self._metrics: Metrics | None = None
 
     # ---- start
     async def start(self) -> None:
@@ -97,6 +99,10 @@ class Broker:
         services.loop = asyncio.get_running_loop()
         services.config = self.config
         services.node_id = self.config.node_id
+        if self.config.metrics_listener is not None:
+            from kafkastore.server.metrics import Metrics
+
+            self._metrics = Metrics(services)
         services.store = open_store(self.config)
         try:
             self._marks = services.metadata_marks = MetadataMarks(self.config, services.store)
@@ -112,6 +118,9 @@ class Broker:
             self._check_stop()
             self._start_serving()
             await self._unless_stopped(self._join(lost))
+            if self._metrics is not None:
+                assert self._apis is not None
+                self._metrics.start(self._apis.holds)
         except (StartError, EngineError) as error:
             await self._abandon()
             raise StartupError(str(error)) from None
@@ -242,6 +251,8 @@ class Broker:
     async def _abandon(self) -> None:
         """After a start that failed: what is open is closed; no listener was open."""
         services = self.services
+        if self._metrics is not None:
+            await self._metrics.stop()
         if self._member is not None:
             await self._member.close()
         if self._apis is not None:
@@ -279,6 +290,8 @@ class Broker:
         assert self._member is not None
         logger.info("Stopping")
         self._apis.abandon()
+        if self._metrics is not None:
+            await self._metrics.stop()
         await services.config_changes.stop()
         await self._member.leave()
         services.stop_group_coordinator()  # answers the joins that wait, so that the network can close

@@ -20,15 +20,29 @@ logger = logging.getLogger("kafkastore.server.kafka_apis")
 LONG_S: Final = 0.1
 """Twice what nothing may take."""
 
+RECENT_S: Final = 60.0
+"""How long :meth:`Holds.recent` remembers, at least; at most twice that."""
+
 
 class Holds:
     """See the module. ``now`` is a clock in seconds."""
 
-    __slots__ = ("_longest", "_now")
+    __slots__ = ("_before", "_longest", "_now", "_over_at", "_recent")
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._longest: dict[str, float] = {}
+        self._recent: dict[str, float] = {}
+        self._before: dict[str, float] = {}
+        self._over_at = now() + RECENT_S
+
+    def recent(self) -> dict[str, float]:
+        """By API the longest hold in seconds of the last one to two minutes; changes nothing that :meth:`look` gives."""
+        self._forget(self._now())
+        recent = dict(self._before)
+        for api, held_s in self._recent.copy().items():
+            recent[api] = max(held_s, recent.get(api, 0.0))
+        return recent
 
     def look(self) -> dict[str, float]:
         """By API the longest hold in seconds since the last look."""
@@ -41,15 +55,27 @@ class Holds:
         try:
             yield
         finally:
-            self._note(api, self._now() - begun)
+            now = self._now()
+            if now >= self._over_at:
+                self._forget(now)
+            self._note(api, now - begun)
 
     def timed(self, api: str, work: Coroutine[Any, Any, Any]) -> _Timed:
         """``work``, to be awaited once, each of its steps timed."""
         return _Timed(self, api, work)
 
+    def _forget(self, now: float) -> None:
+        """What is older than RECENT_S becomes the minute before; nothing of older ones is left."""
+        if now < self._over_at:
+            return
+        self._before = self._recent if now < self._over_at + RECENT_S else {}
+        self._recent, self._over_at = {}, now + RECENT_S
+
     def _note(self, api: str, held_s: float) -> None:
         if held_s > self._longest.get(api, 0.0):
             self._longest[api] = held_s
+        if held_s > self._recent.get(api, 0.0):
+            self._recent[api] = held_s
         if held_s > LONG_S:
             logger.warning("A step of %s held the loop for %d ms", api, held_s * 1000)
 

@@ -4,7 +4,6 @@
 //! bytes of a file. It reads nothing else and decides nothing.
 
 use super::{INLINE_BYTES, Splice};
-use crate::broker::Broker;
 use crate::broker::fetch_session::RowNews;
 use crate::broker::partition::ReadResult;
 use crate::error::ErrorCode;
@@ -48,7 +47,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn write(&self, broker: &Broker, index: i32, current_leader: Option<(i32, i32)>, sink: Sink<'_, '_>) {
+    pub(super) fn write(&self, index: i32, current_leader: Option<(i32, i32)>, sink: Sink<'_, '_>) {
         let Sink {
             writer,
             splices,
@@ -76,7 +75,6 @@ impl Outcome {
         };
         writer.partition(&head, Some(length));
         if let Some(slice) = &self.read.slice {
-            broker.metrics.count_bytes_out(length);
             if length < INLINE_BYTES && length <= *inline_left && inline(slice, writer.out()) {
                 *inline_left -= length;
             } else {

@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{Awaited, Partition, WaitKind};
+use crate::broker::metrics::Count;
 use crate::error::ErrorCode;
 use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
 use crate::storage::{AppendError, AppendOptions, Appended, Log};
@@ -86,6 +87,11 @@ impl Partition {
             Ok(appended) => appended,
             Err(error) => return Err(self.judge_gap(&log, &lease, batch, error, now_ms)),
         };
+        if !appended.is_duplicate {
+            let records = appended.last_offset - appended.first_offset + 1;
+            self.meter.add(Count::MessagesIn, u64::try_from(records).unwrap_or(0));
+            self.meter.add(Count::BytesIn, batch.len() as u64);
+        }
         let has_rolled = log.segment_count() != segments;
         self.publish_offsets(&log);
         let term = self.term.load(Ordering::Acquire);

@@ -13,6 +13,7 @@ use parking_lot::MutexGuard;
 use super::Partition;
 use crate::broker::followers::{FollowerFetch, Followers, Proposal};
 use crate::broker::lease::Lease;
+use crate::broker::metrics::Count;
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{AppendError, Log};
@@ -228,6 +229,7 @@ impl Partition {
         }
         let segments = log.segment_count();
         log.append_as_follower(records)?;
+        self.meter.add(Count::ReplicationBytesIn, records.len() as u64);
         self.note_unflushed(now_ms);
         Ok(if log.is_flush_due() {
             WantsFlush::BeforeTold

@@ -61,7 +61,7 @@ fn unknown_version_gets_a_v0_body_with_error_35_and_the_range_of_key_18() {
 fn response_has_the_bytes_of_each_version() {
     let encode = |version, error| {
         let mut out = Vec::new();
-        encode_api_versions_response(&mut out, version, &table(), error, 5);
+        encode_api_versions_response(&mut out, version, (&table(), &[]), error, 5);
         out
     };
     let keys = [0, 0, 0, 0, 0, 13, 0, 18, 0, 0, 0, 4];
@@ -74,4 +74,25 @@ fn response_has_the_bytes_of_each_version() {
     assert_eq!(encode(3, ErrorCode::NONE), flexible);
     assert_eq!(encode(4, ErrorCode::NONE), flexible);
     assert_eq!(encode(3, ErrorCode::INVALID_REQUEST), [0, 42, 1, 0, 0, 0, 5, 0]);
+}
+
+// KIP-584, KAFKA-17011
+#[test]
+fn features_of_level_0_are_told_from_version_4_on_and_with_no_error() {
+    let encode = |version, min, error| {
+        let mut out = Vec::new();
+        let features = [Feature {
+            name: "a.b",
+            min,
+            max: 2,
+        }];
+        encode_api_versions_response(&mut out, version, (&table(), &features), error, 5);
+        out
+    };
+    let told = |min: u8| [1, 0, 10, 2, 4, b'a', b'.', b'b', 0, min, 0, 2, 0];
+    assert!(encode(4, 0, ErrorCode::NONE).ends_with(&[&[0, 0, 0, 5][..], &told(0)].concat()));
+    assert!(encode(3, 1, ErrorCode::NONE).ends_with(&[&[0, 0, 0, 5][..], &told(1)].concat()));
+    assert!(encode(3, 0, ErrorCode::NONE).ends_with(&[0, 0, 0, 5, 0]));
+    assert!(encode(4, 0, ErrorCode::INVALID_REQUEST).ends_with(&[0, 0, 0, 5, 0]));
+    assert!(encode(2, 1, ErrorCode::NONE).ends_with(&[0, 0, 0, 5]));
 }

@@ -1,0 +1,226 @@
+"""The metric families of one snapshot, by the names that Grafana boards for Kafka use.
+
+The names are those which Prometheus' JMX exporter gives Kafka's MBeans: ``kafka_<domain>_<type>_<name>``, counters with ``_total``.
+What Kafka does not have begins with ``kafkastore_``. A figure that is not measured here has no family.
+It reads a :class:`Snapshot` and nothing else. It never uses prometheus-client's own instruments, so neither its multiprocess mode
+nor its locks are ever on the path of a request.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from prometheus_client import Metric
+
+
+@dataclass
+class Snapshot:
+    """What one scrape shows."""
+
+    engine: Mapping[str, int] = field(default_factory=dict)
+    """Figures of the data plane, by the engine's names (``rust/broker/figures.rs``)."""
+    requests: Mapping[str, int] = field(default_factory=dict)
+    """Requests that came, by Kafka's name of the request."""
+    topics: Sequence[tuple[str, Sequence[int]]] = ()
+    """(topic, counts in the order of :data:`TOPIC_COUNTS`)."""
+    partitions: Sequence[tuple[str, int, int, int, int, int]] = ()
+    """(topic, partition, bytes, log start offset, log end offset, segments)."""
+    cluster: Mapping[str, float] = field(default_factory=dict)
+    """What the control plane knows, by the names in :data:`_CLUSTER`."""
+    holds: Mapping[str, float] = field(default_factory=dict)
+    """By request the longest that one step of it held the loop lately, in seconds."""
+
+
+TOPIC_COUNTS: Final = (
+    ("MessagesIn", "Records appended by this broker as the leader"),
+    ("BytesIn", "Bytes of batches appended by this broker as the leader"),
+    ("BytesOut", "Bytes of batches sent to consumers"),
+    ("ReplicationBytesIn", "Bytes of batches appended by this broker as a follower"),
+    ("ReplicationBytesOut", "Bytes of batches sent to followers"),
+    ("TotalProduceRequests", "Partitions of Produce requests"),
+    ("FailedProduceRequests", "Partitions of Produce requests that were refused"),
+    ("TotalFetchRequests", "Partitions of Fetch requests that were answered"),
+    ("FailedFetchRequests", "Partitions of Fetch requests that were refused"),
+)
+"""Kafka's BrokerTopicMetrics, in the engine's order."""
+
+_REPLICA_MANAGER: Final = (
+    ("PartitionCount", "Replicas on this broker"),
+    ("LeaderCount", "Partitions that this broker leads"),
+    ("UnderReplicatedPartitions", "Led partitions with fewer replicas in sync than assigned"),
+    ("UnderMinIsrPartitionCount", "Led partitions with fewer replicas in sync than acks=all needs"),
+    ("AtMinIsrPartitionCount", "Led partitions with just as many replicas in sync as acks=all needs"),
+)
+
+_HELD: Final = (
+    ("kafka_network_requestchannel_requestqueuesize", "events", "Requests and events that wait for the control plane"),
+    ("kafka_server_socket_server_metrics_connection_count", "connections", "Connections of clients and brokers"),
+    ("kafka_server_fetchsessioncache_numincrementalfetchsessions", "sessions", "Fetch sessions"),
+    ("kafkastore_log_bytes", "log bytes", "Bytes of all segments on this broker"),
+)
+
+_BUDGETS: Final = (
+    ("unsent", "unsent bytes"),
+    ("queued", "queued bytes"),
+    ("fetch_sessions", "session bytes"),
+)
+
+_CLUSTER: Final = {
+    "ActiveControllerCount": ("kafka_controller_kafkacontroller_activecontrollercount", "1 on the active controller"),
+    "OfflinePartitionsCount": (
+        "kafka_controller_kafkacontroller_offlinepartitionscount",
+        "Partitions without a leader, on the active controller",
+    ),
+    "PreferredReplicaImbalanceCount": (
+        "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
+        "Partitions that their preferred replica does not lead, on the active controller",
+    ),
+    "GlobalTopicCount": ("kafka_controller_kafkacontroller_globaltopiccount", "Topics, on the active controller"),
+    "GlobalPartitionCount": (
+        "kafka_controller_kafkacontroller_globalpartitioncount",
+        "Partitions, on the active controller",
+    ),
+    "OfflineReplicaCount": (
+        "kafka_server_replicamanager_offlinereplicacount",
+        "Replicas of this broker in a log directory that is offline",
+    ),
+    "OfflineLogDirectoryCount": ("kafka_log_logmanager_offlinelogdirectorycount", "Log directories that are offline"),
+    "brokers": ("kafka_brokers", "Brokers that are alive, as this broker was told"),
+    "loop delay": (
+        "kafkastore_event_loop_longest_delay_seconds",
+        "The longest that the control plane's loop let a timer wait, in the last one to two minutes",
+    ),
+}
+
+_COUNTED: Final = {
+    "IsrShrinks": "In-sync sets that this broker, as the leader, has had made smaller",
+    "IsrExpands": "In-sync sets that this broker, as the leader, has had made larger",
+    "FailedIsrUpdates": "Changes of in-sync sets that the controller refused",
+}
+
+
+class SnapshotCollector(Collector):
+    """Asks ``take`` for a snapshot at each collection."""
+
+    def __init__(self, take: Callable[[], Snapshot]) -> None:
+        self._take = take
+
+    def collect(self) -> Iterator[Metric]:
+        yield from families(self._take())
+
+
+def families(snapshot: Snapshot) -> Iterator[Metric]:
+    """See the module."""
+    yield from _broker_topics(snapshot)
+    engine, cluster = snapshot.engine, snapshot.cluster
+    for name, text in _REPLICA_MANAGER:
+        yield _gauge(f"kafka_server_replicamanager_{name.lower()}", text, engine[name])
+    for name, text in _COUNTED.items():
+        yield CounterMetricFamily(f"kafka_server_replicamanager_{name.lower()}", text, cluster[name])
+    for key, (name, text) in _CLUSTER.items():
+        yield _gauge(name, text, cluster[key])
+    yield _requests(snapshot)
+    for name, key, text in _HELD:
+        yield _gauge(name, text, engine[key])
+    yield from _purgatories(engine)
+    yield from _limits(engine)
+    holds = GaugeMetricFamily(
+        "kafkastore_request_longest_hold_seconds",
+        "The longest that one step of a request held the control plane's loop, in the last one to two minutes",
+        labels=["request"],
+    )
+    for request, seconds in snapshot.holds.items():
+        holds.add_metric([request], seconds)
+    yield holds
+    yield from _partitions(snapshot)
+
+
+def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value)
+
+
+def _broker_topics(snapshot: Snapshot) -> Iterator[Metric]:
+    """Each count without a label for all topics together, and with the label ``topic`` for each, as Kafka's two MBeans come out."""
+    for at, (name, text) in enumerate(TOPIC_COUNTS):
+        family = CounterMetricFamily(f"kafka_server_brokertopicmetrics_{name.lower()}", text)
+        family.add_metric([], snapshot.engine[name])
+        for topic, counts in snapshot.topics:
+            family.add_sample(f"{family.name}_total", {"topic": topic}, counts[at])
+        yield family
+
+
+def _requests(snapshot: Snapshot) -> Metric:
+    family = CounterMetricFamily("kafka_network_requestmetrics_requests", "Requests that came", labels=["request"])
+    for request, count in sorted(snapshot.requests.items()):
+        family.add_metric([request], count)
+    return family
+
+
+def _purgatories(engine: Mapping[str, int]) -> Iterator[Metric]:
+    family = GaugeMetricFamily(
+        "kafka_server_delayedoperationpurgatory_purgatorysize",
+        "Requests that wait, once for each partition that they watch",
+        labels=["delayedoperation"],
+    )
+    for operation in ("Produce", "Fetch", "DeleteRecords"):
+        family.add_metric([operation], engine[f"waiting {operation}"])
+    yield family
+
+
+def _limits(engine: Mapping[str, int]) -> Iterator[Metric]:
+    used = GaugeMetricFamily(
+        "kafkastore_budget_used_bytes", "Bytes that clients make the broker hold", labels=["budget"]
+    )
+    limit = GaugeMetricFamily("kafkastore_budget_limit_bytes", "The most that they may", labels=["budget"])
+    for budget, key in _BUDGETS:
+        used.add_metric([budget], engine[key])
+        limit.add_metric([budget], engine[f"{key} limit"])
+    yield used
+    yield limit
+    text = "Partitions that waiting fetches watch; a fetch beyond the limit is answered with what there is"
+    yield _gauge("kafkastore_parked_partitions", text, engine["parked partitions"])
+    yield _gauge("kafkastore_parked_partitions_limit", text, engine["parked partitions limit"])
+    if "descriptors budget" not in engine:
+        return
+    used = GaugeMetricFamily(
+        "kafkastore_descriptors_used", "Descriptors that are counted against the budget", labels=["use"]
+    )
+    for use in ("connections", "files"):
+        used.add_metric([use], engine[f"descriptors of {use}"])
+    yield used
+    yield _gauge(
+        "kafkastore_descriptors_budget", "Descriptors for connections and segments", engine["descriptors budget"]
+    )
+    yield _gauge("kafkastore_descriptors_limit", "The process's limit of open files", engine["descriptors limit"])
+
+
+def _partitions(snapshot: Snapshot) -> Iterator[Metric]:
+    shown = len(snapshot.partitions)
+    yield _gauge(
+        "kafkastore_metrics_partitions_left_out",
+        "Partitions on this broker without figures of their own, since there are more than kafkastore.metrics.max.partitions",
+        0 if shown else snapshot.engine["PartitionCount"],
+    )
+    named = (
+        ("size", "Bytes of the partition's segments"),
+        ("logstartoffset", "First offset"),
+        ("logendoffset", "Offset of the next record"),
+        ("numlogsegments", "Segments"),
+    )
+    labels: dict[int, dict[str, str]] = defaultdict(dict)
+    for at, (name, text) in enumerate(named, start=2):
+        family = GaugeMetricFamily(f"kafka_log_log_{name}", text)
+        for number, row in enumerate(snapshot.partitions):
+            label = labels[number]
+            if not label:
+                label["topic"], label["partition"] = row[0], str(row[1])
+            family.add_sample(family.name, label, row[at])  # type: ignore[arg-type]
+        yield family

@@ -1,0 +1,158 @@
+"""The metrics of one broker: takes the figures, and serves the page of ``kafkastore.metrics.listener``.
+
+What the control plane knows is read on its loop, in turns; what the data plane knows is read, and the page is made, on a thread of
+the page. Without the key none of this is imported, but for the counts of ``isr_changes.py`` and ``holds.py``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.errors import StartupError
+from kafkastore.metadata.image import NO_LEADER
+from kafkastore.purgatory.turns import Turn
+from kafkastore.server.registry import BY_KEY
+
+if TYPE_CHECKING:
+    from kafkastore.metrics.families import Snapshot
+    from kafkastore.metrics.page import MetricsPage
+    from kafkastore.server.context import BrokerServices
+    from kafkastore.server.holds import Holds
+
+logger = logging.getLogger("kafkastore.server.metrics")
+
+LISTENER_KEY: Final = "kafkastore.metrics.listener"
+MOST_PARTITIONS_KEY: Final = "kafkastore.metrics.max.partitions"
+
+BEAT_S: Final = 0.1
+"""How often the loop's delay is measured."""
+
+LOOP_LIMIT_S: Final = 8.0
+"""How long a scrape waits for the loop; Prometheus gives up after ten seconds by default."""
+
+
+class Metrics:
+    """See the module. Made before the logs are opened, so that an address in use refuses the start at once."""
+
+    def __init__(self, broker: BrokerServices) -> None:
+        self.broker = broker
+        self._holds: Holds | None = None
+        self._page = self._make_page()
+        self._delays = LoopDelays(broker.loop)
+        host, _ = broker.config.metrics_listener or ("", 0)
+        self.address = f"{host or '*'}:{self._page.port}"
+
+    def start(self, holds: Holds) -> None:
+        self._holds = holds
+        self._delays.start()
+        self._page.start()
+        logger.info("Metrics are served at http://%s/metrics, to whoever reaches it", self.address)
+
+    async def stop(self) -> None:
+        self._delays.stop()
+        await self.broker.run_blocking(self._page.stop)
+
+    def _make_page(self) -> MetricsPage:
+        address = self.broker.config.metrics_listener
+        assert address is not None
+        try:
+            from prometheus_client import CollectorRegistry, generate_latest
+
+            from kafkastore.metrics.families import SnapshotCollector
+        except ImportError as error:
+            raise StartupError(
+                f"{LISTENER_KEY}={self.broker.config.text(LISTENER_KEY)} needs the package prometheus-client ({error}):"
+                " pip install 'kafkastore[metrics]', or remove the key"
+            ) from None
+        from kafkastore.metrics.page import MetricsPage
+
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(SnapshotCollector(self._take))
+        return MetricsPage(*address, partial(generate_latest, registry))
+
+    # ---- on the page's thread
+    def _take(self) -> Snapshot:
+        from kafkastore.metrics.families import Snapshot
+
+        broker = self.broker
+        asked = asyncio.run_coroutine_threadsafe(cluster_figures(broker), broker.loop)
+        try:
+            cluster = asked.result(LOOP_LIMIT_S)
+        except TimeoutError:
+            asked.cancel()
+            raise
+        engine, by_key, topics, partitions = broker.engine.metrics(broker.config.get_int(MOST_PARTITIONS_KEY))
+        requests = {api.name: count for key, count in by_key.items() if (api := BY_KEY.get(key)) is not None}
+        fetches, of_followers = requests.get("Fetch", 0), engine["FollowerFetches"]
+        requests["FetchConsumer"], requests["FetchFollower"] = max(fetches - of_followers, 0), of_followers
+        cluster["loop delay"] = self._delays.longest_s()
+        holds = {} if self._holds is None else self._holds.recent()
+        return Snapshot(engine, requests, topics, partitions, cluster, holds)
+
+
+async def cluster_figures(broker: BrokerServices) -> dict[str, float]:
+    """What the control plane knows, by the names of ``metrics/families.py``. Runs on the loop, in turns."""
+    image, logs, counts = broker.image, broker.log_manager, broker.isr_changes.counts
+    found: dict[str, float] = {
+        "ActiveControllerCount": int(broker.controller.is_active),
+        "OfflineLogDirectoryCount": len(logs.failed),
+        "OfflineReplicaCount": 0,
+        "brokers": len(image.brokers),
+        **counts,
+    }
+    turn = Turn()
+    if logs.failed:
+        for topic in list(broker.replica_manager.held.topics.values()):
+            await turn.give_way()
+            for number, state in enumerate(topic.partitions):
+                directory = logs.directory_of(topic.name, number)
+                is_offline = directory is None or directory in logs.failed
+                found["OfflineReplicaCount"] += broker.node_id in state.replicas and is_offline
+    topics = partitions = offline = imbalanced = 0
+    if broker.controller.is_active:
+        for topic in list(image.topics.values()):
+            await turn.give_way()
+            topics += 1
+            partitions += len(topic.partitions)
+            for state in topic.partitions:
+                offline += state.leader == NO_LEADER
+                imbalanced += bool(state.replicas) and state.leader != state.replicas[0]
+    return found | {
+        "GlobalTopicCount": topics,
+        "GlobalPartitionCount": partitions,
+        "OfflinePartitionsCount": offline,
+        "PreferredReplicaImbalanceCount": imbalanced,
+    }
+
+
+class LoopDelays:
+    """How late the loop calls a timer that is due every :data:`BEAT_S`: whatever held it, a request or not."""
+
+    KEPT_S: Final = 60.0
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._before = self._now = 0.0
+        self._begun = loop.time()
+
+    def start(self) -> None:
+        self._beat(self._loop.time())
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def longest_s(self) -> float:
+        """In the last one to two minutes."""
+        return max(self._before, self._now)
+
+    def _beat(self, due: float) -> None:
+        now = self._loop.time()
+        if now - self._begun >= self.KEPT_S:
+            self._before, self._now, self._begun = self._now, 0.0, now
+        self._now = max(self._now, now - due)
+        self._timer = self._loop.call_at(now + BEAT_S, self._beat, now + BEAT_S)

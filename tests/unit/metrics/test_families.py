@@ -1,0 +1,106 @@
+"""What the page says, read by Prometheus' own parser (issue 13, item 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafkastore.metrics.families import TOPIC_COUNTS, Snapshot, SnapshotCollector
+
+ENGINE = {name: at for at, (name, _) in enumerate(TOPIC_COUNTS, start=100)} | {
+    "PartitionCount": 3,
+    "LeaderCount": 2,
+    "UnderReplicatedPartitions": 1,
+    "UnderMinIsrPartitionCount": 0,
+    "AtMinIsrPartitionCount": 1,
+    "OfflineReplicaCount": 0,
+    "log bytes": 4096,
+    "waiting Produce": 5,
+    "waiting Fetch": 6,
+    "waiting DeleteRecords": 7,
+    "FollowerFetches": 8,
+    "connections": 9,
+    "events": 10,
+    "sessions": 11,
+    "session bytes": 12,
+    "session bytes limit": 13,
+    "unsent bytes": 14,
+    "unsent bytes limit": 15,
+    "queued bytes": 16,
+    "queued bytes limit": 17,
+    "parked partitions": 18,
+    "parked partitions limit": 19,
+    "descriptors of connections": 20,
+    "descriptors of files": 21,
+    "descriptors budget": 22,
+    "descriptors limit": 23,
+}
+CLUSTER: dict[str, float] = {
+    "ActiveControllerCount": 1,
+    "OfflinePartitionsCount": 2,
+    "PreferredReplicaImbalanceCount": 3,
+    "GlobalTopicCount": 4,
+    "GlobalPartitionCount": 5,
+    "OfflineReplicaCount": 6,
+    "OfflineLogDirectoryCount": 7,
+    "brokers": 8,
+    "loop delay": 0.25,
+    "IsrShrinks": 9,
+    "IsrExpands": 10,
+    "FailedIsrUpdates": 11,
+}
+
+
+def scraped(**more: Any) -> dict[tuple[str, ...], float]:
+    """(name, label values...) -> value of each sample on the page."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(SnapshotCollector(lambda: Snapshot(ENGINE, cluster=CLUSTER, **more)))
+    found: dict[tuple[str, ...], float] = {}
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for sample in family.samples:
+            key = (sample.name, *(value for _, value in sorted(sample.labels.items(), reverse=True)))
+            assert key not in found, f"{key} twice"
+            found[key] = sample.value
+    return found
+
+
+def test_every_figure_has_its_name_and_counters_end_in_total() -> None:
+    page = scraped(requests={"Produce": 2, "Heartbeat": 1}, holds={"Heartbeat": 0.001})
+    assert page["kafka_server_brokertopicmetrics_messagesin_total",] == 100
+    assert page["kafka_server_brokertopicmetrics_failedfetchrequests_total",] == 108
+    assert page["kafka_server_replicamanager_underreplicatedpartitions",] == 1
+    assert page["kafka_server_replicamanager_isrshrinks_total",] == 9
+    assert page["kafka_server_replicamanager_offlinereplicacount",] == 6
+    assert page["kafka_controller_kafkacontroller_activecontrollercount",] == 1
+    assert page["kafka_network_requestmetrics_requests_total", "Produce"] == 2
+    assert page["kafka_server_delayedoperationpurgatory_purgatorysize", "Fetch"] == 6
+    assert page["kafka_server_socket_server_metrics_connection_count",] == 9
+    assert page["kafkastore_event_loop_longest_delay_seconds",] == 0.25
+    assert page["kafkastore_request_longest_hold_seconds", "Heartbeat"] == 0.001
+    assert page["kafkastore_budget_used_bytes", "unsent"] == 14
+    assert page["kafkastore_budget_limit_bytes", "queued"] == 17
+    assert page["kafkastore_descriptors_used", "files"] == 21
+    assert page["kafkastore_descriptors_budget",] == 22
+    shown = set(page.values())
+    assert shown >= set(range(100, 109)) | set(range(9, 24)), "a figure of the engine is on no line"
+
+
+def test_topics_and_partitions_have_samples_of_their_own_beside_the_totals() -> None:
+    counts = list(range(9))
+    page = scraped(topics=[('a"\\\n', counts)], partitions=[("a", 0, 10, 11, 12, 13), ("a", 1, 20, 21, 22, 23)])
+    for at, (name, _) in enumerate(TOPIC_COUNTS):
+        family = f"kafka_server_brokertopicmetrics_{name.lower()}_total"
+        assert (page[family,], page[family, 'a"\\\n']) == (100 + at, at)
+    assert page["kafka_log_log_size", "a", "1"] == 20
+    assert page["kafka_log_log_logstartoffset", "a", "0"] == 11
+    assert page["kafka_log_log_logendoffset", "a", "1"] == 22
+    assert page["kafka_log_log_numlogsegments", "a", "0"] == 13
+    assert page["kafkastore_metrics_partitions_left_out",] == 0
+
+
+def test_partitions_without_figures_of_their_own_are_counted() -> None:
+    page = scraped()
+    assert page["kafkastore_metrics_partitions_left_out",] == 3
+    assert not [key for key in page if key[0].startswith("kafka_log_log_")]
