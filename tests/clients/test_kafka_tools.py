@@ -15,6 +15,7 @@ from peer.broker_process import BrokerProcess, wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from peer.broker_factory import BrokerFactory
     from peer.java_tools import JavaTools, ToolResult
 
 LIMIT_S = 30
@@ -132,3 +133,33 @@ def test_kafka_dump_log_accepts_the_directory(
         assert not re.search(r"[Mm]ismatch|not found|out of order", deep.out + deep.err), deep
     for snapshot in folder.glob("*.snapshot"):
         assert "producerId" in dump(java, "--files", str(snapshot)).out
+
+
+def test_kafka_features_describes_features_that_are_not_there_at_level_0(
+    java: JavaTools, broker: BrokerProcess, against: str
+) -> None:
+    """KIP-584; Apache Kafka 4.3 finalizes most of them."""
+    lines = run(java, broker, "kafka-features", "describe").splitlines()
+    found = {line.split()[1]: line for line in lines if line.startswith("Feature: ")}
+    without = {"group.version", "share.version", "streams.version", "transaction.version"}
+    assert found.keys() >= without
+    if against != "kafka":
+        assert found.keys() == without
+        levels = re.compile(r"SupportedMinVersion: 0\s+SupportedMaxVersion: 0\s+FinalizedVersionLevel: 0\s+Epoch: -")
+        assert all(levels.search(line) for line in found.values()), found
+
+
+def test_kafka_configs_changes_the_level_of_a_logger_until_the_broker_stops(
+    java: JavaTools, broker_factory: BrokerFactory
+) -> None:
+    """KIP-412"""
+    broker = broker_factory(kind="kafkastore")
+    entity = ("--entity-type", "broker-loggers", "--entity-name", "1")
+    logger = "kafkastore.server.broker"
+    assert f"{logger}=INFO " in run(java, broker, "kafka-configs", *entity, "--describe")
+    run(java, broker, "kafka-configs", *entity, "--alter", "--add-config", f"{logger}=ERROR")
+    assert f"{logger}=ERROR " in run(java, broker, "kafka-configs", *entity, "--describe")
+    broker.stop()
+    assert "Stopping (kafkastore.server.broker)" not in broker.output(), "the level holds"
+    broker.start()
+    assert f"{logger}=INFO " in run(java, broker, "kafka-configs", *entity, "--describe"), "and is stored nowhere"

@@ -5,6 +5,7 @@ The files are written by asking Apache Kafka::
     cd tests && python -m parity.tables requests > parity/apache-kafka-4.3.0.json
     cd tests && python -m parity.tables two-log-dirs > parity/apache-kafka-4.3.0-two-log-dirs.json
     cd tests && python -m parity.tables one-log-dir-offline > parity/apache-kafka-4.3.0-one-log-dir-offline.json
+    cd tests && python -m parity.tables loggers > parity/apache-kafka-4.3.0-loggers.json
     cd tests && python -m parity.tables security-off > parity/apache-kafka-4.3.0-security-off.json
 """
 
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from parity.answers import SETTLE_SECONDS, all_answers
 from parity.cases import CASES
 from parity.log_dir_cases import BEFORE_ONE_IS_OFFLINE, ONE_LOG_DIR_OFFLINE, TWO_LOG_DIRS
+from parity.logger_cases import LOGGERS
 from parity.raw_client import RawClient
 from parity.security_cases import SECURITY_OFF
 from peer.apache_kafka import ApacheKafka
@@ -52,6 +54,7 @@ TABLES = {
     "one-log-dir-offline": Table(
         ONE_LOG_DIR_OFFLINE, HERE / "apache-kafka-4.3.0-one-log-dir-offline.json", 3, BEFORE_ONE_IS_OFFLINE
     ),
+    "loggers": Table(LOGGERS, HERE / "apache-kafka-4.3.0-loggers.json"),
     "security-off": Table(SECURITY_OFF, HERE / "apache-kafka-4.3.0-security-off.json"),
 }
 

@@ -25,6 +25,7 @@ from kafkastore.errors import (
     NotControllerError,
     UnknownTopicOrPartitionError,
 )
+from kafkastore.handlers import broker_loggers
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
 from kafkastore.interbroker.encoding import Rows
@@ -164,9 +165,16 @@ async def _alter_resource(
     if kind == BROKER:
         await _alter_broker(context, name, changes, validate_only, is_incremental)
         return None
+    if kind == BROKER_LOGGER and is_incremental:
+        if broker_id(name, "Node") != context.broker.node_id:
+            raise InvalidRequestError(f"Unexpected node id. Expected {context.broker.node_id}, but received {name}")
+        broker_loggers.check(changes)
+        if not validate_only:
+            broker_loggers.apply(changes)
+        return None
     if kind == GROUP and not name:
         raise InvalidRequestError("Default group resources are not allowed.")
-    if kind in (GROUP, CLIENT_METRICS) or (kind == BROKER_LOGGER and is_incremental):
+    if kind in (GROUP, CLIENT_METRICS):
         raise InvalidRequestError(f"Configurations of resource type {kind} cannot be changed on this broker.")
     raise InvalidRequestError(f"Unknown resource type {kind}")
 

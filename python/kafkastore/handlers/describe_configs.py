@@ -18,6 +18,7 @@ from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROK
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.topic import TopicConfig
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnknownTopicOrPartitionError
+from kafkastore.handlers import broker_loggers
 from kafkastore.handlers.config_resources import (
     BROKER,
     BROKER_LOGGER,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 Synonyms = list[tuple[str, str | None, int]]
 """(key, value, source), the one in effect first."""
 
+SOURCE_DYNAMIC_BROKER_LOGGER = 6
 UNKNOWN_TYPE = 0
 CONFIG_TYPES = {
     "boolean": 1, "string": 2, "int": 3, "short": 4, "long": 5, "double": 6, "list": 7, "class": 8, "password": 9,
@@ -228,7 +230,20 @@ def _broker_logger(context: RequestContext, entries: Entries, resource: Any) -> 
         raise InvalidRequestError("Broker id must not be empty")
     if broker_id(name) != context.broker.node_id:
         raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id} but received {name}")
-    return []
+    return [
+        context.row(
+            "DescribeConfigsResourceResult",
+            name=one,
+            value=broker_loggers.level_of(one),
+            read_only=False,
+            config_source=SOURCE_DYNAMIC_BROKER_LOGGER,
+            is_sensitive=False,
+            synonyms=(),
+            config_type=UNKNOWN_TYPE,
+            documentation="",
+        )
+        for one in _wanted(resource, broker_loggers.names())
+    ]
 
 
 def _client_metrics(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:

@@ -158,9 +158,7 @@ def test_thread_counts_may_halve_and_double(broker: OneBroker, threads: str) -> 
     assert broker.services.config.get("num.io.threads") == int(threads)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"), [(0, "x"), (3, "x"), (LOGGER, "1"), (METRICS, "m"), (GROUP, ""), (GROUP, "g")]
-)
+@pytest.mark.parametrize(("kind", "name"), [(0, "x"), (3, "x"), (METRICS, "m"), (GROUP, ""), (GROUP, "g")])
 def test_resources_that_cannot_be_changed_are_refused(broker: OneBroker, kind: int, name: str) -> None:
     assert alter(broker, kind, name, ("key", SET, "1")) == INVALID_REQUEST
 

@@ -1,0 +1,119 @@
+"""The levels of loggers at run time, with the codes and words of Apache Kafka 4.3 (KIP-412; issue 13, item 8)."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .one_broker import OneBroker
+
+LOGGER = 8
+SET, DELETE, APPEND, SUBTRACT = range(4)
+NONE, INVALID_CONFIG, INVALID_REQUEST = 0, 40, 42
+OWN = "kafkastore.server.broker"
+VALID = "DEBUG, ERROR, FATAL, INFO, TRACE, WARN"
+
+
+@pytest.fixture(autouse=True)
+def _levels_as_before() -> Iterator[None]:
+    named = [logging.root, *(logging.getLogger(name) for name in ("kafkastore", "kafkastore.server", OWN))]
+    before = [one.level for one in named]
+    logging.root.setLevel(logging.INFO)
+    yield
+    for one, level in zip(named, before, strict=True):
+        one.setLevel(level)
+
+
+def alter(broker: OneBroker, *changes: tuple[str, int, str | None], name: str = "1", **more: Any) -> tuple[int, Any]:
+    configs = [{"name": one, "config_operation": operation, "value": value} for one, operation, value in changes]
+    resource = {"resource_type": LOGGER, "resource_name": name, "configs": configs}
+    given = {"validate_only": False, **more, "resources": [resource]}
+    (answer,) = broker.ask("incremental_alter_configs", 1, given).responses
+    return int(answer.error_code), answer.error_message
+
+
+def levels(broker: OneBroker, *names: str) -> dict[str, str]:
+    resource = {"resource_type": LOGGER, "resource_name": "1", "configuration_keys": list(names) or None}
+    (result,) = broker.ask("describe_configs", 4, {"resources": [resource], "include_synonyms": True}).results
+    assert result.error_code == NONE
+    for one in result.configs:
+        assert (one.config_source, one.read_only, one.is_sensitive, one.synonyms) == (6, False, False, ())
+    return {one.name: one.value for one in result.configs}
+
+
+def test_loggers_of_this_broker_and_their_parents_are_described_and_no_others(broker: OneBroker) -> None:
+    logging.getLogger("elsewhere")
+    found = levels(broker)
+    assert found.keys() >= {"root", "kafkastore", "kafkastore.server", OWN, "kafkastore.controller"}
+    assert all(name == "root" or name.split(".")[0] == "kafkastore" for name in found)
+    assert levels(broker, OWN, "nope") == {OWN: "INFO"}
+
+
+def test_level_holds_for_a_logger_and_those_below_it_until_it_is_deleted(broker: OneBroker) -> None:
+    assert alter(broker, ("kafkastore.server", SET, "DEBUG"), (OWN, SET, "FATAL")) == (NONE, None)
+    assert levels(broker, "root", "kafkastore", "kafkastore.server", OWN, "kafkastore.server.member") == {
+        "root": "INFO",
+        "kafkastore": "INFO",
+        "kafkastore.server": "DEBUG",
+        OWN: "FATAL",
+        "kafkastore.server.member": "DEBUG",
+    }
+    assert not logging.getLogger(OWN).isEnabledFor(logging.ERROR)
+    assert alter(broker, (OWN, DELETE, None)) == (NONE, None)
+    assert levels(broker, OWN) == {OWN: "DEBUG"}
+    assert logging.getLogger(OWN).isEnabledFor(logging.DEBUG)
+
+
+@pytest.mark.parametrize("level", ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"])
+def test_every_level_of_kafka_is_taken_and_described(broker: OneBroker, level: str) -> None:
+    assert alter(broker, ("root", SET, level)) == (NONE, None)
+    assert levels(broker, "root") == {"root": level}
+
+
+def test_validating_changes_nothing(broker: OneBroker) -> None:
+    assert alter(broker, ("root", SET, "ERROR"), validate_only=True) == (NONE, None)
+    assert levels(broker, "root") == {"root": "INFO"}
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "message"),
+    [
+        (
+            ("root", SET, "debug"),
+            INVALID_CONFIG,
+            f"Cannot set the log level of root to debug as it is not a supported log level. Valid log levels are {VALID}",
+        ),
+        (("nope", SET, "INFO"), INVALID_CONFIG, "Logger nope does not exist!"),
+        (("nope", DELETE, None), INVALID_CONFIG, "Logger nope does not exist!"),
+        (("", SET, "INFO"), INVALID_CONFIG, "Logger  does not exist!"),
+        (("root", DELETE, None), INVALID_REQUEST, "Removing the log level of the root logger is not allowed"),
+        (("root", APPEND, "INFO"), INVALID_REQUEST, "APPEND operation is not allowed for the BROKER_LOGGER resource"),
+        ((OWN, SUBTRACT, "INFO"), INVALID_REQUEST, "SUBTRACT operation is not allowed for the BROKER_LOGGER resource"),
+        ((OWN, 7, "INFO"), INVALID_REQUEST, "Unknown operations type 7"),
+        ((OWN, SET, None), INVALID_REQUEST, f"Null value not supported for : {OWN}"),
+    ],
+)
+def test_wrong_change_is_refused_and_none_of_its_request_is_made(
+    broker: OneBroker, change: tuple[str, int, str | None], code: int, message: str
+) -> None:
+    before = levels(broker)
+    assert alter(broker, ("kafkastore", SET, "ERROR"), change) == (code, message)
+    assert levels(broker) == before
+    assert "nope" not in logging.root.manager.loggerDict
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "Node id must be an integer, but it is: "),
+        ("x", "Node id must be an integer, but it is: x"),
+        ("4711", "Unexpected node id. Expected 1, but received 4711"),
+    ],
+)
+def test_loggers_of_another_broker_are_refused(broker: OneBroker, name: str, message: str) -> None:
+    assert alter(broker, ("root", SET, "INFO"), name=name) == (INVALID_REQUEST, message)
