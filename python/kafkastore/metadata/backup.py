@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.metadata.marks import DIRECTORY_FILE, SIDECAR_SUFFIX, Mark, MarkFile, read_mark
-from kafkastore.metadata.sqlite_check import damaged_nodes, find_damage, mark_of, open_to_read
+from kafkastore.metadata.sqlite_check import (
+    UNREADABLE,
+    damaged_nodes,
+    find_damage,
+    is_in_the_way,
+    mark_of,
+    open_to_read,
+)
 from kafkastore.metadata.store import join_path
 
 if TYPE_CHECKING:
@@ -102,7 +109,12 @@ def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
     with ExitStack() as stack:
         if path is not None:
             stack.enter_context(_nobody_else(path, log_dirs))
-            done += _drop_damage(path)
+            try:
+                done += _drop_damage(path)
+            except (sqlite3.Error, OSError) as error:
+                raise BackupError(
+                    f"{path} cannot be read ({_reason(error)}), so nothing is known to be lost; {UNREADABLE}"
+                ) from None
             _unlink(path + SIDECAR_SUFFIX)
         else:
             stack.enter_context(_locked(log_dirs))
@@ -139,7 +151,9 @@ def _drop_damage(path: str) -> list[str]:
     done = [f"{path} as it was is {kept} now" for kept in _set_aside(path, is_copy=True)[:1]]
     try:
         damaged = damaged_nodes(path)
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        if is_in_the_way(error):
+            raise
         for suffix in _SUFFIXES:
             _unlink(path + suffix)
         return [*done, f"{path} could not be read and is made anew"]

@@ -237,7 +237,8 @@ class SqliteStore(WritesByMulti):
         return await self._read(read)
 
     async def find_damage(self) -> list[str]:
-        return await asyncio.get_running_loop().run_in_executor(None, find_damage, self.path)
+        with unavailable(self.path):
+            return await asyncio.get_running_loop().run_in_executor(None, find_damage, self.path)
 
     # ---- writes
     async def multi(self, operations: Sequence[Operation]) -> list[str | int | None]:

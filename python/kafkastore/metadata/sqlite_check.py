@@ -40,6 +40,31 @@ CHECKED_VERSION: Final = 3
 _MOST_NAMED: Final = 3
 
 
+_IN_THE_WAY: Final = frozenset(
+    (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    )
+)
+"""What says nothing about the content of a file: a lock, a permission, a disk that is full or does not answer."""
+
+UNREADABLE: Final = (
+    "make room on its disk, and let this user read and write it and the files beside it; if the disk has failed, put a backup in"
+    " its place with kafkastore metadata restore"
+)
+
+
+def is_in_the_way(error: sqlite3.Error) -> bool:
+    """Whether the file could not be looked at, so that nobody knows of any damage."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_THE_WAY
+
+
 def refuse_damaged(path: str, setting: str) -> None:
     """Cases A to C, and D as far as opening shows it. Raises StartupError."""
     mark, is_damaged = read_mark(path + SIDECAR_SUFFIX)
@@ -55,6 +80,8 @@ def refuse_damaged(path: str, setting: str) -> None:
     try:
         found = mark_of(path)
     except sqlite3.Error as error:
+        if is_in_the_way(error):
+            raise StartupError(f"{setting}: {path} cannot be read ({error}); {UNREADABLE}") from None
         raise StartupError(f"{setting}: {path} is damaged ({error}); {WAYS_OUT}") from None
     if found is not None:
         check_mark(found, mark, f"{setting}: {path}", "the mark beside it")
@@ -93,11 +120,14 @@ def open_to_read(path: str) -> sqlite3.Connection:
 
 
 def find_damage(path: str) -> list[str]:
-    """Case D: a sentence for each thing that is wrong, a few at most; empty when nothing is. Waits for locks."""
+    """Case D: a sentence for each thing that is wrong, a few at most; empty when nothing is. Waits for locks. Raises sqlite3.Error when
+    the file cannot be looked at."""
     with closing(open_to_read(path)) as connection:
         try:
             return list(_damage_in(connection))
         except sqlite3.DatabaseError as error:
+            if is_in_the_way(error):
+                raise
             return [str(error)]
 
 

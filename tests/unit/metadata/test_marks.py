@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.errors import StartupError
+from kafkastore.metadata.backup import BackupError, accept_loss
 from kafkastore.metadata.marks import SIDECAR_SUFFIX, SLOT_BYTES, Mark, MarkFile, read_mark
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.sqlite_check import find_damage
@@ -76,6 +77,41 @@ def test_mark_that_is_taken_away_is_made_anew(tmp_path: Path) -> None:
 
 
 # ---- the SQLite file
+def unreadable(path: Path) -> Path:
+    """Whole, but SQLite cannot open what is beside it, as when that is another user's. The test may run as root, so it is a link,
+    which SQLite does not follow there."""
+    wal = path.parent / f"{path.name}-wal"
+    wal.rename(path.parent / "aside")
+    wal.symlink_to("aside")
+    return path
+
+
+def test_file_that_cannot_be_looked_at_is_not_called_damaged_and_is_never_given_up(tmp_path: Path) -> None:
+    path = unreadable(killed(tmp_path))
+    before = path.read_bytes(), (path.parent / f"{path.name}-wal").read_bytes()
+    with pytest.raises(StartupError, match="cannot be read") as refused:
+        SqliteStore(str(path))
+    assert "accept-loss" not in str(refused.value)
+    with pytest.raises(sqlite3.OperationalError):
+        find_damage(str(path))
+    with pytest.raises(BackupError, match="cannot be read"):
+        accept_loss(str(path), [])
+    assert (path.read_bytes(), (path.parent / f"{path.name}-wal").read_bytes()) == before
+    (path.parent / "aside").rename(path.parent / f"{path.name}-wal")
+    in_store(path, nothing)
+
+
+def test_check_that_cannot_look_at_the_file_says_that_the_store_is_away(tmp_path: Path) -> None:
+    path = killed(tmp_path)
+
+    async def hide(store: SqliteStore) -> None:
+        store.path = str(unreadable(path))
+        with pytest.raises(StoreUnavailableError):
+            await store.find_damage()
+
+    in_store(tmp_path / "whole" / "metadata.sqlite", hide)
+
+
 def in_store(path: Path, body: Callable[[SqliteStore], Awaitable[None]]) -> None:
     async def run() -> None:
         store = SqliteStore(str(path))
