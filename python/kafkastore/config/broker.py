@@ -55,6 +55,10 @@ OFFSETS_CODECS: Final = 5
 """Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
 
 
+METADATA_FILE: Final = "kafkastore-metadata.sqlite"
+"""In a log directory."""
+
+
 def default_log_dir() -> str:
     """``$XDG_DATA_HOME/kafkastore`` or ``~/.local/share/kafkastore``."""
     base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
@@ -98,7 +102,7 @@ class BrokerConfig:
             given[name.strip()] = value.strip()
         config = cls({**EMBEDDED_PROFILE, **given} if path is None else given, is_embedded=path is None)
         for name in config.unknown:
-            logger.warning("Unknown configuration %s=%s is ignored", name, given[name])
+            logger.warning("Unknown configuration %s is ignored", name)  # without its value, which may be a secret
         if idle := without_effect(given):
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
         return config
@@ -169,9 +173,13 @@ class BrokerConfig:
     @property
     def metadata_path(self) -> str:
         """The SQLite file of the embedded metadata store: beside the partitions of the first log directory, where Kafka
-        ignores it (it looks at directories and at its own files only)."""
+        ignores it (it looks at directories and at its own files only). It stays where it is when the directories are given in
+        another order, or another one before them."""
         path: str | None = self.get("kafkastore.metadata.path")
-        return path or os.path.join(self.log_dirs[0], "kafkastore-metadata.sqlite")
+        if path:
+            return path
+        paths = [os.path.join(directory, METADATA_FILE) for directory in self.log_dirs]
+        return next((one for one in paths if os.path.exists(one)), paths[0])
 
     @property
     def is_member(self) -> bool:

@@ -2,8 +2,8 @@
 
 A directory in use has ``meta.properties``. Without it, a directory is *missing* when
 
-A  the metadata store is new and another log directory has the file: Kafka's own rule, and the store may be on the disk that
-   is not there. The start is refused before a store is made.
+A  this broker is new in the metadata store and another log directory has the file: Kafka's own rule, and the store may be on the
+   disk that is not there. The start is refused, before a store is made where that is a file.
 B  the store knows it from an earlier start: ``/kafkastore/log_dirs/N`` lists, as JSON, the paths that broker N has opened. It
    is offline, as one whose disk fails, and nothing is written in it.
 
@@ -32,17 +32,22 @@ _REASON = (
 
 
 def refuse_missing(config: BrokerConfig) -> None:
-    """Case A; before the store is opened."""
-    if os.path.exists(config.metadata_path):
-        return
+    """Case A of a store in a file; before it is opened."""
+    if config.get("zookeeper.connect") is None and not os.path.exists(config.metadata_path):
+        _refuse_missing(config)
+
+
+def _refuse_missing(config: BrokerConfig) -> None:
     missing = [directory for directory in config.log_dirs if not _is_in_use(directory)]
     if missing and len(missing) < len(config.log_dirs):
         raise StartupError(f"log.dirs={missing[0]} is beside directories that are in use, but there is {_REASON}")
 
 
 async def missing(store: MetadataStore, config: BrokerConfig) -> dict[str, str]:
-    """Case B: directory -> why it is offline."""
+    """Case B: directory -> why it is offline; case A of a store in ZooKeeper. Raises StartupError."""
     known = await _known(store, config)
+    if not known and config.get("zookeeper.connect") is not None:
+        _refuse_missing(config)
     return {
         directory: f"it was in use before, but there is {_REASON}"
         for directory in config.log_dirs

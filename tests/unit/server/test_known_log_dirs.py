@@ -6,10 +6,12 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from world import run, running_broker, started_broker
+from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.server.known_log_dirs import missing, refuse_missing, remember
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +98,44 @@ def test_directory_that_was_never_used_is_new(tmp_path: Path) -> None:
         await stopped(tmp_path, str(one))
         async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
             assert broker.services.log_manager.failed == {}
+
+    run(body)
+
+
+@pytest.mark.parametrize("order", [("new", "one", "two"), ("two", "one"), ("two", "new", "one")])
+def test_metadata_stays_where_it_is_whatever_the_order_of_the_directories(tmp_path: Path, order: list[str]) -> None:
+    one = tmp_path / "one"
+
+    async def body() -> None:
+        await stopped(tmp_path, f"{one},{tmp_path / 'two'}")
+        directories = ",".join(str(tmp_path / name) for name in order)
+        async with running_broker(tmp_path, finds(one), log__dirs=directories) as broker:
+            assert broker.config.metadata_path == str(one / "kafkastore-metadata.sqlite")
+            assert broker.services.log_manager.failed == {}
+            assert leaders(broker) == [1, 1]
+
+    run(body)
+
+
+def test_directory_is_new_to_a_broker_that_zookeeper_knows_and_to_another_one_it_is_missing(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    config = broker_config(tmp_path, log__dirs=f"{one},{two}", zookeeper__connect="localhost:1")
+    for directory in (one, two):
+        directory.mkdir()
+    (one / "meta.properties").touch()
+
+    async def body() -> None:
+        store = SqliteStore(str(tmp_path / "in-place-of-zookeeper"))
+        await store.connect()
+        await store.ensure_path("/kafkastore/log_dirs")
+        refuse_missing(config)  # nothing is known yet
+        with pytest.raises(StartupError, match=rf"log.dirs={two} .*meta.properties"):  # its disk may not be mounted
+            await missing(store, config)
+        await remember(store, config, [str(one)])
+        assert await missing(store, config) == {}
+        await remember(store, config, [str(two)])
+        assert list(await missing(store, config)) == [str(two)]
+        await store.close()
 
     run(body)
 
