@@ -112,11 +112,13 @@ async def _alter_some(
     """Checks each and writes those of topics together. The errors of those that failed."""
     failed: dict[tuple[int, str], Failure] = {}
     written: dict[str, dict[str, str]] = {}
+    ids: dict[str, bytes] = {}  # of the topics whose configuration the new one is made from
     policies: list[tuple[str, dict[str, str]]] = []
     async for resource in turn.each(resources):
         key = resource.resource_type, resource.resource_name
         if key in failed:
             continue
+        topic = context.broker.image.topic(resource.resource_name)
         try:
             if counts[key] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
@@ -127,20 +129,24 @@ async def _alter_some(
             if overrides is None:
                 continue
             written[resource.resource_name] = overrides
+            if topic is not None and is_incremental:
+                ids[resource.resource_name] = topic.topic_id
             if any(change.name == "cleanup.policy" for change in resource.configs):
                 policies.append((resource.resource_name, overrides))
     if written:
-        errors = await _write(context, written)
+        errors = await _write(context, written, ids)
         failed |= {(TOPIC, name): (error.code, error.client_message) for name, error in errors.items()}
         warn_of_compaction((name, overrides) for name, overrides in policies if name not in errors)
     return failed
 
 
-async def _write(context: RequestContext, written: Mapping[str, dict[str, str]]) -> Mapping[str, KafkastoreError]:
+async def _write(
+    context: RequestContext, written: Mapping[str, dict[str, str]], ids: Mapping[str, bytes]
+) -> Mapping[str, KafkastoreError]:
     """The errors of those that failed."""
     topics = context.broker.topics
     try:
-        return await topics.set_all_configs(written)
+        return await topics.set_all_configs(written, ids)
     except NotControllerError:  # it has just stopped being the controller, which is asked for each
         failed: dict[str, KafkastoreError] = {}
         for name, overrides in written.items():

@@ -42,10 +42,14 @@ async def handle(context: RequestContext, request: Any) -> Any:
         raise RequestTimedOutError
     results = []
     found: list[TopicImage] = []
+    ids: dict[str, bytes] = {}  # of those that are asked for by id
     turn = context.turn()
     async for (name, topic_id), count in turn.each(_counted(_asked(request))):
         try:
-            found.append(_find(context, name, topic_id, count))
+            topic = _find(context, name, topic_id, count)
+            found.append(topic)
+            if topic_id is not None:
+                ids[topic.name] = topic.topic_id
         except KafkastoreError as error:
             results.append(_result(context, name, topic_id, error))
     counts = Counter(found)
@@ -54,7 +58,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         if count > 1:
             errors[topic] = InvalidRequestError("The provided topic name maps to an ID that was already supplied.")  # E
     doomed = [topic for topic in counts if topic not in errors]
-    deleted = await context.broker.topics.delete_all([topic.name for topic in doomed])
+    deleted = await context.broker.topics.delete_all([topic.name for topic in doomed], ids)
     errors.update(zip(doomed, deleted, strict=True))
     results += [_result(context, topic.name, topic.topic_id, errors[topic]) async for topic in turn.each(counts)]
     return context.answer(responses=results)

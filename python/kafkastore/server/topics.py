@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.config import validate_topic_configs
@@ -26,6 +27,7 @@ from kafkastore.errors import (
     PolicyViolationError,
     RequestTimedOutError,
     TopicAlreadyExistsError,
+    UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
 from kafkastore.metadata.image import TopicImage
@@ -54,6 +56,9 @@ CREATE_LIMIT_MS: Final = 10_000
 
 TOPIC_RESOURCE: Final = 2
 """Of AlterConfigs."""
+
+
+_NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Topics:
@@ -324,15 +329,20 @@ class Topics:
                 return
         await self._ask_to_replace_configs(name, checked)
 
-    async def set_all_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]:
+    async def set_all_configs(
+        self, asked: Mapping[str, Mapping[str, str]], ids: Mapping[str, bytes] = _NO_IDS
+    ) -> Mapping[str, KafkastoreError]:
         """As the controller: replaces the own configuration of topics, checked already, in one write. Those that failed, with the error
-        that each has for itself. Raises NotControllerError."""
+        that each has for itself; one whose id is in ``ids`` fails when another topic has its name now. Raises NotControllerError."""
         self._check_controller()
         async with self._locked(asked):
-            failed = await self.broker.controller.set_topic_configs(asked)
-            written = {name: configs for name, configs in asked.items() if name not in failed}
+            known = self.broker.image.topics
+            gone = {name for name, one in ids.items() if name in known and known[name].topic_id != one}
+            left = {name: configs for name, configs in asked.items() if name not in gone}
+            failed = await self.broker.controller.set_topic_configs(left)
+            written = {name: configs for name, configs in left.items() if name not in failed}
             await self.broker.config_changes.apply_topics(written)
-            return failed
+            return {**failed, **{name: UnknownTopicOrPartitionError() for name in gone}}
 
     async def stored_configs(self, name: str) -> dict[str, str]:
         """The topic's own configuration as it stands in the store: the image may not have another broker's last change yet."""
@@ -374,14 +384,23 @@ class Topics:
         if error is not None:
             raise error
 
-    async def delete_all(self, names: Sequence[str]) -> list[KafkastoreError | None]:
+    async def delete_all(
+        self, names: Sequence[str], ids: Mapping[str, bytes] = _NO_IDS
+    ) -> list[KafkastoreError | None]:
         """Deletes topics of different names, in one write of the controller: for each None, or the error that it has for
-        itself. What a broker that is away has of them goes when it is back."""
+        itself. One whose id is in ``ids`` is that topic, and none that was made under its name meanwhile. What a broker that is away
+        has of them goes when it is back."""
         self._check_controller()
         async with self._locked(names):
-            topics = {name: topic for name in names if (topic := self.broker.image.topic(name)) is not None}
+            topics = {
+                name: topic
+                for name in names
+                if (topic := self.broker.image.topic(name)) is not None and ids.get(name) in (None, topic.topic_id)
+            }
             failed: dict[str, KafkastoreError] = {
-                name: UnknownTopicOrPartitionError() for name in names if name not in topics
+                name: UnknownTopicIdError() if name in ids else UnknownTopicOrPartitionError()
+                for name in names
+                if name not in topics
             }
             failed |= await self._unmake(topics)
             return [failed.get(name) for name in names]

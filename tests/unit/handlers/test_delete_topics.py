@@ -47,6 +47,25 @@ def test_deletes_by_id_and_tells_the_name(broker: OneBroker) -> None:
     assert broker.services.image.topics == {}
 
 
+def test_a_topic_that_was_made_anew_meanwhile_is_not_deleted_by_the_id_of_the_one_before(
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look-up of an id and the deletion other requests have their turn, and the locks of names are waited for."""
+    broker.create_topic("t")
+    wanted, topics = topic_id(broker, "t"), broker.services.topics
+    delete_all = topics.delete_all
+
+    async def after_others(*arguments: Any) -> Any:
+        await delete_all(["t"])
+        await topics.create("t")
+        return await delete_all(*arguments)
+
+    monkeypatch.setattr(topics, "delete_all", after_others)
+    (result,) = broker.ask("delete_topics", 6, ids(wanted)).responses
+    assert (result.topic_id, result.error_code) == (wanted, UNKNOWN_TOPIC_ID)
+    assert topic_id(broker, "t") != wanted
+
+
 def test_a_name_and_its_id_delete_nothing(broker: OneBroker) -> None:
     broker.create_topic("t")
     asked = {"topics": [*names("t")["topics"], *ids(topic_id(broker, "t"))["topics"]]}

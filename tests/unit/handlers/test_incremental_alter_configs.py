@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
-INVALID_REQUEST, INVALID_CONFIG, REQUEST_TIMED_OUT = 42, 40, 7
+UNKNOWN_TOPIC, INVALID_REQUEST, INVALID_CONFIG, REQUEST_TIMED_OUT = 3, 42, 40, 7
 
 Op = tuple[str, int, str | None]
 
@@ -84,6 +84,23 @@ def test_a_refusal_changes_nothing(broker: OneBroker, ops: list[Op]) -> None:
     assert alter(broker, TOPIC, "t", *ops) in (INVALID_REQUEST, INVALID_CONFIG)
     assert broker.services.image.topics["t"].configs == {"retention.ms": "7"}
     assert broker.engine.topic_configs["t"]["retention.ms"] == "7"
+
+
+def test_what_a_topic_of_before_had_is_not_given_to_the_one_that_was_made_meanwhile(
+    broker: OneBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker.create_topic("t", configs={"retention.ms": "1000"})
+    made_by = broker.services.topics
+    set_all_configs = made_by.set_all_configs
+
+    async def after_others(*arguments: Any) -> Any:
+        await made_by.delete("t")
+        await made_by.create("t")
+        return await set_all_configs(*arguments)
+
+    monkeypatch.setattr(made_by, "set_all_configs", after_others)
+    assert alter(broker, TOPIC, "t", ("segment.bytes", SET, "2097152")) == UNKNOWN_TOPIC
+    assert stored(broker, "/config/topics/t") == {}
 
 
 def test_changes_at_the_same_time_lose_nothing(broker: OneBroker) -> None:
