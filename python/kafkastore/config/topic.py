@@ -72,8 +72,10 @@ HELD: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.byte
 
 
 def held(known: Mapping[str, str]) -> dict[str, str]:
-    """What is known of a topic's own configuration, and HELD unless that says how its records are kept: a default is nobody's word."""
-    return dict(known) if known.keys() & {"cleanup.policy", "retention.ms"} else {**HELD, **known}
+    """What is known of a topic's own configuration, and HELD unless that says how long its records are kept: a default is nobody's
+    word, and the cluster's own may have been lost with the metadata."""
+    is_said = "retention.ms" in known or known.get("cleanup.policy", "").strip() == "compact"
+    return dict(known) if is_said else {**HELD, **known}
 
 
 def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str]:

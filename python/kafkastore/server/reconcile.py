@@ -5,7 +5,8 @@ A  a topic of the store, a log with its id        → this broker's, noted where
 B  a topic of the store, no log here              → made when the controller tells this broker of it; where others count on what
                                                     was in it, the registration says that it is gone
 C  a log whose topic id is another's, beyond its topic's partitions or placed on other brokers → stray: set aside, never deleted
-D  logs of a topic that the store does not know   → stray in a cluster; a broker that is alone adopts them: a directory that
+D  logs of a topic that the store does not know   → a folder that only looks like a partition, as backup-20261122 does, is left
+                                                    alone; stray in a cluster; a broker that is alone adopts them: a directory that
                                                     Apache Kafka wrote is served as it is, and so is one whose store was lost. Its
                                                     configuration is the one kept beside the log, or in Kafka's metadata log; what
                                                     nobody has said is no reason to delete or compact anything (``config.held``)
@@ -32,7 +33,7 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import new_id, topic_id_text
 from kafkastore.metadata.store import Delete, SetData
 from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, load_configs
-from kafkastore.server.topic_plans import internal_configs
+from kafkastore.server.topic_plans import MAX_PARTITIONS_PER_REQUEST, internal_configs
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -77,6 +78,7 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     adopted: dict[str, StoredTopic] = {}
     if not broker.config.is_member:
         await _finish_deletions(broker, loaded, found)
+        _leave_foreign(loaded, found)
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
         if adopted:
             await _store_adopted(broker, adopted.values())
@@ -172,6 +174,31 @@ async def _claim(
 
 
 # ---- D
+def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+    """Keeps in ``found`` only logs of which a topic can be made. The partitions before a log are made with it, so that one folder of
+    somebody else's may ask for millions. A topic that is here alone begins with partition 0, and has records or an id."""
+    left: list[str] = []
+    for name in found.keys() - loaded.topics.keys():
+        last, logs, foreign = -1, list[_FoundLog](), list[_FoundLog]()
+        for log in sorted(found[name]):
+            is_next = not foreign and log.partition - last <= MAX_PARTITIONS_PER_REQUEST
+            (logs if is_next else foreign).append(log)
+            last = log.partition
+        if logs and logs[0].partition and all(log.topic_id is None and not log.end for log in logs):
+            logs, foreign = [], [*logs, *foreign]
+        left += [os.path.join(log.log_dir, f"{name}-{log.partition}") for log in foreign]
+        if logs:
+            found[name] = logs
+        else:
+            del found[name]
+    if left:
+        logger.warning(
+            "%d folders look like partitions of topics that nobody knows, and are left alone: %s",
+            len(left),
+            ", ".join(sorted(left)[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else ""),
+        )
+
+
 def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> StoredTopic:
     """A topic made from its directories: id from ``partition.metadata``, leader epochs above those in the logs."""
     logs.sort()

@@ -173,6 +173,33 @@ def test_topic_found_only_on_disk_is_adopted_with_its_id_and_a_higher_leader_epo
     run(body)
 
 
+def test_folders_that_only_look_like_partitions_are_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each would be a topic with that many partitions."""
+
+    def logs(engine: Engine) -> None:
+        engine.add_log("backup", 20261122)
+        engine.add_log("backup", 2023)
+        engine.add_log("old", 20261122, TOPIC_ID)
+        for number, records in ((0, 1), (1, 0), (10_001, 1), (20_002, 1)):
+            log = engine.add_log("t", number, TOPIC_ID)
+            log.records = [(0, 0, None, b"", -1, None)] * records
+        engine.add_log("u", 5).records = [(0, 0, None, b"", -1, None)]
+        engine.add_log("v", 0)
+
+    async def body() -> None:
+        async with running_broker(tmp_path, logs) as broker:
+            topics = {name: len(topic.partitions) for name, topic in broker.services.image.topics.items()}
+            assert topics == {"t": 10_002, "u": 6, "v": 1}
+            assert broker.services.engine.stray == []
+            assert {("backup", 2023), ("old", 20261122), ("t", 20_002)} < broker.services.engine.partitions.keys()
+
+    run(body)
+    assert "4 folders look like partitions of topics that nobody knows, and are left alone" in caplog.text
+    assert "backup-2023" in caplog.text
+
+
 def test_adopted_offsets_topic_is_compacted(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(

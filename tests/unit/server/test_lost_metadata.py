@@ -48,7 +48,9 @@ def change_store(folder: Path, *operations: Delete) -> None:
         ({"retention.bytes": "5"}, {**HELD, "retention.bytes": "5"}),
         ({"retention.ms": "5"}, {"retention.ms": "5"}),
         ({"cleanup.policy": "compact"}, {"cleanup.policy": "compact"}),
-        ({"cleanup.policy": "delete"}, {"cleanup.policy": "delete"}),
+        ({"cleanup.policy": "delete"}, HELD),
+        ({"cleanup.policy": "compact,delete"}, {**HELD, "cleanup.policy": "compact,delete"}),
+        ({"cleanup.policy": "delete", "retention.ms": "5"}, {"cleanup.policy": "delete", "retention.ms": "5"}),
     ],
 )
 def test_topic_is_held_unless_somebody_has_said_how_its_records_are_kept(
