@@ -6,7 +6,8 @@
 A line has the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when it was written, which tells whether
 a store that differs is older. A topic that never had a configuration of its own has no line. A line is added, and survives the end of
 the process, before a log of a new topic is made and before a change of configuration is answered; it is synced a little later, many at
-once. A start writes the file anew when half of it is out of date. What cannot be read is named and left out.
+once. A file that could not be added to, as on a full disk, is written anew until that succeeds. A start writes the file anew when half
+of it is out of date. What cannot be read is named and left out.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ FILE_NAME: Final = "kafkastore-topic-configs"
 
 SYNC_DELAY_S: Final = 0.5
 
+RETRY_S: Final = 5.0
+"""Between two attempts to write a file anew that lacks a line."""
+
 SPARE_LINES: Final = 100
 """So many out of date are no reason to write a file anew."""
 
@@ -56,6 +60,7 @@ class KeptConfigs:
         self._turn = asyncio.Lock()
         self._syncing: asyncio.Task[None] | None = None
         self._unsynced: set[str] = set()
+        self._behind: set[str] = set()  # directories whose file lacks a line, or has half of one
         self._failing: set[str] = set()
 
     async def load(self) -> None:
@@ -120,8 +125,24 @@ class KeptConfigs:
 
     async def _sync_later(self) -> None:
         await asyncio.sleep(SYNC_DELAY_S)
+        while self._behind:
+            await self._catch_up()
+            await asyncio.get_running_loop().run_in_executor(None, self._sync)
+            if self._behind:
+                await asyncio.sleep(RETRY_S)
         self._syncing = None
         await asyncio.get_running_loop().run_in_executor(None, self._sync)
+
+    async def _catch_up(self) -> None:
+        """Writes the files anew that lack something. A line may be the last word on a topic for years, and an older one in its place
+        would be believed."""
+        async with self._turn:
+            for directory in list(self._behind):
+                if directory in self._log_manager.online:
+                    kept = dict(self._kept.get(directory, {}))
+                    await asyncio.get_running_loop().run_in_executor(None, self._replace, directory, kept)
+                else:
+                    self._behind.discard(directory)
 
     def _append(self, content: Mapping[str, list[bytes]]) -> None:
         """Blocking."""
@@ -132,6 +153,7 @@ class KeptConfigs:
                     file.write(b"".join(lines))
                 self._unsynced.add(directory)
             except OSError as error:
+                self._behind.add(directory)
                 self._report(directory, error)
 
     def _sync(self) -> None:
@@ -155,6 +177,8 @@ class KeptConfigs:
             os.replace(path + ".tmp", path)
             self._unsynced.add(directory)
             self._kept[directory], self._lines[directory] = kept, len(kept)
+            self._behind.discard(directory)
+            self._failing.discard(directory)
         except OSError as error:
             self._report(directory, error)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkastore.log import kept_configs
 from kafkastore.log.kept_configs import FILE_NAME, SPARE_LINES, KeptConfigs
 from kafkastore.metadata.image import TopicImage
 from kafkastore.metadata.marks import Mark
@@ -159,3 +160,34 @@ def test_directory_that_cannot_be_written_to_is_named_once_and_the_others_go_on(
 
     run(body)
     assert len(caplog.records) == 1
+
+
+def test_line_that_could_not_be_written_is_written_when_it_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a full disk. The word of before would be believed in its place after the loss of the store."""
+    monkeypatch.setattr(kept_configs, "SYNC_DELAY_S", 0.0)
+    monkeypatch.setattr(kept_configs, "RETRY_S", 0.01)
+
+    async def body() -> None:
+        placed, path = Placed(tmp_path / "a"), tmp_path / "a" / FILE_NAME
+        kept = await opened(placed)
+        await kept.keep([topic("t", {"retention.ms": "1000"}), topic("u", FOREVER)])
+        path.rename(tmp_path / "aside")
+        path.mkdir()
+        await kept.keep([topic("t", FOREVER)])
+        path.rmdir()
+        (tmp_path / "aside").rename(path)
+        with path.open("ab") as file:
+            file.write(b"half a l")
+        async with asyncio.timeout(10):
+            while path.read_bytes().count(b'"-1"') != 2:  # noqa: ASYNC110 ends within a few passes
+                await asyncio.sleep(0.01)
+        await kept.stop()
+        again = await opened(placed)
+        for name in ("t", "u"):
+            found = again.find(name, ID)
+            assert found is not None
+            assert found.configs == FOREVER
+
+    run(body)
