@@ -10,8 +10,10 @@ from world import run, running_broker
 
 from kafkastore.coordinator.group import records
 from kafkastore.coordinator.group.join import JoinRequest
+from kafkastore.coordinator.group.loading import LoadedGroups
 from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic
 from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
+from kafkastore.coordinator.group.removal import Remover
 from kafkastore.coordinator.group.service import LoopClock, offsets_topic
 from kafkastore.coordinator.group.sync import SyncRequest
 from kafkastore.errors import ErrorCode
@@ -118,6 +120,47 @@ def test_a_log_of_several_reads_is_loaded_to_its_end(tmp_path: Path) -> None:  #
             assert (await coordinator.fetch_offsets("g", None)).topics[0][1][0].offset == 7
 
     run(body)
+
+
+def test_a_load_that_a_bug_ends_leaves_no_partition_loading(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG) as broker:
+            coordinator = broker.services.group_coordinator
+            await offsets_topic(broker.services)
+            await loaded(coordinator)
+            await coordinator.commit_offsets(commit_request(5))
+            partition = coordinator.store.partition_for("g")
+            with patch.object(LoadedGroups, "apply", side_effect=ZeroDivisionError):
+                coordinator.on_election(partition, 1)
+                async with asyncio.timeout(10):
+                    await loaded(coordinator)
+            assert (await coordinator.list_groups((), ())) == (ErrorCode.NONE, [])
+            assert coordinator.heartbeat("g", "m", None, 1) == ErrorCode.NOT_COORDINATOR
+            coordinator.on_election(partition, 2)
+            await loaded(coordinator)
+            assert coordinator.heartbeat("g", "m", None, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+
+    run(body)
+    assert f"Loading {OFFSETS_TOPIC}-" in caplog.text
+
+
+def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path, **CONFIG, offsets__retention__check__interval__ms="1") as broker:
+            passes = asyncio.Semaphore(0)
+
+            def fail() -> None:
+                passes.release()
+                raise ZeroDivisionError
+
+            with patch.object(Remover, "expire", side_effect=fail):
+                _ = broker.services.group_coordinator  # made now
+                async with asyncio.timeout(10):
+                    await passes.acquire()
+                    await passes.acquire()
+
+    run(body)
+    assert "Offsets could not be expired" in caplog.text
 
 
 def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:

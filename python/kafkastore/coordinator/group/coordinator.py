@@ -7,6 +7,7 @@ callbacks and steps and need no loop; only the ``async`` methods here do, and ``
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.coordinator.group.group_store import GroupStore
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from kafkastore.purgatory.timer import Clock
 
 T = TypeVar("T")
+
+logger = logging.getLogger("kafkastore.coordinator.group")
 
 
 class GroupCoordinator:
@@ -102,11 +105,20 @@ class GroupCoordinator:
         except KafkastoreError as error:
             self.loader.fail(partition, epoch, str(error))
             return
+        except (
+            Exception
+        ) as error:  # a bug must not leave the partition loading for ever: no list of groups would come either
+            logger.exception("Loading __consumer_offsets-%d failed", partition)
+            self.loader.fail(partition, epoch, repr(error))
+            return
         if not self.loader.is_late(partition, epoch):
             await self.run_steps(self.loader.finish(loaded))
 
     async def _expire(self) -> None:
-        await self.run_steps(self.remover.expire())
+        try:
+            await self.run_steps(self.remover.expire())
+        except Exception:  # a bug in one pass must not be the end of all
+            logger.exception("Offsets could not be expired")
         if self.store.is_running:
             self._expiry.start(self.config.offsets_retention_check_interval_ms)
 
