@@ -43,7 +43,7 @@ from kafkastore.metadata.store import (
 from simulator.network import in_world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from kafkastore.metadata.store import Operation, StateListener, Watcher
     from simulator.network import Network
@@ -412,7 +412,8 @@ class SimulatedStore:
         del paths
         return None
 
-    async def delete_tree(self, path: str) -> list[Operation]:
+    async def delete_tree(self, path: str, pause: Callable[[], Awaitable[None]] | None = None) -> list[Operation]:
+        del pause
         below = [one for one, _, _ in await self.get_tree(path)]
         operations: list[Operation] = [Delete(one) for one in reversed(below)]
         return [*operations, Delete(path)] if await self.exists(path) is not None else operations

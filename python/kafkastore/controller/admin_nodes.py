@@ -66,7 +66,7 @@ async def on_reassignments(term: Term) -> None:
     asked, faults = decode_reassignments(node.data)
     await term.refresh_settings()
     new = {key: target for key, target in asked.items() if not _is_under_way(term.context, key, target)}
-    outcomes, changes = reassignment.judge(term, new, allows_factor_change=True)
+    outcomes, changes = await reassignment.judge(term, new, allows_factor_change=True)
     refused = {key: error for key, error in outcomes.items() if error is not None}
     faults += [f"{topic}-{number}: {error.client_message}" for (topic, number), error in refused.items()]
     _warn(REASSIGN_PARTITIONS, faults)
@@ -80,7 +80,7 @@ async def settle_reassignments(term: Term, *, must_write: bool = False) -> None:
     """Takes out what is not under way any more. To be called after whatever may have changed that."""
     node = term.context.reassign_node
     if node is not None:
-        left = {key: target for key, target in node.asked.items() if _is_under_way(term.context, key, target)}
+        left = dict(await term.those(node.asked.items(), lambda one: _is_under_way(term.context, *one)))
         if must_write or len(left) < len(node.asked) or not left:
             await _write(term, node, left)
 
@@ -91,7 +91,7 @@ async def alter_reassignments(
     """What AlterPartitionReassignments asks for. It leaves the node first, so that a new controller does not begin again what
     this request ends. For each (topic, partition) why it was refused, or None."""
     await term.refresh_settings()
-    outcomes, changes = reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
+    outcomes, changes = await reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
     node = term.context.reassign_node
     changed = {(one.topic.name, one.number) for of_topic in changes.values() for one in of_topic}
     if node is not None and not changed.isdisjoint(node.asked):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.context import Partition
     from kafkastore.controller.term import Term
     from kafkastore.metadata.leadership import Leadership
+    from kafkastore.purgatory.turns import Turn
 
 
 class Proposal(NamedTuple):
@@ -39,7 +40,8 @@ class Proposal(NamedTuple):
 
 async def alter_partitions(term: Term, requests: Sequence[Any]) -> list[Any]:
     """The answers to several requests, whose changes are written together."""
-    judged = [_judge_request(term, request) for request in requests]
+    turn = term.turn()
+    judged = [await _judge_request(term, turn, request) for request in requests]
     planned: dict[Partition, Leadership] = {}
     for of_request in judged:
         for partition, outcome in of_request.values() if isinstance(of_request, dict) else ():
@@ -52,8 +54,11 @@ async def alter_partitions(term: Term, requests: Sequence[Any]) -> list[Any]:
         return planned[partition] if partition.leadership is expected[partition] else None
 
     changed = set(await term.update(planned, rule))
-    term.channels.tell_all(changed)
-    return [_answer(request, of_request, changed) for request, of_request in zip(requests, judged, strict=True)]
+    await term.channels.tell_all(changed)
+    answers = []
+    async for request, of_request in turn.each(zip(requests, judged, strict=True)):
+        answers.append(_answer(request, of_request, changed))
+    return answers
 
 
 def error_answer(request: Any, error_code: int) -> Any:
@@ -64,7 +69,7 @@ def error_answer(request: Any, error_code: int) -> Any:
 _Judged = dict[tuple[bytes, int], tuple["Partition | None", "Proposal | int"]]
 
 
-def _judge_request(term: Term, request: Any) -> _Judged | int:
+async def _judge_request(term: Term, turn: Turn, request: Any) -> _Judged | int:
     """For each (topic id, partition) the partition, and the proposal or the error; an error for the whole request."""
     sender = term.context.brokers.get(request.broker_id)
     if sender is None or sender.epoch != request.broker_epoch:
@@ -73,7 +78,7 @@ def _judge_request(term: Term, request: Any) -> _Judged | int:
     for of_topic in request.topics:
         topic_id = of_topic.topic_id.bytes if of_topic.topic_id is not None else bytes(16)
         topic = term.context.topics_by_id.get(topic_id)
-        for one in of_topic.partitions:
+        async for one in turn.each(of_topic.partitions):
             key = topic_id, one.partition_index
             if topic is None or topic.is_deleting:
                 judged[key] = None, ErrorCode.UNKNOWN_TOPIC_ID

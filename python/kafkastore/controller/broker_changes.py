@@ -53,11 +53,11 @@ async def on_brokers(term: Term) -> None:
             changed += await settle_unclean(term, broker)
         if before.endpoints != broker.endpoints:
             term.channels.add(broker)
-    term.channels.tell_replicas(changed)
+    await term.channels.tell_replicas(changed)
     if dead or joined or renewed:
         moved = {one.node_id for one in (*dead, *joined)}  # all are told which replicas are offline
-        there = [one for one in context.partitions() if not moved.isdisjoint(one.replicas)]
-        term.channels.tell_all([*there, *changed])
+        there = await term.those(context.partitions(), lambda one: not moved.isdisjoint(one.replicas))
+        await term.channels.tell_all([*there, *changed])
 
 
 async def _die(term: Term, dead: Iterable[Registration]) -> list[Partition]:
@@ -69,10 +69,9 @@ async def _die(term: Term, dead: Iterable[Registration]) -> list[Partition]:
         context.shutting_down.discard(node_id)
         context.offline_logs.pop(node_id, None)
         term.channels.remove(node_id)
-    topic_deletion.on_brokers_gone(term, gone)
-    touched = [partition for partition in context.partitions() if not gone.isdisjoint(partition.replicas)]
-    for partition in touched:
-        term.note_replicas(partition)
+    await topic_deletion.on_brokers_gone(term, gone)
+    touched = await term.those(context.partitions(), lambda partition: not gone.isdisjoint(partition.replicas))
+    await term.each(touched, term.note_replicas)
     return await term.settle(touched)
 
 
@@ -82,15 +81,14 @@ async def _join(term: Term, joined: Iterable[Registration]) -> list[Partition]:
     for broker in joined:
         logger.info("Broker %d joined with epoch %d", broker.node_id, broker.epoch)
         context.brokers[broker.node_id] = broker
-        for partition in context.partitions_on(broker.node_id):
-            term.note_replicas(partition)
+        await term.each(await context.partitions_on(broker.node_id, term.turn()), term.note_replicas)
     for broker in joined:
         if not broker.is_clean:
             changed += await settle_unclean(term, broker)
     changed += await term.settle(context.partitions())
     for broker in joined:  # not before: it may not be told that it leads what it has just lost
         term.channels.add(context.brokers[broker.node_id])
-    topic_deletion.on_brokers_joined(term, {broker.node_id for broker in joined})
+    await topic_deletion.on_brokers_joined(term, {broker.node_id for broker in joined})
     return changed
 
 
@@ -112,7 +110,7 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
     """Takes a broker that came back without a clean shutdown out of the sets that it may no longer be in, and notes in its
     registration that this was done: the next controller must not take it out again when it has caught up."""
     logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
-    changed = await term.settle(term.context.partitions_on(broker.node_id), broker)
+    changed = await term.settle(await term.context.partitions_on(broker.node_id, term.turn()), broker)
     path = f"/brokers/ids/{broker.node_id}"
     with suppress(NoNodeError, NonsenseError):  # it is gone again, or somebody spoiled it, which the watch tells
         node = await term.watched.get(path, "brokers")
@@ -141,7 +139,7 @@ async def _tell_of_log_dirs(term: Term, path: str) -> None:
         return
     logger.warning("Broker %d lost a log directory", node_id)
     if node_id in term.context.brokers:
-        term.channels.tell_broker(node_id, term.context.partitions_on(node_id))
+        term.channels.tell_broker(node_id, await term.context.partitions_on(node_id, term.turn()))
 
 
 def has_news(term: Term, broker: Registration, answer: Answer) -> bool:
@@ -173,9 +171,8 @@ async def on_leader_and_isr_answer(term: Term, broker: Registration, order: Lead
             touched.append(partition)
     if touched:
         await term.refresh_settings()
-    for partition in touched:
-        term.note_replicas(partition)
+    await term.each(touched, term.note_replicas)
     changed = await term.settle(touched)
-    term.channels.tell_replicas(changed)
+    await term.channels.tell_replicas(changed)
     if touched:
-        term.channels.tell_all(touched)
+        await term.channels.tell_all(touched)

@@ -1,7 +1,8 @@
 """The way to each broker: what it has not been told yet, told in order, one request at a time.
 
 What waits is which partitions to tell of, not what: a request is built when it is sent, so the newest state wins and a burst
-of changes is one request. Of what waits, LeaderAndIsr goes first, then UpdateMetadata, then StopReplica (Kafka's order). A
+of changes is one request, or a few of :data:`ROWS` partitions, none of which holds anybody for long. Of what waits,
+LeaderAndIsr goes first, then UpdateMetadata, then StopReplica (Kafka's order). A
 request without an answer is repeated, with what has come meanwhile, for as long as the broker lives in the life that it was
 meant for; each request carries that life's epoch. A channel is dropped, with all that waits, when the broker dies or the
 controller resigns. Channels read what the controller knows and never change it.
@@ -11,14 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from kafkastore.controller.context import Partition
+    from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.requests import RequestBuilder
     from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.broker_nodes import Registration
@@ -31,6 +33,14 @@ logger = logging.getLogger("kafkastore.controller.channels")
 _FINAL = frozenset((ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH))
 """Of a request as a whole. Any other error (its way to the store was away, say) took no effect and says nothing of why for
 good: it is as no answer."""
+
+ROWS: Final = 2000
+"""Partitions of a request, at most: it is built, written, read and judged in one step each, of some 15 ms."""
+
+STOPPED_ROWS: Final = 5000
+"""The same of StopReplica, which says less of each, and after which checkpoints are written."""
+
+T = TypeVar("T")
 
 RETRY_BACKOFF_S = 0.1
 """Kafka's, between two attempts at a broker that is registered but does not answer."""
@@ -58,26 +68,38 @@ class _Waiting:
         self.tells_all_metadata = False
         self.has_brokers = False  # an UpdateMetadata is due, if only for the list of brokers
 
-    def add_leader(self, partition: Partition, *, is_new: bool) -> None:
-        self.leader_and_isr[partition] = is_new or self.leader_and_isr.get(partition, False)
-        self.stop.pop(partition, None)
+    def add_leaders(self, partitions: Iterable[Partition], *, is_new: bool) -> None:
+        new = dict.fromkeys(partitions, is_new)
+        _add(self.leader_and_isr, new)
+        _drop(self.stop, new)
 
-    def add_stop(self, partition: Partition, *, is_deleted: bool) -> None:
-        self.stop[partition] = is_deleted or self.stop.get(partition, False)
-        self.leader_and_isr.pop(partition, None)
+    def add_stops(self, partitions: Iterable[Partition], *, is_deleted: bool) -> None:
+        stopped = dict.fromkeys(partitions, is_deleted)
+        _add(self.stop, stopped)
+        _drop(self.leader_and_isr, stopped)
 
     def add_older(self, older: _Waiting) -> None:
         """What was not told after all; what is newer prevails."""
-        for partition, is_new in older.leader_and_isr.items():
-            if partition not in self.stop:
-                self.add_leader(partition, is_new=is_new)
-        for partition, is_deleted in older.stop.items():
-            if partition not in self.leader_and_isr:
-                self.add_stop(partition, is_deleted=is_deleted)
+        _drop(older.leader_and_isr, self.stop)
+        _drop(older.stop, self.leader_and_isr)
+        _add(self.leader_and_isr, older.leader_and_isr)
+        _add(self.stop, older.stop)
         self.metadata = older.metadata | self.metadata
         self.tells_all_leaders |= older.tells_all_leaders
         self.tells_all_metadata |= older.tells_all_metadata
         self.has_brokers |= older.has_brokers
+
+
+def _add(flags: dict[Partition, bool], more: dict[Partition, bool]) -> None:
+    """A flag that is set stays so. In few steps of the interpreter: there may be 100,000."""
+    kept = [partition for partition in more.keys() & flags.keys() if flags[partition]] if flags else ()
+    flags |= more
+    flags |= dict.fromkeys(kept, True)
+
+
+def _drop(flags: dict[Partition, bool], gone: Mapping[Partition, bool]) -> None:
+    for partition in flags.keys() & gone.keys() if flags and gone else ():
+        del flags[partition]
 
 
 class Channel:
@@ -134,30 +156,66 @@ class Channel:
 
     async def _tell(self, current: _Waiting) -> None:
         """Forgets from ``current`` what the broker was told."""
-        build = self._channels.builder
-        context = build.context
-        if current.tells_all_leaders:
-            on_broker = dict.fromkeys(context.partitions_on(self.broker.node_id), False)
-            everything = on_broker | current.leader_and_isr
-            await self._send(build.leader_and_isr(self.broker, everything, is_full=True))
-        elif current.leader_and_isr:
-            await self._send(build.leader_and_isr(self.broker, current.leader_and_isr, is_full=False))
+        await self._tell_leaders(current)
         current.leader_and_isr, current.tells_all_leaders = {}, False
-        if current.tells_all_metadata:
-            all_metadata = dict.fromkeys(context.partitions()) | current.metadata
-            await self._send(build.update_metadata(self.broker, all_metadata, is_full=True))
-        elif current.metadata or current.has_brokers:
-            await self._send(build.update_metadata(self.broker, current.metadata, is_full=False))
+        if current.tells_all_metadata or current.metadata or current.has_brokers:
+            await self._tell_metadata(current)
         current.metadata, current.tells_all_metadata, current.has_brokers = {}, False, False
-        if current.stop:
-            await self._send(build.stop_replica(self.broker, current.stop))
+        for piece in await _pieces(current.stop, STOPPED_ROWS):
+            await self._send(self._channels.builder.stop_replica(self.broker, piece))
         current.stop = {}
+
+    async def _tell_leaders(self, current: _Waiting) -> None:
+        build = self._channels.builder
+        told = current.leader_and_isr
+        if current.tells_all_leaders:
+            on_broker = await build.context.partitions_on(self.broker.node_id, Turn())
+            told = dict.fromkeys(on_broker, False) | told
+        pieces = await _pieces(told, ROWS)
+        for piece in pieces:
+            is_full = current.tells_all_leaders and len(pieces) == 1
+            await self._send(build.leader_and_isr(self.broker, piece, is_full=is_full))
+        if current.tells_all_leaders and not pieces:
+            await self._send(build.leader_and_isr(self.broker, {}, is_full=True))
+
+    async def _tell_metadata(self, current: _Waiting) -> None:
+        """All that there is in several requests ends with one that names the topics: those that it does not name are gone."""
+        build, is_full = self._channels.builder, current.tells_all_metadata
+        told = current.metadata
+        if is_full:
+            told = (
+                dict.fromkeys([one async for run in Turn().runs(build.context.all_partitions()) for one in run]) | told
+            )
+        pieces = await _pieces(told, ROWS)
+        if len(pieces) <= 1:
+            await self._send(build.update_metadata(self.broker, pieces[0] if pieces else {}, is_full=is_full))
+            return
+        for piece in pieces:
+            await self._send(build.update_metadata(self.broker, piece, is_full=False))
+        if is_full:
+            topics = dict.fromkeys([one.topic async for run in Turn().runs(told) for one in run])
+            await self._send(build.topic_names(self.broker, topics))
 
     async def _send(self, order: Order) -> None:
         answer = await self._client.send(order, self._channels.timeout_ms)
         if answer.error_code not in _FINAL:
             raise KafkastoreError(f"the request as a whole failed with error {answer.error_code}")
         self._channels.on_answer(self.broker, order, answer)
+
+
+async def _pieces(partitions: Mapping[Partition, T], rows: int) -> list[dict[Partition, T]]:
+    """In parts of so many at most, those of a topic one after the other."""
+    turn = Turn()
+    by_topic: dict[Topic, list[Partition]] = {}
+    async for run in turn.runs(partitions):
+        for partition in run:
+            by_topic.setdefault(partition.topic, []).append(partition)
+    pieces: list[dict[Partition, T]] = []
+    async for run in turn.runs(partition for of_topic in by_topic.values() for partition in of_topic):
+        if not pieces or len(pieces[-1]) + len(run) > rows:
+            pieces.append({})
+        pieces[-1].update((partition, partitions[partition]) for partition in run)
+    return pieces
 
 
 def _settle(futures: Iterable[asyncio.Future[None]]) -> None:
@@ -167,7 +225,7 @@ def _settle(futures: Iterable[asyncio.Future[None]]) -> None:
 
 
 class Channels:
-    """The channels of one term of a controller; see the module. Nothing here waits."""
+    """The channels of one term of a controller; see the module. Nothing here waits for a broker."""
 
     def __init__(
         self,
@@ -219,30 +277,31 @@ class Channels:
             await channel.wait_told(limit_s)
 
     # ---- what to tell
-    def tell_replicas(self, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
+    async def tell_replicas(self, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
         """LeaderAndIsr of these partitions, to their replicas."""
-        touched: dict[Channel, None] = {}
-        for partition in partitions:
-            for replica in partition.assigned.replicas:
-                channel = self._channels.get(replica)
-                if channel is not None:
-                    channel.waiting.add_leader(partition, is_new=is_new)
-                    touched[channel] = None
-        for channel in touched:
-            channel.wake()
+        turn = Turn()
+        by_broker: dict[int, list[Partition]] = {}
+        async for run in turn.runs(partitions):
+            for partition in run:
+                for replica in partition.assigned.replicas:
+                    by_broker.setdefault(replica, []).append(partition)
+        for replica, of_broker in by_broker.items():
+            await turn.give_way()
+            self.tell_broker(replica, of_broker, is_new=is_new)
 
     def tell_broker(self, node_id: int, partitions: Iterable[Partition], *, is_new: bool = False) -> None:
         """LeaderAndIsr of these partitions, to one broker."""
         channel = self._channels.get(node_id)
         if channel is not None:
-            for partition in partitions:
-                channel.waiting.add_leader(partition, is_new=is_new)
+            channel.waiting.add_leaders(partitions, is_new=is_new)
             channel.wake()
 
-    def tell_all(self, partitions: Iterable[Partition] = ()) -> None:
+    async def tell_all(self, partitions: Iterable[Partition] = ()) -> None:
         """UpdateMetadata of these partitions and the live brokers, to all."""
+        turn = Turn()
         what = dict.fromkeys(partitions)
-        for channel in self._channels.values():
+        for channel in list(self._channels.values()):
+            await turn.give_way()
             channel.waiting.metadata |= what
             channel.waiting.has_brokers = True
             channel.wake()
@@ -250,6 +309,5 @@ class Channels:
     def stop_replica(self, node_id: int, partitions: Iterable[Partition], *, is_deleted: bool) -> None:
         channel = self._channels.get(node_id)
         if channel is not None:
-            for partition in partitions:
-                channel.waiting.add_stop(partition, is_deleted=is_deleted)
+            channel.waiting.add_stops(partitions, is_deleted=is_deleted)
             channel.wake()

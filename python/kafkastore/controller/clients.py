@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.errors import BrokerNotAvailableError
 from kafkastore.interbroker.client import BrokerClient
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,7 +40,10 @@ class OtherBroker:
     async def send(self, order: Order, timeout_ms: int) -> Answer:
         from kafkastore.interbroker.order_wire import answer_of, request_of
 
-        return answer_of(order, await self.client.send(request_of(order), timeout_ms))
+        turn = Turn()
+        request = request_of(order)
+        await turn.give_way()  # of thousands of partitions both take some 10 ms
+        return answer_of(order, await self.client.send(request, timeout_ms))
 
     async def close(self) -> None:
         await self.client.close()

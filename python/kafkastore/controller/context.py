@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.leadership import Leadership
+    from kafkastore.purgatory.turns import Turn
 
 
 class Partition:
@@ -68,6 +69,10 @@ class Partition:
     def move_replica(self, replica: int, state: ReplicaState) -> None:
         current = self.replica_states[replica]
         check_replica_move(current, state)
+        if state is ReplicaState.DELETION_INELIGIBLE:
+            self.topic.held_up += current is not state
+        elif current is ReplicaState.DELETION_INELIGIBLE:
+            self.topic.held_up -= 1
         if self.topic.moves is not None and state is not current:
             self.topic.moves.note("replicas", current, state, self.topic.name, self.number, replica)
         self.replica_states[replica] = state
@@ -90,7 +95,17 @@ class Partition:
 class Topic:
     """One topic; ``partitions[i]`` is partition i."""
 
-    __slots__ = ("configs", "has_folder", "is_deleting", "moves", "name", "partitions", "topic_id", "version")
+    __slots__ = (
+        "configs",
+        "has_folder",
+        "held_up",
+        "is_deleting",
+        "moves",
+        "name",
+        "partitions",
+        "topic_id",
+        "version",
+    )
 
     def __init__(self, name: str, topic_id: bytes, assigned: Iterable[Assigned], version: int = 0) -> None:
         self.name = name
@@ -99,6 +114,7 @@ class Topic:
         self.version = version  # of the node with the assignment
         self.has_folder = False  # whether the store has the parent of the partitions
         self.is_deleting = False
+        self.held_up = 0  # replicas whose deletion goes on when their broker has come back
         self.moves: MoveLog | None = None  # none while an earlier controller's topics are read
         self.partitions = [Partition(self, number, one) for number, one in enumerate(assigned)]
 
@@ -163,8 +179,6 @@ class ControllerContext:
         topic.moves = self.moves
         self.topics[topic.name] = topic
         self.topics_by_id[topic.topic_id] = topic
-        for partition in topic.partitions:
-            self.note_moving(partition)
 
     def note_moving(self, partition: Partition) -> None:
         """Its assignment is new here, or has changed."""
@@ -177,19 +191,31 @@ class ControllerContext:
         self.topics.pop(topic.name, None)
         self.topics_by_id.pop(topic.topic_id, None)
         for offline in self.offline_logs.values():
-            offline.difference_update(topic.partitions)
-        for partition in topic.partitions:
-            self.moving.pop(partition, None)
+            if offline:
+                offline.difference_update(topic.partitions)
+        if self.moving:
+            for partition in topic.partitions:
+                self.moving.pop(partition, None)
 
     def partitions(self) -> Iterator[Partition]:
         """Of all topics that are not being deleted."""
-        for topic in self.topics.values():
+        for topic in list(self.topics.values()):  # of this moment: whoever walks them may give way
             if not topic.is_deleting:
                 yield from topic.partitions
 
-    def partitions_on(self, broker: int) -> list[Partition]:
+    def all_partitions(self) -> Iterator[Partition]:
+        """Of topics that are being deleted, too."""
+        for topic in list(self.topics.values()):
+            yield from topic.partitions
+
+    async def partitions_on(self, broker: int, turn: Turn) -> list[Partition]:
         """Those with a replica on ``broker``."""
-        return [partition for partition in self.partitions() if broker in partition.assigned.replicas]
+        return [
+            partition
+            async for run in turn.runs(self.partitions())
+            for partition in run
+            if broker in partition.assigned.replicas
+        ]
 
     def partition(self, topic: str, number: int) -> Partition | None:
         found = self.topics.get(topic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.controller import leader_election as rules
@@ -23,23 +24,25 @@ async def elect_leaders(
     term: Term, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
 ) -> dict[tuple[str, int], int]:
     """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails for."""
-    if asked is None:
-        wanted = {(one.topic.name, one.number): one for one in term.context.partitions()}
-    else:
-        wanted = {key: found for key in asked if (found := term.context.partition(*key)) is not None}
     outcomes = dict.fromkeys(asked or (), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     judge = _judge_unclean if is_unclean else _judge_preferred
-    todo = []
-    for key, partition in wanted.items():
-        if partition.topic.is_deleting:
-            continue
+    todo: dict[Partition, None] = {}
+
+    def look(partition: Partition | None) -> None:
+        if partition is None or partition.topic.is_deleting:
+            return
         error = judge(term, partition)
         if error == ErrorCode.NONE:
-            todo.append(partition)
+            todo[partition] = None
         if asked is not None or error != ErrorCode.ELECTION_NOT_NEEDED:
-            outcomes[key] = error
+            outcomes[partition.topic.name, partition.number] = error
+
+    if asked is None:
+        await term.each(term.context.partitions(), look)
+    else:
+        await term.each(asked, lambda key: look(term.context.partition(*key)))
     changed = await (_elect_uncleanly(term, todo) if is_unclean else elect_preferred(term, todo))
-    term.tell(changed)
+    await term.tell(changed)
     return outcomes
 
 
@@ -112,16 +115,17 @@ async def shut_down(term: Term, broker_id: int, broker_epoch: int) -> list[tuple
         minimum = term.min_isr(partition)
         return rules.leave_for_shutdown(partition.leadership, partition.replicas, broker_id, able, minimum)
 
-    on_broker = context.partitions_on(broker_id)
+    on_broker = await context.partitions_on(broker_id, term.turn())
     changed = await term.update(on_broker, rule)
-    term.tell(changed)
-    followed = [partition for partition in on_broker if partition.leader != broker_id]
+    await term.tell(changed)
+    followed = await term.those(on_broker, lambda partition: partition.leader != broker_id)
     term.channels.stop_replica(broker_id, followed, is_deleted=False)
-    return [
-        (partition.topic.name, partition.number)
-        for partition in on_broker
-        if partition.leader == broker_id and len(partition.replicas) > 1
-    ]
+    left = await term.those(on_broker, lambda one: one.leader == broker_id and len(one.replicas) > 1)
+    return [(partition.topic.name, partition.number) for partition in left]
+
+
+def _is_led_elsewhere(broker_id: int, partition: Partition) -> bool:
+    return partition.leader != broker_id
 
 
 # ---- auto.leader.rebalance.enable
@@ -129,17 +133,19 @@ async def rebalance(term: Term) -> None:
     """Gives brokers back what they should lead, where more than leader.imbalance.per.broker.percentage of it is led by
     others. What moves has its leader changed by the end of the move, and once is enough for its clients."""
     by_preferred: dict[int, list[Partition]] = {}
-    for partition in term.context.partitions():
-        if partition.assigned.is_moving:
-            continue
-        by_preferred.setdefault(partition.replicas[0], []).append(partition)
+
+    def note(partition: Partition) -> None:
+        if not partition.assigned.is_moving:
+            by_preferred.setdefault(partition.replicas[0], []).append(partition)
+
+    await term.each(term.context.partitions(), note)
     changed: list[Partition] = []
     for broker_id, preferred in by_preferred.items():
-        elsewhere = [partition for partition in preferred if partition.leader != broker_id]
+        elsewhere = await term.those(preferred, partial(_is_led_elsewhere, broker_id))
         if broker_id in term.context.usable() and (
             len(elsewhere) * 100 > term.settings.imbalance_percentage * len(preferred)
         ):
             changed += await elect_preferred(term, elsewhere)
-    term.tell(changed)
+    await term.tell(changed)
     if changed:
         logger.info("%d leaderships went back to the preferred replicas", len(changed))

@@ -40,11 +40,11 @@ async def take_over(term: Term) -> None:
     await term.refresh_settings()
     context = ControllerContext()
     context.brokers = await load_brokers(term.watched, term.context.brokers)
-    topics = await load_topics(term.watched, context, term.stored, partial(topic_nodes.complete, term, context))
+    complete = partial(topic_nodes.complete, term, context)
+    topics = await load_topics(term.watched, context, term.stored, complete, term.turn())
     term.replace_context(context)
     term.noted_changes = set(changes)
-    for topic in topics:
-        term.introduce(topic)
+    await term.introduce(topics)
     context.log_moves()
     await term.update(context.partitions(), term.without_elr_rule())
     for broker in list(context.brokers.values()):

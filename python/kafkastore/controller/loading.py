@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.controller.context import Topic
+from kafkastore.controller.context import Partition, Topic
 from kafkastore.metadata.broker_nodes import decode_registration
 from kafkastore.metadata.nonsense import NonsenseError, decimal, report
 from kafkastore.metadata.store import NoNodeError
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import ControllerContext
     from kafkastore.controller.watched_store import WatchedStore
+    from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
+    from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.stored_topics import Loaded, StoredTopics
+    from kafkastore.purgatory.turns import Turn
 
 DELETION_MARKS = "/admin/delete_topics"
 
@@ -50,9 +53,10 @@ async def load_topics(
     context: ControllerContext,
     stored: StoredTopics,
     complete: Callable[[Loaded], Awaitable[Loaded]],
+    turn: Turn,
 ) -> list[Topic]:
     """All topics, those being deleted too; ``context`` has what could not be read. ``complete`` is that of ``topic_nodes``."""
-    topics = await take(watched, context, await complete(await stored.load()))
+    topics = await take(watched, context, await complete(await stored.load(turn.give_way)), turn)
     marks = {path.rpartition("/")[2]: data for path, data, _ in await watched.store.get_tree(DELETION_MARKS)}
     for topic in topics:
         topic.is_deleting = topic.name in marks and is_mark_of(marks[topic.name], topic)
@@ -64,22 +68,26 @@ def is_mark_of(data: bytes, topic: Topic) -> bool:
     return data in (b"", topic.topic_id)
 
 
-async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded) -> list[Topic]:
+def _partition(topic: Topic, number: int, assigned: Assigned, states: Mapping[int, Leadership | None]) -> Partition:
+    partition = Partition(topic, number, assigned)
+    if number in states:
+        partition.has_folder = True
+        partition.is_spoiled = states[number] is UNREADABLE
+        partition.leadership = None if partition.is_spoiled else states[number]
+    return partition
+
+
+async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded, turn: Turn) -> list[Topic]:
     """As the controller has them. The event ``spoiled`` tells when somebody has changed what could not be read."""
     spoiled = [f"{TOPICS}/{name}" for name in loaded.spoiled]
     topics = []
-    for stored in loaded.topics.values():
+    async for stored in turn.each(loaded.topics.values()):
         assert stored.topic_id is not None, "it was completed"
-        topic = Topic(stored.name, stored.topic_id, stored.assigned, stored.version)
+        topic = Topic(stored.name, stored.topic_id, (), stored.version)
         topic.configs, topic.has_folder = stored.configs, stored.has_folder
-        for number, state in stored.states.items():
-            partition = topic.partitions[number]
-            partition.has_folder = True
-            if state is UNREADABLE:
-                partition.is_spoiled = True
-                spoiled.append(f"{partition.folder}/state")
-            else:
-                partition.leadership = state
+        async for run in turn.runs(enumerate(stored.assigned)):
+            topic.partitions += [_partition(topic, number, assigned, stored.states) for number, assigned in run]
+        spoiled += [f"{one.folder}/state" for one in topic.partitions if one.is_spoiled]
         topics.append(topic)
     context.spoiled.update(spoiled)
     for path in spoiled:

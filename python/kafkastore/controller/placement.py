@@ -33,9 +33,14 @@ def place_replicas(
         return [(order[0],)] * partitions
     racks = {rack for rack in brokers.values() if rack is not None}
     placed = []
+    equal: dict[tuple[int, int], tuple[int, ...]] = {}  # it begins anew after count * (count - 1) partitions
     for partition in range(first_partition, first_partition + partitions):
         first = partition % count
-        shift = partition // count  # this is the shift-th partition of broker `first`
+        shift = partition // count % (count - 1)  # this is the shift-th partition of broker `first`
+        known = equal.get((first, shift))
+        if known is not None:
+            placed.append(known)
+            continue
         replicas = [order[first]]
         candidates = [order[(first + 1 + (shift + step) % (count - 1)) % count] for step in range(count - 1)]
         while len(replicas) < replication_factor:
@@ -44,7 +49,8 @@ def place_replicas(
             chosen = (fresh or candidates)[0]
             candidates.remove(chosen)
             replicas.append(chosen)
-        placed.append(tuple(replicas))
+        equal[first, shift] = tuple(replicas)
+        placed.append(equal[first, shift])
     return placed
 
 

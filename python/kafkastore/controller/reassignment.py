@@ -31,7 +31,7 @@ from kafkastore.errors import (
     NoReassignmentInProgressError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.metadata.assignment import encode_assigned
+from kafkastore.metadata.assignment import encode_in_steps
 from kafkastore.metadata.store import SetData
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ PARTITIONS_AT_ONCE = 200
 
 
 # ---- asked for
-def judge(
+async def judge(
     term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> tuple[dict[Key, KafkastoreError | None], Changes]:
     """Of reassignments to begin, to replace and, where the target is None, to cancel: for each (topic, partition) why it is
     refused, or None; and what the others change."""
     outcomes: dict[Key, KafkastoreError | None] = {}
     todo: Changes = {}
-    for key, target in asked.items():
+    async for key, target in term.turn().each(asked.items()):
         outcomes[key] = None
         try:
             partition = _existing(term, key)
@@ -127,7 +127,8 @@ async def under_way(term: Term) -> dict[Key, Assigned]:
     """All that are not complete."""
     return {
         (partition.topic.name, partition.number): partition.assigned
-        for partition in term.context.moving
+        async for run in term.turn().runs(list(term.context.moving))
+        for partition in run
         if partition.assigned.is_moving and not partition.topic.is_deleting
     }
 
@@ -135,22 +136,28 @@ async def under_way(term: Term) -> dict[Key, Assigned]:
 # ---- what follows from what there is
 async def resume(term: Term) -> None:
     """Goes on with what an earlier controller left: its brokers are told of what is under way with everything else."""
-    for partition in term.context.moving:
+
+    def delete(partition: Partition) -> None:
         if not partition.topic.is_deleting:
             _delete_owed(term, partition, partition.assigned.owed)
+
+    await term.each(list(term.context.moving), delete)
     await advance(term)
 
 
 async def advance(term: Term) -> None:
     """Completes what can be completed, and forgets what was owed and is deleted."""
     todo: Changes = {}
-    for partition in term.context.moving:
+
+    def look(partition: Partition) -> None:
         if partition.topic.is_deleting:
-            continue
+            return
         change = _completion(term, partition) if partition.assigned.is_moving else None
         change = change or _settlement(partition)
         if change is not None:
             todo.setdefault(partition.topic, {})[partition] = change
+
+    await term.each(list(term.context.moving), look)
     completed = [
         (partition, state)
         for changes in todo.values()
@@ -187,10 +194,12 @@ async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) 
     """Assignments and states, in one ``multi`` for each PARTITIONS_AT_ONCE. Raises the store's errors: what was written is then
     read again before anything else is decided."""
     items = list(changes.items())
+    turn = term.turn()
     for first in range(0, len(items), PARTITIONS_AT_ONCE):
+        await turn.give_way()
         some = dict(items[first : first + PARTITIONS_AT_ONCE])
         assigned = [some[one][0] if one in some else one.assigned for one in topic.partitions]
-        node = SetData(topic.path, encode_assigned(topic.topic_id, assigned), topic.version)
+        node = SetData(topic.path, await term.finish(encode_in_steps(topic.topic_id, assigned)), topic.version)
         states = {partition: state for partition, (_, state) in some.items() if state is not None}
         await term.update(states, states.get, [node])
         topic.version += 1
@@ -200,11 +209,11 @@ async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) 
         }
         for partition, (new, _) in some.items():
             _take_over(term, partition, new)
-        term.channels.tell_replicas(states)
+        await term.channels.tell_replicas(states)
         for partition, replicas in added.items():
             for replica in replicas:
                 term.channels.tell_broker(replica, [partition], is_new=True)
-        term.channels.tell_all(states)
+        await term.channels.tell_all(states)
 
 
 def _take_over(term: Term, partition: Partition, assigned: Assigned) -> None:

@@ -83,6 +83,12 @@ class RequestBuilder:
         live = [one for _, one in sorted(brokers.items())]
         return UpdateMetadata(self.node_id, self.epoch, broker.epoch, is_full, topics, live)
 
+    def topic_names(self, broker: Registration, topics: Iterable[Topic]) -> UpdateMetadata:
+        """That there are these topics and no others; what they are was told before."""
+        named = [TopicOrder(topic.name, topic.topic_id, []) for topic in topics]
+        live = [one for _, one in sorted(self.context.brokers.items())]
+        return UpdateMetadata(self.node_id, self.epoch, broker.epoch, True, named, live)
+
     def _offline(self, partition: Partition) -> tuple[int, ...]:
         is_online = self.context.is_online
         return tuple([replica for replica in partition.replicas if not is_online(partition, replica)])

@@ -3,11 +3,15 @@
 Every ``multi`` begins with a check of ``/controller_epoch``: a controller that was replaced while it slept changes nothing and
 learns it here (DeposedError). A state that somebody else wrote is read again and the rule applied to what it is now. The
 context changes only after the store has taken a change. Thousands of partitions go in few multis, none larger than
-MULTI_LIMIT_BYTES.
+MULTI_LIMIT_BYTES. Between a few partitions the loop goes on: only events change what rules read, and they run one at a time, so it
+is as it was, unless the term is over.
 """
 
 from __future__ import annotations
 
+from contextlib import aclosing
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import NotControllerError
@@ -22,13 +26,15 @@ from kafkastore.metadata.store import (
     NoNodeError,
     SetData,
 )
+from kafkastore.purgatory.turns import AT_ONCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from kafkastore.controller.context import Partition
     from kafkastore.metadata.leadership import Leadership
     from kafkastore.metadata.store import MetadataStore, Node, Operation
+    from kafkastore.purgatory.turns import Turn
 
     Rule = Callable[[Partition], Leadership | None]
     Planned = tuple[Partition, Leadership, list[Operation]]
@@ -41,17 +47,19 @@ class DeposedError(NotControllerError):
 
 
 class StateWriter:
-    """The writes of one controller in one of its terms: ``version`` is that of ``/controller_epoch`` with its ``epoch``."""
+    """The writes of one controller in one of its terms: ``version`` is that of ``/controller_epoch`` with its ``epoch``. ``turn`` makes
+    the slices of a long write."""
 
-    def __init__(self, store: MetadataStore, epoch: int, version: int) -> None:
+    def __init__(self, store: MetadataStore, epoch: int, version: int, turn: Callable[[], Turn]) -> None:
         self.store = store
+        self._turn = turn
         self.epoch = epoch
         self.check = Check(EPOCH_PATH, version)
 
     async def write(self, operations: Iterable[Operation]) -> list[str | int | None]:
         """Writes in order; any prefix may be what a failure leaves. Raises DeposedError, or the store's error."""
         try:
-            return await write_many(self.store, operations, [self.check])
+            return await write_many(self.store, operations, [self.check], self._turn().give_way)
         except (BadVersionError, NoNodeError, NodeExistsError):
             await self.ensure_epoch()
             raise
@@ -66,36 +74,38 @@ class StateWriter:
     ) -> list[Partition]:
         """Writes the state that ``rule`` gives for each partition; None leaves it. Those that were written. ``first`` goes in
         front of the first; when it cannot be written the store's error is raised and nothing was."""
+        turn = self._turn()
         todo = list(partitions)
         written: list[Partition] = []
         while todo:
-            done: set[Partition] = set()
-            planned = ((partition, new) for partition in todo if (new := rule(partition)) is not None)
-            for batch in self._batches(planned, first):
-                if not await self._write_batch(batch, first):
-                    break
-                first = ()
-                done.update(partition for partition, _, _ in batch)
-            else:
-                return written + [partition for partition in todo if partition in done]
-            written += [partition for partition in todo if partition in done]
+            async with aclosing(self._batches(turn, todo, rule, first)) as batches:
+                async for batch in batches:
+                    if not await self._write_batch(turn, batch, first):
+                        break
+                    first = ()
+                    written += [partition for partition, _, _ in batch]
+                else:
+                    return written
+            done = set(written)
             todo = [partition for partition in todo if partition not in done]
         if first:
             await self.write(first)
         return written
 
-    async def _write_batch(self, batch: list[Planned], first: Sequence[Operation]) -> bool:
+    async def _write_batch(self, turn: Turn, batch: list[Planned], first: Sequence[Operation]) -> bool:
         """Whether it was written. If not, the states were read again: somebody else had written one."""
-        operations = [*first, *(operation for _, _, of_partition in batch for operation in of_partition)]
+        operations = [*first, *chain.from_iterable(map(itemgetter(2), batch))]
         try:
             results = iter((await self.store.multi([self.check, *operations]))[1 + len(first) :])
         except (BadVersionError, NoNodeError, NodeExistsError):
             await self.ensure_epoch()
-            if first or not await self._read_again([partition for partition, _, _ in batch]):
+            if first or not await self._read_again(turn, [partition for partition, _, _ in batch]):
                 raise  # it would fail again
             return False
         written: dict[tuple[int, int], Leadership] = {}  # partitions whose states are one object go on to share one
-        for partition, new, of_partition in batch:
+        for number, (partition, new, of_partition) in enumerate(batch):
+            if number % AT_ONCE == 0:
+                await turn.give_way()
             for _ in of_partition:
                 result = next(results)
             partition.has_folder = partition.topic.has_folder = True
@@ -107,10 +117,10 @@ class StateWriter:
             partition.leadership = state
         return True
 
-    async def _read_again(self, partitions: Iterable[Partition]) -> bool:
+    async def _read_again(self, turn: Turn, partitions: Iterable[Partition]) -> bool:
         """Whether any was not as it was known."""
         is_changed = False
-        for partition in partitions:
+        async for partition in turn.each(partitions):
             known = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_spoiled
             partition.topic.has_folder = await self.store.exists(f"{partition.topic.path}/partitions") is not None
             partition.has_folder = await self.store.exists(partition.folder) is not None
@@ -138,15 +148,20 @@ class StateWriter:
                 await self.store.multi([self.check, written])
                 partition.leadership = known._replace(partition_epoch=node.version + 1, controller_epoch=self.epoch)
 
-    def _batches(
-        self, planned: Iterable[tuple[Partition, Leadership]], first: Sequence[Operation]
-    ) -> Iterator[list[Planned]]:
-        """Runs that fit a ``multi``, each partition's operations whole; ``first`` goes with the first of them."""
+    async def _batches(
+        self, turn: Turn, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation]
+    ) -> AsyncGenerator[list[Planned]]:
+        """What ``rule`` changes in runs that fit a ``multi``, each partition's operations whole; ``first`` goes with the first of them."""
         batch: list[Planned] = []
         size = size_of(self.check) + sum(map(size_of, first))
         encoded: dict[tuple[object, ...], bytes] = {}  # partitions with equal states share the text
         made: set[str] = set()
-        for partition, new in planned:
+        for number, partition in enumerate(partitions):
+            if number % AT_ONCE == 0:
+                await turn.give_way()
+            new = rule(partition)
+            if new is None:
+                continue
             data = encoded.get(new[:5])
             if data is None:
                 data = encoded[new[:5]] = encode_leadership(new, self.epoch)

@@ -2,13 +2,14 @@
 
 The events (``broker_changes``, ``topic_changes``, ``topic_deletion``, ``alter_partition``, ``elections``) are functions of a
 term, run one at a time. A term that is over writes nothing (the store refuses its epoch) and tells nothing (its channels are
-gone).
+gone). An event of many partitions gives way between a few (``Term.turn``): others wait in the queue, so what it relies on is as it
+was, unless the term has ended meanwhile, which ends the event.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from kafkastore.controller import leader_election as rules
 from kafkastore.controller.broker_configs import settings_now
@@ -17,10 +18,12 @@ from kafkastore.controller.context import ControllerContext
 from kafkastore.controller.requests import RequestBuilder
 from kafkastore.controller.state_writer import StateWriter
 from kafkastore.controller.states import PartitionStatus, ReplicaState
+from kafkastore.errors import NotControllerError
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
 
     from kafkastore.controller.channels import OnAnswer, OpenClient
     from kafkastore.controller.context import Partition, Topic
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 TOPIC_NODES = "topic_nodes"
 """The event that looks at topics' nodes, and watches them."""
 
+
+T = TypeVar("T")
 
 logger = logging.getLogger("kafkastore.controller.states")
 
@@ -65,7 +70,7 @@ class Term:
         self.noted_changes: set[str] = set()
         """Nodes of ``/config/changes`` whose changes are known here: this controller wrote them, or has read what they name."""
         self.context = ControllerContext()
-        self.writer = StateWriter(self.store, epoch, version)
+        self.writer = StateWriter(self.store, epoch, version, self.turn)
         builder = RequestBuilder(self.context, node_id, epoch, settings.listener)
         self.channels = Channels(builder, open_client, on_answer, settings.request_timeout_ms, loop)
         self.make_id = make_id
@@ -83,6 +88,35 @@ class Term:
     def end(self) -> None:
         self.is_over = True
         self.channels.clear()
+
+    # ---- long work
+    def turn(self) -> Turn:
+        """The slices of an event that walks many partitions. NotControllerError ends it when the term is over."""
+        return Turn(self._check)
+
+    def _check(self) -> None:
+        if self.is_over:
+            raise NotControllerError
+
+    async def each(self, items: Iterable[T], do: Callable[[T], object]) -> None:
+        """``do`` for each of many, giving way."""
+        async for run in self.turn().runs(items):
+            for item in run:
+                do(item)
+
+    async def those(self, items: Iterable[T], holds: Callable[[T], object]) -> list[T]:
+        """Those of many for which it holds, giving way."""
+        return [item async for run in self.turn().runs(items) for item in run if holds(item)]
+
+    async def finish(self, steps: Generator[None, None, T]) -> T:
+        """What comes of them, giving way between them."""
+        turn = self.turn()
+        while True:
+            await turn.give_way()
+            try:
+                next(steps)
+            except StopIteration as done:
+                return cast("T", done.value)
 
     async def refresh_settings(self) -> None:
         """To be called before it is decided who leads. Asks the store only where somebody has changed anything."""
@@ -170,27 +204,27 @@ class Term:
     ) -> list[Partition]:
         """Writes the states that ``rule`` gives. Those that changed; nobody is told yet."""
         changed = await self.writer.apply(partitions, rule, first)
-        for partition in changed:
-            self.note_status(partition)
+        await self.each(changed, self.note_status)
         return changed
 
-    def tell(self, changed: Sequence[Partition], *, is_new: bool = False) -> None:
+    async def tell(self, changed: Sequence[Partition], *, is_new: bool = False) -> None:
         """LeaderAndIsr to the replicas of these partitions, UpdateMetadata to all."""
         if changed:
-            self.channels.tell_replicas(changed, is_new=is_new)
-            self.channels.tell_all(changed)
+            await self.channels.tell_replicas(changed, is_new=is_new)
+            await self.channels.tell_all(changed)
 
     # ---- states
-    def introduce(self, topic: Topic) -> None:
-        """A topic that is new to the context: the states of its partitions follow from what the store and brokers say."""
-        self.context.put_topic(topic)
-        if not self.settings.is_alone:  # nobody else writes the store of a broker that is alone
-            self.watched.note(topic.path, TOPIC_NODES)
-        for partition in topic.partitions:
-            self.introduce_partition(partition)
+    async def introduce(self, topics: Iterable[Topic]) -> None:
+        """Topics that are new to the context: the states of their partitions follow from what the store and brokers say."""
+        for topic in topics:
+            self.context.put_topic(topic)
+            if not self.settings.is_alone:  # nobody else writes the store of a broker that is alone
+                self.watched.note(topic.path, TOPIC_NODES)
+            await self.each(topic.partitions, self.introduce_partition)
 
     def introduce_partition(self, partition: Partition) -> None:
         partition.begin()
+        self.context.note_moving(partition)
         self.note_replicas(partition)
         if partition.leadership is not None:
             self.note_status(partition)

@@ -21,7 +21,7 @@ from kafkastore.errors import (
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
 )
-from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.assignment import Assigned, encode_assigned, encode_in_steps
 from kafkastore.metadata.batches import size_of
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config_notice, encode_config
 from kafkastore.metadata.nonsense import NonsenseError
@@ -37,10 +37,11 @@ from kafkastore.metadata.store import (
 from kafkastore.metadata.stored_topics import load_config, load_configs, load_topic
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 
     from kafkastore.controller.term import Term
     from kafkastore.metadata.store import Operation
+    from kafkastore.purgatory.turns import Turn
 
 logger = logging.getLogger("kafkastore.controller.topics")
 
@@ -73,17 +74,20 @@ async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | K
     await term.refresh_settings()
     planned: dict[str, Topic] = {}
     failed: dict[str, KafkastoreError] = {}
-    for one in asked:
+    turn = term.turn()
+    async for one in turn.each(asked):
         try:
             planned[one.name] = _plan(term, one)
         except KafkastoreError as error:
             failed[one.name] = error
     configured = await _configured(term, planned)
-    nodes = {topic: _nodes_of(topic, has_config=topic.name in configured) for topic in planned.values()}
+    nodes = {
+        topic: _nodes_of(topic, has_config=topic.name in configured) async for topic in turn.each(planned.values())
+    }
     changed: list[Partition] = []
-    for topics in _that_fit(nodes, term.store.batch_bytes):
+    async for topics in _that_fit(turn, nodes, term.store.batch_bytes):
         changed += await _write_new(term, {topic: nodes[topic] for topic in topics}, failed)
-    term.tell(changed, is_new=True)
+    await term.tell(changed, is_new=True)
     return [failed[one.name] if one.name in failed else planned[one.name] for one in asked]
 
 
@@ -117,11 +121,13 @@ def _nodes_of(topic: Topic, *, has_config: bool) -> list[Operation]:
     ]
 
 
-def _that_fit(nodes: Mapping[Topic, Sequence[Operation]], limit_bytes: int) -> Iterator[list[Topic]]:
+async def _that_fit(
+    turn: Turn, nodes: Mapping[Topic, Sequence[Operation]], limit_bytes: int
+) -> AsyncIterator[list[Topic]]:
     """Runs of topics whose nodes fit a ``multi``."""
     some: list[Topic] = []
     size = 0
-    for topic, of_topic in nodes.items():
+    async for topic, of_topic in turn.each(nodes.items()):
         more = sum(map(size_of, of_topic))
         if some and size + more > limit_bytes // 2:
             yield some
@@ -154,9 +160,10 @@ async def _write_new(
             for topic, of_topic in nodes.items()
             for partition in await _write_new(term, {topic: of_topic}, failed)
         ]
-    for topic in nodes:
-        term.introduce(topic)
-        logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+    await term.introduce(nodes)
+    await term.each(
+        nodes, lambda one: logger.info("Created topic %s with %d partitions", one.name, len(one.partitions))
+    )
     return changed
 
 
@@ -166,17 +173,18 @@ async def create_partitions(term: Term, asked: Sequence[Grown]) -> list[Kafkasto
     await term.refresh_settings()
     failed: dict[str, KafkastoreError] = {}
     planned: dict[Topic, list[Partition]] = {}
-    for one in asked:
+    turn = term.turn()
+    async for one in turn.each(asked):
         try:
             topic = _existing(term, one.name)
             planned[topic] = _plan_growth(term, topic, one)
         except KafkastoreError as error:
             failed[one.name] = error
-    nodes = {topic: [_grown_node(topic, added)] for topic, added in planned.items()}
+    nodes = {topic: [await _grown_node(term, topic, added)] for topic, added in planned.items()}
     changed: list[Partition] = []
-    for topics in _that_fit(nodes, term.store.batch_bytes):
-        changed += await _write_grown(term, {topic: planned[topic] for topic in topics}, failed)
-    term.tell(changed, is_new=True)
+    async for topics in _that_fit(turn, nodes, term.store.batch_bytes):
+        changed += await _write_grown(term, {topic: (planned[topic], nodes[topic]) for topic in topics}, failed)
+    await term.tell(changed, is_new=True)
     return [failed.get(one.name) for one in asked]
 
 
@@ -199,18 +207,20 @@ def _plan_growth(term: Term, topic: Topic, asked: Grown) -> list[Partition]:
     return [Partition(topic, current + number, Assigned(replicas)) for number, replicas in enumerate(placed)]
 
 
-def _grown_node(topic: Topic, added: Sequence[Partition]) -> SetData:
+async def _grown_node(term: Term, topic: Topic, added: Sequence[Partition]) -> SetData:
     assigned = [one.assigned for one in (*topic.partitions, *added)]
-    return SetData(topic.path, encode_assigned(topic.topic_id, assigned), topic.version)
+    return SetData(topic.path, await term.finish(encode_in_steps(topic.topic_id, assigned)), topic.version)
 
 
 async def _write_grown(
-    term: Term, planned: Mapping[Topic, Sequence[Partition]], failed: dict[str, KafkastoreError]
+    term: Term,
+    planned: Mapping[Topic, tuple[Sequence[Partition], Sequence[Operation]]],
+    failed: dict[str, KafkastoreError],
 ) -> list[Partition]:
-    """Writes topics and the states of what comes. When the store refuses that each is written alone, so that one does not fail the
-    others."""
-    added = [partition for of_topic in planned.values() for partition in of_topic]
-    nodes = [_grown_node(topic, of_topic) for topic, of_topic in planned.items()]
+    """Writes topics (their nodes) and the states of what comes. When the store refuses that each is written alone, so that one does not
+    fail the others."""
+    added = [partition for of_topic, _ in planned.values() for partition in of_topic]
+    nodes = [operation for _, of_topic in planned.values() for operation in of_topic]
     try:
         changed = await term.writer.apply(added, term.settle_rule(), nodes)
     except (BadVersionError, NoNodeError, NodeExistsError, MultiTooLargeError) as error:
@@ -222,12 +232,11 @@ async def _write_grown(
             for topic, of_topic in planned.items()
             for partition in await _write_grown(term, {topic: of_topic}, failed)
         ]
-    for topic, of_topic in planned.items():
+    for topic, (of_topic, _) in planned.items():
         current = len(topic.partitions)
         topic.version += 1
         topic.partitions += of_topic
-        for partition in of_topic:
-            term.introduce_partition(partition)
+        await term.each(of_topic, term.introduce_partition)
         logger.info("Topic %s grew from %d to %d partitions", topic.name, current, len(topic.partitions))
     return changed
 
@@ -246,7 +255,7 @@ async def set_topic_configs(
         return failed
     await term.refresh_settings()
     before = [(topic, topic.configs) for topic in topics.values()]
-    partitions = [partition for topic in topics.values() for partition in topic.partitions]
+    partitions = await _partitions_of(term, topics.values())
     for name, topic in topics.items():
         topic.configs = dict(asked[name])
     try:
@@ -261,7 +270,7 @@ async def set_topic_configs(
     written = await term.writer.write([*changes, *config_notices("topics", list(topics))])
     term.noted_changes.update(one.rpartition("/")[2] for one in written if isinstance(one, str))
     changed += await term.settle(partitions)  # an unclean election may be allowed now
-    term.tell(list(dict.fromkeys(changed)))
+    await term.tell(list(dict.fromkeys(changed)))
     return failed
 
 
@@ -275,7 +284,7 @@ async def on_configs(term: Term) -> None:
     names = await _topics_named(term, unknown)
     await term.refresh_settings()
     if names is None:
-        found = await load_configs(term.store)
+        found = await load_configs(term.store, term.turn().give_way)
         touched = list(term.context.topics.values())
     else:
         touched = [topic for name in names if (topic := term.context.topics.get(name)) is not None]
@@ -284,11 +293,11 @@ async def on_configs(term: Term) -> None:
         configs = found.get(topic.name, {})
         if configs is not None:
             topic.configs = configs
-    partitions = [partition for topic in touched for partition in topic.partitions]
+    partitions = await _partitions_of(term, touched)
     changed = await term.update(partitions, term.without_elr_rule())
     changed += await term.settle(partitions)
     term.noted_changes |= unknown
-    term.tell(list(dict.fromkeys(changed)))
+    await term.tell(list(dict.fromkeys(changed)))
 
 
 async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
@@ -309,29 +318,33 @@ async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
 async def on_topics(term: Term) -> None:
     """Topics that others wrote into the store, or took from it."""
     names = await term.watched.get_children("/brokers/topics", "topics")
-    for name in names:
+    async for name in term.turn().each(names):
         if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.spoiled:
             loaded = await topic_nodes.complete(term, term.context, await load_topic(term.store, name))
-            for topic in await take(term.watched, term.context, loaded):
+            for topic in await take(term.watched, term.context, loaded, term.turn()):
                 await _adopt(term, topic)
     for name in term.context.topics.keys() - set(names):
         topic = term.context.topics[name]
         logger.warning("Topic %s was taken from the store", name)
         topic.is_deleting = True  # what its brokers are told of it
         term.context.remove_topic(topic)
-        term.channels.tell_all(topic.partitions)
+        await term.channels.tell_all(topic.partitions)
 
 
 async def _adopt(term: Term, topic: Topic) -> None:
-    term.introduce(topic)
+    await term.introduce([topic])
     new = [partition for partition in topic.partitions if partition.leadership is None]
     changed = await term.settle(topic.partitions)
-    term.tell(topic.partitions)
-    term.channels.tell_replicas(new, is_new=True)
+    await term.tell(topic.partitions)
+    await term.channels.tell_replicas(new, is_new=True)
     logger.info("Topic %s with %d partitions was found; %d elected", topic.name, len(topic.partitions), len(changed))
 
 
 # ---- inside
+async def _partitions_of(term: Term, topics: Iterable[Topic]) -> list[Partition]:
+    return [one async for run in term.turn().runs(topics) for topic in run for one in topic.partitions]
+
+
 def _existing(term: Term, name: str) -> Topic:
     topic = term.context.topics.get(name)
     if topic is None or topic.is_deleting:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     from kafkastore.controller.context import Partition, Topic
     from kafkastore.controller.term import Term
-    from kafkastore.interbroker.orders import Answer, StopReplica
+    from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import Operation
+    from kafkastore.purgatory.turns import Turn
 
 logger = logging.getLogger("kafkastore.controller.topics")
 
@@ -31,14 +32,15 @@ async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | Unknow
     """Returns when the deletions are decided, in one write; they end when all replicas are gone (:func:`is_under_way`)."""
     found = [term.context.topics.get(name) for name in names]
     new = [topic for topic in found if topic is not None and not topic.is_deleting]
+    turn = term.turn()
     try:
         await term.writer.write([_mark(topic) for topic in new])
     except NodeExistsError:  # somebody marked one directly
         for topic in new:
             with suppress(NodeExistsError):
                 await term.writer.write([_mark(topic)])
-    for topic in new:
-        _begin(term, topic)
+    async for topic in turn.each(new):
+        await _begin(term, topic)
     return [UnknownTopicOrPartitionError() if topic is None else topic for topic in found]
 
 
@@ -48,13 +50,13 @@ def _mark(topic: Topic) -> Create:
 
 def is_under_way(term: Term, topic: Topic) -> bool:
     """Whether an answer of a broker will bring the deletion on: all replicas that are left were told to go."""
-    return term.context.topics.get(topic.name) is topic and next(_held_up(topic), None) is None
+    return term.context.topics.get(topic.name) is topic and not topic.held_up
 
 
 def has_failed(term: Term, topic: Topic) -> bool:
     """Whether a broker that is alive could not delete a replica; it is told again when it has restarted."""
     is_there = term.context.topics.get(topic.name) is topic
-    return is_there and any(broker in term.context.brokers for broker in _held_up(topic))
+    return is_there and topic.held_up > 0 and any(broker in term.context.brokers for broker in _held_up(topic))
 
 
 def _held_up(topic: Topic) -> Iterator[int]:
@@ -68,12 +70,12 @@ def _held_up(topic: Topic) -> Iterator[int]:
 async def on_deletions(term: Term) -> None:
     """Topics that others marked."""
     await term.watched.get_children(DELETION_MARKS, "deletions")
-    for path, data, _ in await term.store.get_tree(DELETION_MARKS):
+    async for path, data, _ in term.turn().each(await term.store.get_tree(DELETION_MARKS)):
         name = path.rpartition("/")[2]
         topic = term.context.topics.get(name)
         if topic is not None and is_mark_of(data, topic):
             if not topic.is_deleting:
-                _begin(term, topic)
+                await _begin(term, topic)
         elif f"/brokers/topics/{name}" in term.context.spoiled:
             continue
         elif not data:  # with an id in it, an earlier version of a broker that was alone has left it for its next start
@@ -82,27 +84,29 @@ async def on_deletions(term: Term) -> None:
 
 async def resume(term: Term) -> None:
     """Goes on with what an earlier controller left."""
-    for topic in [one for one in term.context.topics.values() if one.is_deleting]:
-        _begin(term, topic)
+    async for topic in term.turn().each([one for one in term.context.topics.values() if one.is_deleting]):
+        await _begin(term, topic)
     await on_deletions(term)
 
 
-def on_brokers_gone(term: Term, gone: Collection[int]) -> None:
-    for partition in _being_deleted(term):
-        for replica, state in partition.replica_states.items():
-            if replica in gone and state is ReplicaState.DELETION_STARTED:
-                partition.move_replica(replica, ReplicaState.DELETION_INELIGIBLE)
+async def on_brokers_gone(term: Term, gone: Collection[int]) -> None:
+    async for run in term.turn().runs(_being_deleted(term)):
+        for partition in run:
+            for replica, state in partition.replica_states.items():
+                if replica in gone and state is ReplicaState.DELETION_STARTED:
+                    partition.move_replica(replica, ReplicaState.DELETION_INELIGIBLE)
 
 
-def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
+async def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
     doomed = [topic for topic in term.context.topics.values() if topic.is_deleting]
     if doomed:  # told before it is asked for: one that was not there does not know of it
-        term.channels.tell_all(partition for topic in doomed for partition in topic.partitions)
-    for partition in _being_deleted(term):
-        for replica, state in partition.replica_states.items():
-            if replica in joined and state is ReplicaState.DELETION_INELIGIBLE:
-                partition.move_replica(replica, ReplicaState.OFFLINE)
-                delete_replica(term, [partition], replica)
+        await term.channels.tell_all(partition for topic in doomed for partition in topic.partitions)
+    async for run in term.turn().runs(_being_deleted(term)):
+        for partition in run:
+            for replica, state in partition.replica_states.items():
+                if replica in joined and state is ReplicaState.DELETION_INELIGIBLE:
+                    partition.move_replica(replica, ReplicaState.OFFLINE)
+                    delete_replica(term, [partition], replica)
 
 
 async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
@@ -112,42 +116,51 @@ async def on_stop_replica_answer(term: Term, broker: Registration, order: StopRe
     if known is None or known.epoch != broker.epoch:
         return
     touched: dict[Topic, None] = {}
-    for one in order.stopped:
+
+    def note(one: Stopped) -> None:
         partition = term.context.partition(one.topic, one.partition)
         if partition is None or not one.is_deleted:
-            continue
+            return
         if partition.replica_states.get(broker.node_id) is not ReplicaState.DELETION_STARTED:
-            continue
+            return
         code = answer.error_code or answer.errors.get((one.topic, one.partition), ErrorCode.NONE)
         is_done = code == ErrorCode.NONE
         partition.move_replica(
             broker.node_id, ReplicaState.DELETION_SUCCESSFUL if is_done else ReplicaState.DELETION_INELIGIBLE
         )
         touched[partition.topic] = None
-    deleted = [topic for topic in touched if topic.is_deleting and _is_deleted(topic)]
+
+    await term.each(order.stopped, note)
+    turn = term.turn()
+    deleted = [topic async for topic in turn.each(touched) if topic.is_deleting and await _is_deleted(topic, turn)]
     if deleted:
         await _complete(term, deleted)
 
 
 # ---- inside
-def _begin(term: Term, topic: Topic) -> None:
+async def _begin(term: Term, topic: Topic) -> None:
     logger.info("Deleting topic %s", topic.name)
     topic.is_deleting = True
     doomed: dict[int, list[Partition]] = {}
-    for partition in topic.partitions:
+
+    def note(partition: Partition) -> None:
         partition.move(PartitionStatus.OFFLINE)
         partition.move(PartitionStatus.NON_EXISTENT)
         for replica, state in partition.replica_states.items():
             if state in (ReplicaState.NEW, ReplicaState.ONLINE, ReplicaState.OFFLINE):  # others a reassignment deletes
                 partition.move_replica(replica, ReplicaState.OFFLINE)
                 doomed.setdefault(replica, []).append(partition)
+
+    await term.each(topic.partitions, note)
+    # before its replicas are told to go: both wait for the brokers then, and this is told first
+    await term.channels.tell_all(topic.partitions)
     for replica, partitions in doomed.items():
-        delete_replica(term, partitions, replica)
-    term.channels.tell_all(topic.partitions)
+        async for run in term.turn().runs(partitions):
+            delete_replica(term, run, replica)
 
 
 def delete_replica(term: Term, partitions: Sequence[Partition], replica: int) -> None:
-    """Of partitions whose replica there is offline, now or when its broker is back."""
+    """Of a few partitions whose replica there is offline, now or when its broker is back."""
     is_there = replica in term.context.brokers
     for partition in partitions:
         partition.move_replica(replica, ReplicaState.DELETION_STARTED if is_there else ReplicaState.DELETION_INELIGIBLE)
@@ -161,26 +174,30 @@ def _being_deleted(term: Term) -> Iterable[Partition]:
     return dict.fromkeys(partition for topic in topics for partition in topic.partitions) | term.context.moving
 
 
-def _is_deleted(topic: Topic) -> bool:
-    return all(
-        state is ReplicaState.DELETION_SUCCESSFUL
-        for partition in topic.partitions
-        for state in partition.replica_states.values()
-    )
+async def _is_deleted(topic: Topic, turn: Turn) -> bool:
+    async for run in turn.runs(topic.partitions):
+        for partition in run:
+            if any(state is not ReplicaState.DELETION_SUCCESSFUL for state in partition.replica_states.values()):
+                return False
+    return True
 
 
 async def _complete(term: Term, topics: Sequence[Topic]) -> None:
     """The mark of each goes last: a crash before leaves a deletion to resume."""
     operations: list[Operation] = []
-    for topic in topics:
-        operations += await term.store.delete_tree(topic.path)
+    turn = term.turn()
+    async for topic in turn.each(topics):
+        operations += await term.store.delete_tree(topic.path, turn.give_way)
         operations += await term.store.delete_tree(f"/config/topics/{topic.name}")
         operations.append(Delete(f"{DELETION_MARKS}/{topic.name}"))
     await term.writer.write(operations)
-    for topic in topics:
-        for partition in topic.partitions:
-            for replica in partition.replicas:
-                partition.move_replica(replica, ReplicaState.NON_EXISTENT)
+
+    def end(partition: Partition) -> None:
+        for replica in partition.replicas:
+            partition.move_replica(replica, ReplicaState.NON_EXISTENT)
+
+    async for topic in term.turn().each(topics):
+        await term.each(topic.partitions, end)
         term.context.remove_topic(topic)
         logger.info("Deleted topic %s", topic.name)
 

@@ -45,7 +45,7 @@ async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Lo
     """With an id for each topic that has none in its node, and with topics whose node is nonsense as they were. What cannot be
     completed is among the spoiled."""
     topics, spoiled = {}, set()
-    for name, stored in loaded.topics.items():
+    async for name, stored in term.turn().each(loaded.topics.items()):
         named = stored if stored.topic_id is not None else await _with_id(term, context, stored)
         if named is not None:
             topics[name] = named
@@ -92,9 +92,8 @@ async def _take_over(term: Term, topic: Topic) -> None:
     topic.version = stored.version + must_write
     logger.info("Somebody wrote %s: %d partitions more", topic.path, len(added))
     topic.partitions += added
-    for partition in added:
-        term.introduce_partition(partition)
-    term.tell(changed, is_new=True)
+    await term.each(added, term.introduce_partition)
+    await term.tell(changed, is_new=True)
 
 
 async def _with_id(term: Term, context: ControllerContext, stored: StoredTopic) -> StoredTopic | None:

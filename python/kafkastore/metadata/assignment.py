@@ -8,17 +8,22 @@ has not said yet that the data is deleted.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
 from kafkastore.metadata.nonsense import NonsenseError, ids, json_object, mapping, shown, text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Generator, Sequence
 
 
 NEWEST_VERSION: Final = 3
 """Of the node."""
+
+IN_A_STEP: Final = 1000
+"""Partitions that are encoded or decoded between two pauses; a topic may have 100,000."""
+
+T = TypeVar("T")
 
 
 class Assigned(NamedTuple):
@@ -69,19 +74,46 @@ class Assigned(NamedTuple):
 
 
 def encode_assigned(topic_id: bytes, partitions: Sequence[Assigned]) -> bytes:
-    content = {
-        "version": NEWEST_VERSION,
-        "topic_id": topic_id_text(topic_id),
-        "partitions": {str(number): one.replicas for number, one in enumerate(partitions)},
-        "adding_replicas": {str(number): one.adding for number, one in enumerate(partitions) if one.adding},
-        "removing_replicas": {str(number): one.removing for number, one in enumerate(partitions) if one.removing},
-    }
-    return json.dumps(content, separators=(",", ":")).encode()
+    return at_once(encode_in_steps(topic_id, partitions))
+
+
+def encode_in_steps(topic_id: bytes, partitions: Sequence[Assigned]) -> Generator[None, None, bytes]:
+    """The same; yields between some partitions."""
+    runs: list[str] = []
+    adding: dict[str, tuple[int, ...]] = {}
+    removing: dict[str, tuple[int, ...]] = {}
+    for first in range(0, len(partitions), IN_A_STEP):
+        yield
+        some = {str(number): one for number, one in enumerate(partitions[first : first + IN_A_STEP], first)}
+        runs.append(_json({number: one.replicas for number, one in some.items()})[1:-1])
+        adding |= {number: one.adding for number, one in some.items() if one.adding}
+        removing |= {number: one.removing for number, one in some.items() if one.removing}
+    head = _json({"version": NEWEST_VERSION, "topic_id": topic_id_text(topic_id)})
+    moves = _json({"adding_replicas": adding, "removing_replicas": removing})
+    return f'{head[:-1]},"partitions":{{{",".join(runs)}}},{moves[1:]}'.encode()
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, separators=(",", ":"))
+
+
+def at_once(steps: Generator[None, None, T]) -> T:
+    """What comes of them."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return cast("T", done.value)
 
 
 def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
     """The topic's id and its partitions. Versions 1, without moves, and 2 have no id (Kafka up to 2.3 and 2.7): None. Raises
     NonsenseError."""
+    return at_once(decode_in_steps(data))
+
+
+def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, list[Assigned]]]:
+    """The same; yields between some partitions."""
     content = json_object(data)
     version = content.get("version", NEWEST_VERSION)
     if isinstance(version, bool) or version not in range(1, NEWEST_VERSION + 1):
@@ -91,7 +123,10 @@ def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
     adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
     equal: dict[Assigned, Assigned] = {}  # which share one object, and are looked at once
     partitions = []
-    for number in map(str, range(len(replicas))):
+    for index in range(len(replicas)):
+        if index % IN_A_STEP == 0:
+            yield
+        number = str(index)
         one = Assigned(ids(replicas.get(number), f"partition {number}"))
         if number in adding or number in removing:
             added = ids(adding.get(number, []), f"adding_replicas of {number}")

@@ -6,12 +6,12 @@ operations, in order, cut between two batches.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.metadata.store import MULTI_LIMIT_BYTES, Create, MultiTooLargeError, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from kafkastore.metadata.store import Check, MetadataStore, Operation
 
@@ -19,34 +19,37 @@ OPERATION_BYTES = 192
 """What an operation takes beside its path and data, at most: headers, ACLs, a chroot of 64 bytes."""
 
 
+LOOKED_AT: Final = 256
+"""Operations between two pauses."""
+
+
 async def write_many(
-    store: MetadataStore, operations: Iterable[Operation], check: Sequence[Check] = ()
+    store: MetadataStore,
+    operations: Iterable[Operation],
+    check: Sequence[Check] = (),
+    pause: Callable[[], Awaitable[None]] | None = None,
 ) -> list[str | int | None]:
     """Writes ``operations`` in order, in as many multis as their size asks for, each with ``check`` in front: one that is
     no longer true ends the writing (BadVersionError, NoNodeError). One result for each operation, as ``multi`` gives.
 
     It is not atomic as a whole. When it raises, an unknown number of leading batches has been written; the caller reads
-    what there is before it goes on, so order the operations so that every prefix makes sense."""
+    what there is before it goes on, so order the operations so that every prefix makes sense. ``pause`` is awaited between a
+    few operations that are put into a batch."""
     results: list[str | int | None] = []
-    for batch in batches(operations, store.batch_bytes, sum(map(size_of, check))):
-        done = await store.multi([*check, *batch])
-        results += done[len(check) :]
-    return results
-
-
-def batches(operations: Iterable[Operation], limit_bytes: int, reserved_bytes: int = 0) -> Iterator[list[Operation]]:
-    """``operations`` in runs of ``limit_bytes`` with ``reserved_bytes``; a larger operation goes alone."""
     batch: list[Operation] = []
-    size = reserved_bytes
-    for operation in operations:
+    size = reserved_bytes = sum(map(size_of, check))
+    for number, operation in enumerate(operations):
+        if pause is not None and number % LOOKED_AT == 0:
+            await pause()
         more = size_of(operation)
-        if batch and size + more > limit_bytes:
-            yield batch
+        if batch and size + more > store.batch_bytes:  # a larger operation goes alone
+            results += (await store.multi([*check, *batch]))[len(check) :]
             batch, size = [], reserved_bytes
         batch.append(operation)
         size += more
     if batch:
-        yield batch
+        results += (await store.multi([*check, *batch]))[len(check) :]
+    return results
 
 
 def size_of(operation: Operation) -> int:

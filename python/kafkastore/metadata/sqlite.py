@@ -1,7 +1,8 @@
 """The metadata store in one SQLite file: one host, any number of processes.
 
 Writes run one at a time in a writer thread, so that an fsync or another process's lock never stalls the loop; reads run on
-the loop on a connection of their own and see every commit that was awaited. What is in the file: ``sqlite_file.py``.
+the loop on a connection of their own and see every commit that was awaited, but for trees of many nodes, which the writer thread
+reads. What is in the file: ``sqlite_file.py``.
 
 A session is over when its process is gone (no process with its id and start time) or has not renewed its heartbeat within
 the session's timeout. Every process with a session looks for such sessions twice a second and ends them. One that was itself
@@ -80,6 +81,9 @@ LOOK_S = 0.5
 """How often other processes' sessions, and whether ours is still there, are looked at."""
 
 BUSY_RETRY_S = 0.02
+
+FEW_NODES = 2000
+"""That are read on the loop, in some 5 ms."""
 
 BATCH_BYTES = 16 << 20
 """A transaction takes any number of nodes, and each costs a sync; what other processes wait for it is a second or so."""
@@ -197,13 +201,20 @@ class SqliteStore(WritesByMulti):
         return await self._read(read, has_watch=watch is not None)
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
-        def read(connection: sqlite3.Connection, _: int) -> list[tuple[str, bytes, int]]:
-            query = f"SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE {_BELOW}"
-            return [
-                (join_path(row[0], row[1]), _content(*row), row[3]) for row in connection.execute(query, _below(path))
-            ]
+        def read(connection: sqlite3.Connection, limit: int) -> list[tuple[str, bytes, int]]:
+            query = f"SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE {_BELOW} LIMIT ?"
+            rows = connection.execute(query, (*_below(path), limit))
+            return [(join_path(row[0], row[1]), _content(*row), row[3]) for row in rows]
 
-        return await self._read(read)
+        def read_all(wait_s: float) -> list[tuple[str, bytes, int]]:
+            with unavailable(self.path):
+                return read(self._of_writer().connection(wait_s), -1)
+
+        found = await self._read(lambda connection, _: read(connection, FEW_NODES + 1))
+        if len(found) > FEW_NODES:
+            found = await self._in_writer(read_all)
+            await self.poll()  # what it has seen must have fired its watches
+        return found
 
     async def last_change(self, *paths: str) -> int | None:
         """The number of a transaction: a node has that of its own last one, and of the last that made or deleted a child of it. A path that
@@ -270,9 +281,8 @@ class SqliteStore(WritesByMulti):
         self, wait_s: float, session: int, apply: Callable[[Transaction], T]
     ) -> tuple[T, list[WatchEvent], int]:
         """One transaction: its result, its events, its number."""
-        if self._writer is None:
-            self._writer = SqliteFile(self.path, self._setting)
-        connection = self._writer.connection(wait_s)
+        writer = self._of_writer()
+        connection = writer.connection(wait_s)
         with unavailable(self.path):
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -284,10 +294,15 @@ class SqliteStore(WritesByMulti):
                 if connection.in_transaction:  # a full disk ends it by itself
                     connection.execute("ROLLBACK")
                 raise
-        self._writer.check_unmoved()
+        writer.check_unmoved()
         self._newest = transaction.number
         self._take_down(transaction.number)
         return result, transaction.events, transaction.number
+
+    def _of_writer(self) -> SqliteFile:
+        if self._writer is None:
+            self._writer = SqliteFile(self.path, self._setting)
+        return self._writer
 
     def _check_age(self, connection: sqlite3.Connection, number: int) -> None:
         """Another store, or an older copy of this one, that was put in its place meanwhile is not written to."""

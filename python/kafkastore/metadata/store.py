@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from kafkastore.metadata.marks import Mark
 
@@ -221,8 +221,9 @@ class MetadataStore(Protocol):
     async def find_damage(self) -> list[str]:
         """A sentence for each thing in the store that is not as it was written; empty where the store itself sees to that."""
 
-    async def delete_tree(self, path: str) -> list[Operation]:
-        """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist."""
+    async def delete_tree(self, path: str, pause: Callable[[], Awaitable[None]] | None = None) -> list[Operation]:
+        """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist. ``pause`` is awaited
+        between a few."""
 
     async def poll(self) -> None:
         """Notices at once what other processes changed and fires the watches concerned, which happens without it too."""

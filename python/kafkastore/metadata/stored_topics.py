@@ -11,9 +11,9 @@ that can tell that nothing has changed in between is not read again.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
-from kafkastore.metadata.assignment import decode_assigned, encode_assigned
+from kafkastore.metadata.assignment import at_once, decode_in_steps, encode_assigned
 from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, TopicImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
 from kafkastore.metadata.nodes import decode_config, encode_config
@@ -21,16 +21,22 @@ from kafkastore.metadata.nonsense import NonsenseError, check_topic_name, report
 from kafkastore.metadata.store import Create, NoNodeError, SetData
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.store import MetadataStore, Operation
 
     Nodes = Iterable[tuple[str, bytes, int]]  # as get_tree gives them
+    Pause = Callable[[], Awaitable[None]]
     Tell = Callable[[str, str, NonsenseError], None]
 
 TOPICS: Final = "/brokers/topics"
 CONFIGS: Final = "/config/topics"
+
+IN_A_STEP: Final = 256
+"""Nodes that are judged between two pauses."""
+
+T = TypeVar("T")
 
 UNREADABLE: Final = Leadership(NO_LEADER, UNKNOWN_EPOCH, ())
 """In place of a state that is nonsense."""
@@ -106,13 +112,14 @@ class StoredTopics:
         self.known: Callable[[str], TopicImage | None] = lambda _: None
         """A topic as this broker knows it, whatever the store says."""
 
-    async def load(self) -> Loaded:
-        """All topics, those being deleted too."""
+    async def load(self, pause: Pause | None = None) -> Loaded:
+        """All topics, those being deleted too. ``pause`` is awaited between a few nodes."""
         change = await self._last_change()
         loaded = self._kept.get(change)
         if loaded is None:
             topics = await self._store.get_tree(TOPICS)
-            loaded = _judge(topics, await self._store.get_tree(CONFIGS))
+            configs = await self._store.get_tree(CONFIGS)
+            loaded = await _paced(_judge_in_steps(topics, configs, report), pause)
             if change is not None:
                 self._kept = {change: loaded}
         return loaded
@@ -146,9 +153,9 @@ async def load_topic(store: MetadataStore, name: str) -> Loaded:
     return _judge([(path, node.data, node.version), *await store.get_tree(path)], configs)
 
 
-async def load_configs(store: MetadataStore) -> dict[str, dict[str, str] | None]:
+async def load_configs(store: MetadataStore, pause: Pause | None = None) -> dict[str, dict[str, str] | None]:
     """Of all topics that have a node for it; None where that is nonsense."""
-    return _judge_configs(await store.get_tree(CONFIGS))
+    return await _paced(_judge_configs_in_steps(await store.get_tree(CONFIGS)), pause)
 
 
 async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
@@ -162,8 +169,14 @@ async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
 
 
 def _judge_configs(nodes: Nodes) -> dict[str, dict[str, str] | None]:
+    return at_once(_judge_configs_in_steps(nodes))
+
+
+def _judge_configs_in_steps(nodes: Nodes) -> Generator[None, None, dict[str, dict[str, str] | None]]:
     found: dict[str, dict[str, str] | None] = {}
-    for path, data, _ in nodes:
+    for number, (path, data, _) in enumerate(nodes):
+        if number % IN_A_STEP == 0:
+            yield
         name = path.rpartition("/")[2]
         try:
             found[name] = decode_config(data)
@@ -177,12 +190,29 @@ def _tell_nobody(path: str, consequence: str, error: NonsenseError) -> None:
     """Instead of :func:`report`, where only numbers are wanted: whoever loads the topics names what is nonsense."""
 
 
+async def _paced(steps: Generator[None, None, T], pause: Pause | None) -> T:
+    """What comes of the steps; ``pause`` is awaited between them."""
+    while True:
+        if pause is not None:
+            await pause()
+        try:
+            next(steps)
+        except StopIteration as done:
+            return cast("T", done.value)
+
+
 def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:
-    configs = _judge_configs(config_nodes)
+    return at_once(_judge_in_steps(nodes, config_nodes, tell))
+
+
+def _judge_in_steps(nodes: Nodes, config_nodes: Nodes, tell: Tell) -> Generator[None, None, Loaded]:
+    configs = yield from _judge_configs_in_steps(config_nodes)
     found: dict[str, tuple[bytes, int]] = {}
     below: dict[str, dict[str, Leadership | None]] = {}
     decoded: dict[tuple[bytes, int], Leadership] = {}  # equal states share one object
-    for path, data, version in nodes:
+    for number, (path, data, version) in enumerate(nodes):
+        if number % IN_A_STEP == 0:
+            yield
         _, _, _, name, *rest = path.split("/")  # of /brokers/topics/T/partitions/P/state
         if not rest:
             found[name] = data, version
@@ -194,11 +224,12 @@ def _judge(nodes: Nodes, config_nodes: Nodes, tell: Tell = report) -> Loaded:
             states[rest[1]] = decoded.get((data, version)) or _state(path, data, version, decoded, tell)
     topics, unread = {}, {}
     for name, (data, version) in sorted(found.items()):
+        yield
         there = below.get(name, {})
         own = configs.get(name) or {}
         try:
             check_topic_name(name)
-            topic_id, assigned = decode_assigned(data)
+            topic_id, assigned = yield from decode_in_steps(data)
         except NonsenseError as error:
             tell(f"{TOPICS}/{name}", "it is left alone until somebody mends it", error)
             numbered = {int(one): state for one, state in there.items() if one.isascii() and one.isdecimal()}

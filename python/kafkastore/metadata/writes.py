@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkastore.metadata.batches import LOOKED_AT
 from kafkastore.metadata.store import ANY_VERSION, Create, Delete, NodeExistsError, SetData, ancestors
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from kafkastore.metadata.store import MetadataStore, Operation
 
 
@@ -34,9 +37,15 @@ class WritesByMulti:
         except NodeExistsError:  # another process was faster with one of them
             await self.ensure_path(path)
 
-    async def delete_tree(self: MetadataStore, path: str) -> list[Operation]:
+    async def delete_tree(
+        self: MetadataStore, path: str, pause: Callable[[], Awaitable[None]] | None = None
+    ) -> list[Operation]:
         if await self.exists(path) is None:
             return []
-        below = [Delete(node[0]) for node in await self.get_tree(path)]
-        below.sort(key=lambda operation: operation.path.count("/"), reverse=True)
-        return [*below, Delete(path)]
+        by_depth: dict[int, list[Operation]] = {}
+        for number, (below, _, _) in enumerate(await self.get_tree(path)):
+            if pause is not None and number % LOOKED_AT == 0:
+                await pause()
+            by_depth.setdefault(below.count("/"), []).append(Delete(below))
+        deepest_first = [operation for depth in sorted(by_depth, reverse=True) for operation in by_depth[depth]]
+        return [*deepest_first, Delete(path)]

@@ -4,7 +4,8 @@ R2.8).
 The order within a LeaderAndIsr: fence (controller epoch, broker epoch, leader epoch) → make the logs that are missing → leases →
 coordinators. The data plane starts and stops fetching by the leases. What clients see of the cluster comes with
 UpdateMetadata alone, which tells whole topics: ``held`` has what this broker does, ``image`` what everybody is told.
-Requests are taken one after the other: the second waits while the first makes logs. It decides nothing; what is refused
+Requests are taken one after the other: the second waits while the first makes logs. One of many partitions gives way between
+topics, and is refused after that if this broker is in another life by then. It decides nothing; what is refused
 changes nothing, and the answer says why, partition by partition.
 
 Cases of a partition in LeaderAndIsr:
@@ -22,12 +23,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, LEADER_DURING_DELETE
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionState
+from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -157,18 +160,36 @@ class AssignedReplicas:
                 return refusal, {}
             self.image.controller_id = controller_id
             self._meet(leaders)
-            errors: dict[Key, int] = {}
-            accepted: list[tuple[TopicImage, list[int]]] = []
-            configs = await self._configs_of(topics, self.held, self.image)
-            for told in topics:
-                topic, numbers = self._accept(told, configs, errors)
-                if topic is not None and numbers:
-                    accepted.append((topic, numbers))
-            await self._make_missing(accepted, topics)
-            for topic, numbers in accepted:
-                self._lease(topic, numbers, errors)
+            try:
+                errors = await self._become(topics, self._turn_of(controller_epoch, broker_epoch))
+            except _RefusedError as refused:
+                return refused.error_code, {}
             self.tell_waiting()
             return ErrorCode.NONE, errors
+
+    async def _become(self, topics: Sequence[Told], turn: Turn) -> dict[Key, int]:
+        errors: dict[Key, int] = {}
+        accepted: list[tuple[TopicImage, list[int]]] = []
+        configs = await self._configs_of(topics, self.held, self.image)
+        async for told in turn.each(topics):
+            topic, numbers = self._accept(told, configs, errors)
+            if topic is not None and numbers:
+                accepted.append((topic, numbers))
+        await self._make_missing(accepted, topics)
+        async for topic, numbers in turn.each(accepted):
+            self._lease(topic, numbers, errors)
+        return errors
+
+    def _turn_of(self, controller_epoch: int, broker_epoch: int) -> Turn:
+        """The slices of a request. It holds the lock, so no other is taken meanwhile; but this broker may lose its session, and
+        with it what it led (:meth:`resign`): what is left of the request must not make it lead again."""
+
+        def check() -> None:
+            refusal = self._refusal(controller_epoch, broker_epoch)
+            if refusal != ErrorCode.NONE:
+                raise _RefusedError(refusal)
+
+        return Turn(check)
 
     def _meet(self, leaders: Sequence[BrokerImage]) -> None:
         strangers = [leader for leader in leaders if leader.node_id not in self.image.brokers]
@@ -263,22 +284,30 @@ class AssignedReplicas:
             refusal = self._refusal(controller_epoch, broker_epoch)
             if refusal != ErrorCode.NONE:
                 return refusal, {}
-            errors: dict[Key, int] = {}
-            ended: dict[str, list[int]] = {}
-            doomed: dict[str, list[int]] = {}
-            for one in stopped:
-                errors[one.topic, one.partition] = self._stop(one, ended)
-                if one.is_deleted and errors[one.topic, one.partition] == ErrorCode.NONE:
-                    doomed.setdefault(one.topic, []).append(one.partition)
-            for name, numbers in ended.items():  # all at once: a coordinator must not begin with one that ends next
-                self.replica_manager.publish_leases(self.held.topics[name], numbers)
-                self.replica_manager.tell(self.held.topics[name])
-            if doomed:
-                failed = await self._delete(doomed)
-                errors.update({(topic, number): code for topic, code in failed.items() for number in doomed[topic]})
-            return ErrorCode.NONE, errors
+            try:
+                return ErrorCode.NONE, await self._stop_all(stopped, self._turn_of(controller_epoch, broker_epoch))
+            except _RefusedError as refused:
+                return refused.error_code, {}
 
-    def _stop(self, one: Stopped, ended: dict[str, list[int]]) -> int:
+    async def _stop_all(self, stopped: Sequence[Stopped], turn: Turn) -> dict[Key, int]:
+        errors: dict[Key, int] = {}
+        doomed: dict[str, list[int]] = {}
+        # of a topic all at once: a coordinator must not begin with one that ends next
+        async for name, of_topic in turn.each(groupby(stopped, lambda one: one.topic)):
+            ended: list[int] = []
+            for one in of_topic:
+                errors[name, one.partition] = self._stop(one, ended)
+                if one.is_deleted and errors[name, one.partition] == ErrorCode.NONE:
+                    doomed.setdefault(name, []).append(one.partition)
+            if ended:
+                self.replica_manager.publish_leases(self.held.topics[name], ended)
+                self.replica_manager.tell(self.held.topics[name])
+        if doomed:
+            failed = await self._delete(doomed)
+            errors.update({(topic, number): code for topic, code in failed.items() for number in doomed[topic]})
+        return errors
+
+    def _stop(self, one: Stopped, ended: list[int]) -> int:
         """Its error; one that nobody leads or follows here any more is noted in ``ended``."""
         topic = self.held.topics.get(one.topic)
         state = None
@@ -297,7 +326,7 @@ class AssignedReplicas:
         replicas = tuple(replica for replica in state.replicas if replica != self.node_id or not one.is_deleted)
         stopped = state._replace(leader=NO_LEADER, leader_epoch=epoch, replicas=replicas)
         topic.partitions[one.partition] = stopped
-        ended.setdefault(one.topic, []).append(one.partition)
+        ended.append(one.partition)
         return ErrorCode.NONE
 
     def _late_stop(self, one: Stopped, topic: TopicImage, state: PartitionState) -> int:
@@ -336,7 +365,7 @@ class AssignedReplicas:
             for topic, numbers in doomed.items()
         }
         failed: dict[str, int] = await asyncio.get_running_loop().run_in_executor(None, _delete_logs, self.engine, here)
-        for topic in here.keys() - failed.keys():
+        async for topic in Turn().each(here.keys() - failed.keys()):  # they are gone, whoever asked
             for number in here[topic]:
                 self.log_manager.forget_partition(topic, number)
             held, known = self.held.topic(topic), self.image.topic(topic)
@@ -374,14 +403,17 @@ class AssignedReplicas:
             self.on_brokers(self.image.brokers.values())
             self._note_deletions(topics)
             alive = [told for told in topics if told.topic_id not in self._deleted]
-            self._take_away(topics, is_full=is_full)
-            changed = []
-            for told in alive:
-                if self.image.merge(told.name, told.topic_id, told.states):
-                    topic = self.image.topics[told.name]
-                    topic.configs = configs.get(told.name, topic.configs)
-                    changed.append(topic)
-            self.replica_manager.publish_metadata(changed)
+            turn = Turn()  # what clients see is no lease: it is taken over to its end
+            await self._take_away(topics, turn, is_full=is_full)
+            async for some in turn.runs(alive):
+                changed = []
+                for told in some:
+                    # without states it is named as one of all that there are, and was told before
+                    if told.states and self.image.merge(told.name, told.topic_id, told.states):
+                        topic = self.image.topics[told.name]
+                        topic.configs = configs.get(told.name, topic.configs)
+                        changed.append(topic)
+                self.replica_manager.publish_metadata(changed)
             if (
                 is_full and not self._was_told
             ):  # with all topics: clients wait for it, instead of being told that there are none
@@ -395,20 +427,29 @@ class AssignedReplicas:
         while len(self._deleted) > MOST_DELETED:
             del self._deleted[next(iter(self._deleted))]
 
-    def _take_away(self, topics: Sequence[Told], *, is_full: bool) -> None:
+    async def _take_away(self, topics: Sequence[Told], turn: Turn, *, is_full: bool) -> None:
         """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""
         doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
         if is_full:
             gone |= self.image.topics.keys() - {told.name for told in topics}
-        removed = [found for name in sorted(gone) if (found := self.image.remove_topic(name)) is not None]
-        if removed:
-            self.replica_manager.withdraw(removed)
-        for topic in removed:
-            self._forget(topic)
-        deleted = [topic.name for topic in removed if topic.name in doomed]
-        if deleted:
-            self.on_deleted(deleted)
+        async for names in turn.runs(sorted(gone)):
+            removed = [found for name in names if (found := self.image.remove_topic(name)) is not None]
+            if removed:
+                self.replica_manager.withdraw(removed)
+            for topic in removed:
+                self._forget(topic)
+            deleted = [topic.name for topic in removed if topic.name in doomed]
+            if deleted:
+                self.on_deleted(deleted)
+
+
+class _RefusedError(Exception):
+    """A request that was taken must not go on."""
+
+    def __init__(self, error_code: int) -> None:
+        super().__init__(error_code)
+        self.error_code = error_code
 
 
 def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int]:

@@ -36,6 +36,7 @@ from kafkastore.metadata.nodes import decode_cluster_id, encode_broker
 from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import DELETED, EXPIRED, NoNodeError, SessionExpiredError
 from kafkastore.metadata.stored_topics import load_config, load_configs
+from kafkastore.purgatory.turns import Turn
 from kafkastore.replica.assigned import AssignedReplicas
 from kafkastore.replica.isr_changes import IsrChanges
 from kafkastore.replica.taken_orders import take
@@ -350,7 +351,7 @@ class Member:
         """The topics' own configuration, as it stands in the store."""
         store = self.broker.store
         if len(names) > _FEW_TOPICS:
-            found = await load_configs(store)
+            found = await load_configs(store, Turn().give_way)
         else:
             found = {name: await load_config(store, name) for name in names}
         wanted = found.keys() & names

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkastore.config import validate_topic_configs
 from kafkastore.controller.topic_changes import Grown
@@ -53,6 +54,8 @@ REPLANS: Final = 3
 
 CREATE_LIMIT_MS: Final = 10_000
 """How long a client that wants a topic without asking for its creation waits; less than its own request takes."""
+
+T = TypeVar("T")
 
 TOPIC_RESOURCE: Final = 2
 """Of AlterConfigs."""
@@ -243,7 +246,7 @@ class Topics:
                 await self.broker.controller.wait_told(self.broker.node_id, TOLD_LIMIT_S)  # as above
             if not validate_only:
                 grown = [one for one in asked if one.name not in failed]
-                await self._wait_until(lambda: all(self._partition_count(one.name) >= one.partitions for one in grown))
+                await self._wait_until_each(grown, lambda one: self._partition_count(one.name) >= one.partitions)
             return failed
 
     async def _plan_growths(
@@ -305,7 +308,7 @@ class Topics:
         outcomes = await self.broker.controller.elect_leaders(asked, is_unclean=is_unclean)
         elected = [key for key, code in outcomes.items() if code == ErrorCode.NONE]
         if elected:
-            await self._wait_until(lambda: all(self._is_elected(*key, is_unclean) for key in elected))
+            await self._wait_until_each(elected, lambda key: self._is_elected(*key, is_unclean))
         return outcomes
 
     def _is_elected(self, name: str, number: int, is_unclean: bool) -> bool:
@@ -411,7 +414,7 @@ class Topics:
         outcomes = dict(zip(topics, await controller.delete_topics(list(topics)), strict=True))
         failed = {name: error for name, error in outcomes.items() if isinstance(error, KafkastoreError)}
         deleted = {name: topic for name, topic in outcomes.items() if not isinstance(topic, KafkastoreError)}
-        await self._wait_until(lambda: not any(image.topic(name) is topics[name] for name in deleted))
+        await self._wait_until_each(deleted, lambda name: image.topic(name) is not topics[name])
         broken = await controller.wait_deleted(list(deleted.values()), TOLD_LIMIT_S)
         return failed | {topic.name: KafkaStorageError() for topic in broken}
 
@@ -427,16 +430,21 @@ class Topics:
         return topic
 
     async def _wait_until_told(self, names: Sequence[str]) -> None:
-        await self._wait_until(lambda: all(self._is_served(name) for name in names))
+        await self._wait_until_each(names, self._is_served)
 
     def _is_served(self, name: str) -> bool:
         """A partition whose log directory is offline is not waited for."""
         topic = self.broker.image.topic(name)
         return topic is not None and all(state.leader >= 0 or state.offline for state in topic.partitions)
 
-    async def _wait_until(self, holds: Callable[[], bool]) -> None:
-        if not await self.broker.assigned.wait_until(holds, TOLD_LIMIT_S):
-            raise RequestTimedOutError
+    async def _wait_until_each(self, items: Iterable[T], holds: Callable[[T], bool]) -> None:
+        """Returns when it has held once for each, one after the other: thousands are not all asked at each order of the controller."""
+        deadline = self.broker.loop.time() + TOLD_LIMIT_S
+        async for item in Turn().each(items):
+            if not holds(item):
+                left_s = deadline - self.broker.loop.time()
+                if not await self.broker.assigned.wait_until(partial(holds, item), left_s):
+                    raise RequestTimedOutError
 
     @asynccontextmanager
     async def _locked(self, names: Iterable[str]) -> AsyncIterator[None]:

@@ -82,9 +82,9 @@ def waiting(*, of: str) -> tuple[_Waiting, Partition]:
     partition = Topic("t", b"t" * 16, [Assigned((1, 2))]).partitions[0]
     found = _Waiting()
     if of == "LeaderAndIsr":
-        found.add_leader(partition, is_new=True)
+        found.add_leaders([partition], is_new=True)
     else:
-        found.add_stop(partition, is_deleted=True)
+        found.add_stops([partition], is_deleted=True)
     return found, partition
 
 
@@ -95,9 +95,9 @@ def test_older_order_that_was_not_told_does_not_cancel_the_newer_one(
     waits, partition = waiting(of=newer)
     late = _Waiting()
     if older == "LeaderAndIsr":
-        late.add_leader(partition, is_new=True)
+        late.add_leaders([partition], is_new=True)
     else:
-        late.add_stop(partition, is_deleted=True)
+        late.add_stops([partition], is_deleted=True)
     waits.add_older(late)
     assert (list(waits.leader_and_isr), list(waits.stop)) == (
         ([], [partition]) if newer == "StopReplica" else ([partition], [])

@@ -423,7 +423,7 @@ def test_messages_of_an_old_controller_are_refused_and_it_resigns(tmp_path: Path
         await world.store.delete("/controller")
         await world.eventually(lambda: world.brokers[3].highest_epoch == 2)
         assert zombie._term is not None
-        zombie._term.channels.tell_all()
+        await zombie._term.channels.tell_all()
         await world.eventually(lambda: not zombie.is_active)
 
     play(tmp_path, test)
