@@ -1,109 +1,85 @@
-"""``python -m control``: the longest hold of the loop by API and form, over a broker in this process.
+"""``python -m control``: the longest hold of the loop by API, over a broker in this process; ends with 1 when one is above ``--limit-ms``.
 
-Each request is sent by a client of its own; meanwhile another one sends heartbeats. The hold is the CPU time of the longest
-callback of the loop, the stall the longest that a heartbeat waited. With ``--topics 10000`` the forms name as many topics.
+Every API that Python serves to clients, groups included, in its most expensive forms (``tests/unit/expensive.py``), over ``--topics``
+topics and as many groups with offsets. Each request is sent by a client of its own; meanwhile another one sends heartbeats. The hold is
+the CPU time of the longest callback of the loop, the stall the longest that a heartbeat waited. ``--forms`` prints each request, ``--what``
+the callback too.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import resource
 import shutil
-import socket
-import struct
 import sys
 import tempfile
-import threading
 import time
-from asyncio import events
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from control.measure import Client, Heartbeats, Holds
 from kafkastore.config import BrokerConfig
-from kafkastore.interbroker.encoding import encoder_of
 from kafkastore.server.broker import Broker, collect_seldom
-from kafkastore.server.context import schema_class
-from kafkastore.server.registry import BY_NAME
+from kafkastore.server.registry import APIS, BY_NAME
 from unit import expensive
 
-LIMIT_S = 60.0
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LAST: Final = ("OffsetDelete", "DeleteGroups", "DeleteTopics")
+"""What the others ask about is there until then."""
+
+MEMBERS: Final = 300
+OFFSETS: Final = 90_000
 
 
-class Holds:
-    """The longest callback of the loop, since the last look."""
-
-    def __init__(self) -> None:
-        self.longest_s = 0.0
-        run = events.Handle._run  # noqa: SLF001 - what the loop calls
-
-        def timed(handle: Any) -> None:
-            begun = time.thread_time()
-            run(handle)
-            held = time.thread_time() - begun
-            if held > self.longest_s:
-                self.longest_s = held
-                self.what = repr(handle)
-
-        events.Handle._run = timed  # type: ignore[method-assign]  # noqa: SLF001
-        self.what = ""
-
-    def look(self) -> float:
-        found, self.longest_s = self.longest_s, 0.0
-        return found
+class Measured(NamedTuple):
+    form: str
+    request_bytes: int
+    answer: str
+    took_s: float
+    hold_s: float
+    what: str
+    heartbeat_s: float
+    memory_mb: float
 
 
-class Client:
-    def __init__(self, port: int, limit_s: float = LIMIT_S) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=limit_s)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+class Bench:
+    """One broker, and what its loop was held by."""
 
-    def ask(self, api: Any, version: int, body: bytes) -> int | None:
-        """The bytes of the answer; None when the connection was closed."""
-        header = struct.pack(">hhih", api.key, version, 1, 4) + b"load" + (b"\0" if api.is_flexible(version) else b"")
-        self.socket.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+    def __init__(self, port: int, holds: Holds) -> None:
+        self.port = port
+        self.holds = holds
+        self.heartbeats = Heartbeats(port)
+        self.found: dict[str, list[Measured]] = {}
+
+    def ask(self, one: expensive.Expensive) -> str:
         try:
-            size = self._receive(4)
-            left = length = int.from_bytes(size, "big")
-            while left:
-                left -= len(self._some(min(left, 1 << 20)))
-        except EOFError:
-            return None
-        return length
+            answer = Client(self.port).ask(one.api, one.version, one.body)
+        except TimeoutError:
+            return "none"
+        return "closed" if answer is None else f"{len(answer):,} B"
 
-    def _receive(self, count: int) -> bytes:
-        out = b""
-        while len(out) < count:
-            out += self._some(count - len(out))
-        return out
+    def ask_at_once(self, one: expensive.Expensive, count: int) -> str:
+        """From so many clients."""
+        with ThreadPoolExecutor(count) as pool:
+            answers = list(pool.map(lambda _: self.ask(one), range(count)))
+        return f"{count} x {answers[0]}"
 
-    def _some(self, count: int) -> bytes:
-        found = self.socket.recv(count)
-        if not found:
-            raise EOFError
-        return found
-
-
-class Heartbeats(threading.Thread):
-    """Of a member that nobody knows: the answer is an error, and as quick as any."""
-
-    def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
-        self.client = Client(port)
-        self.longest_s = 0.0
-        self.api = BY_NAME["Heartbeat"]
-        values = {"group_id": "honest", "generation_id": 1, "member_id": "m", "group_instance_id": None}
-        self.body = encoder_of(schema_class(self.api, 4, "request")).row(values)
-
-    def run(self) -> None:
-        while True:
-            begun = time.monotonic()
-            if self.client.ask(self.api, 4, self.body) is None:
-                return
-            self.longest_s = max(self.longest_s, time.monotonic() - begun)
-            time.sleep(0.005)
-
-    def look(self) -> float:
-        found, self.longest_s = self.longest_s, 0.0
+    async def measure(self, api: str, form: str, size: int, run: Callable[[], str]) -> Measured:
+        self.holds.look()
+        self.heartbeats.look()
+        before_mb, begun = _rss_mb(), time.monotonic()
+        answer = await asyncio.get_running_loop().run_in_executor(None, run)
+        took_s = time.monotonic() - begun
+        await asyncio.sleep(0.05)
+        held_s = self.holds.look()
+        found = Measured(
+            form, size, answer, took_s, held_s, self.holds.what, self.heartbeats.look(), _rss_mb() - before_mb
+        )
+        self.found.setdefault(api, []).append(found)
         return found
 
 
@@ -112,83 +88,118 @@ def _rss_mb() -> float:
         return int(file.read().split()[1]) * resource.getpagesize() / 1e6
 
 
-async def _create(port: int, topics: int) -> None:
+def _made(api: str, form: expensive.Form) -> expensive.Expensive:
+    found = BY_NAME[api]
+    return expensive.Expensive(found, found.max_version, form.name, expensive.body_of(found, found.max_version, form))
+
+
+async def _prepare(bench: Bench, topics: int) -> None:
+    """Topics t0, t1 ..., a group with the name of each that has an offset, and one with many."""
     loop = asyncio.get_running_loop()
-    api = BY_NAME["CreateTopics"]
     for start in range(0, topics, 1000):
-        body = expensive.body_of(
-            api, 7, expensive.Form("", min(1000, topics - start), False, lambda at, start=start: f"t{start + at}")
-        )
-        await loop.run_in_executor(None, Client(port).ask, api, 7, body)
+        some = expensive.Form("", min(1000, topics - start), False, lambda at, start=start: f"t{start + at}")  # type: ignore[misc]
+        await loop.run_in_executor(None, bench.ask, _made("CreateTopics", some))
+    find = _made("FindCoordinator", expensive.Form("", 1, False, lambda _: "t0"))
+    commit = _made("OffsetCommit", expensive.Form("", 1, False, lambda _: "t0"))
+    for one in (find, commit, commit):  # the coordinator's topic is made by the first
+        await loop.run_in_executor(None, bench.ask, one)
+        await asyncio.sleep(1.0)
+    client = Client(bench.port)
+    for number in range(topics):
+        named = _made("OffsetCommit", expensive.Form("", 1, False, lambda _, number=number: f"t{number}"))  # type: ignore[misc]
+        await loop.run_in_executor(None, client.ask, named.api, named.version, named.body)
+    many = _made("OffsetCommit", expensive.Form("", OFFSETS, True, lambda _: "t0"))
+    await loop.run_in_executor(None, bench.ask, many)
 
 
-async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.Expensive]) -> None:
+async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.Expensive]) -> bool:
+    """Whether no hold was above the limit."""
     holds = Holds()
-    config = BrokerConfig(
-        {"log.dirs": folder, "listeners": "PLAINTEXT://127.0.0.1:0", "node.id": "1", **expensive_properties()}
+    broker = Broker(
+        BrokerConfig({"log.dirs": folder, "listeners": "PLAINTEXT://127.0.0.1:0", "node.id": "1", **_PROPERTIES})
     )
-    broker = Broker(config)
     await broker.start()
     collect_seldom()
-    port = broker.ports[0]
+    bench = Bench(broker.ports[0], holds)
     begun = time.monotonic()
-    await _create(port, arguments.topics)
-    print(f"{arguments.topics} topics in {time.monotonic() - begun:.1f} s, longest hold {holds.look() * 1000:.0f} ms")
-    idle_mb = _rss_mb()
-    heartbeats = Heartbeats(port)
-    heartbeats.start()
+    await _prepare(bench, arguments.topics)
+    print(f"{arguments.topics} topics and groups in {time.monotonic() - begun:.1f} s, memory {_rss_mb():.0f} MB")
+    bench.heartbeats.start()
     await asyncio.sleep(0.2)
-    print("| API | form | request | answer | took | longest hold | heartbeat | memory |")
-    print("|---|---|---|---|---|---|---|---|")
-    loop = asyncio.get_running_loop()
-    names = frozenset(arguments.api) if arguments.api else None
+    if arguments.forms:
+        print("| API | form | request | answer | took | longest hold | heartbeat | memory |")
+        print("|---|---|---|---|---|---|---|---|")
     for one in made:
-        if one.api.name == "DeleteTopics" and not (names and "DeleteTopics" in names):
-            continue
-        holds.look()
-        heartbeats.look()
-        before_mb = _rss_mb()
-        begun = time.monotonic()
-        try:
-            size = await loop.run_in_executor(None, Client(port).ask, one.api, one.version, one.body)
-            answer = "closed" if size is None else f"{size:,} B"
-        except TimeoutError:
-            answer = "none"
-        took = time.monotonic() - begun
-        await asyncio.sleep(0.05)
+        found = await bench.measure(one.api.name, one.form, len(one.body), lambda one=one: bench.ask(one))  # type: ignore[misc]
+        _show(arguments, one.api.name, found)
+    if not arguments.api or "JoinGroup" in arguments.api:
+        joins = [_made("JoinGroup", form) for form in expensive.forms(1, 1) if form.name in ("repeats", "large values")]
+        for one in joins:
+            form = f"{MEMBERS} at once, {one.form}"
+            found = await bench.measure(
+                "JoinGroup", form, len(one.body), lambda one=one: bench.ask_at_once(one, MEMBERS)
+            )  # type: ignore[misc]
+            _show(arguments, "JoinGroup", found)
+    is_quick = _print_table(bench, arguments.limit_ms / 1000)
+    print(f"memory {_rss_mb():.0f} MB after")
+    await broker.stop()
+    return is_quick
+
+
+def _show(arguments: argparse.Namespace, api: str, one: Measured) -> None:
+    if arguments.forms:
         print(
-            f"| {one.api.name} | {one.form} | {len(one.body):,} B | {answer} | {took * 1000:.0f} ms |"
-            f" {holds.look() * 1000:.1f} ms | {heartbeats.look() * 1000:.0f} ms | {_rss_mb() - before_mb:+.0f} MB |",
+            f"| {api} | {one.form} | {one.request_bytes:,} B | {one.answer} | {one.took_s * 1000:.0f} ms |"
+            f" {one.hold_s * 1000:.1f} ms | {one.heartbeat_s * 1000:.0f} ms | {one.memory_mb:+.0f} MB |",
             flush=True,
         )
-        if arguments.what:
-            print(holds.what)
-    print(f"memory {idle_mb:.0f} MB before, {_rss_mb():.0f} MB after")
-    await broker.stop()
+    if arguments.what:
+        print(one.what)
 
 
-def expensive_properties() -> dict[str, str]:
-    return {
-        "num.partitions": "1",
-        "offsets.topic.replication.factor": "1",
-        "offsets.topic.num.partitions": "1",
-        "auto.create.topics.enable": "false",
-        "num.network.threads": "1",
-    }
+def _print_table(bench: Bench, limit_s: float) -> bool:
+    print("\n| API | longest hold | in the form | longest heartbeat beside | |\n|---|---|---|---|---|")
+    is_quick = True
+    for api in APIS:
+        forms = bench.found.get(api.name)
+        if forms is not None:
+            worst = max(forms, key=lambda one: one.hold_s)
+            beside_s = max(one.heartbeat_s for one in forms)
+            is_late = worst.hold_s > limit_s
+            is_quick &= not is_late
+            print(
+                f"| {api.name} | {worst.hold_s * 1000:.1f} ms | {worst.form} | {beside_s * 1000:.0f} ms |"
+                f" {'**above**' if is_late else ''} |"
+            )
+    return is_quick
 
 
-def main() -> None:
+_PROPERTIES: Final = {
+    "num.partitions": "1",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    "auto.create.topics.enable": "false",
+    "num.network.threads": "1",
+}
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(prog="control", description=__doc__)
     parser.add_argument("--topics", type=int, default=1000)
     parser.add_argument("--rows", type=int, default=90_000)
+    parser.add_argument("--limit-ms", type=float, default=50.0)
     parser.add_argument("--api", action="append")
+    parser.add_argument("--forms", action="store_true", help="a row for each request")
     parser.add_argument("--what", action="store_true", help="show the callback that held the loop longest")
     arguments = parser.parse_args()
+    logging.getLogger().setLevel(logging.CRITICAL)
     folder = tempfile.mkdtemp(prefix="control-")
     try:
         names = frozenset(arguments.api) if arguments.api else None
         made = list(expensive.requests(arguments.rows, arguments.topics, names))
-        asyncio.run(_run(arguments, folder, made))
+        made.sort(key=lambda one: LAST.index(one.api.name) if one.api.name in LAST else -1)
+        return 0 if asyncio.run(_run(arguments, folder, made)) else 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

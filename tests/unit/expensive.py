@@ -2,7 +2,8 @@
 
 A form fills one level of arrays with as many rows as are asked for: with one name again and again (``repeats``), with names that
 exist (``existing``), with others (``unknown``), or with few names of 32,000 letters (``long names``); ``deep`` fills the inner
-arrays of one row instead of the outermost. Whether a broker takes it is the broker's business.
+arrays of one row instead of the outermost, ``ids`` names topics by ids where that can be, ``large values`` has values of
+megabytes. Whether a broker takes it is the broker's business.
 """
 
 from __future__ import annotations
@@ -53,11 +54,24 @@ _VALUES: dict[str, Any] = {
 CONFIG_NAME = "retention.ms"
 
 
+MOST_ROWS = {
+    "CreateTopics": 9_000,
+    "CreatePartitions": 9_000,
+    "AlterConfigs": 55_000,
+    "IncrementalAlterConfigs": 55_000,
+}
+"""Outermost rows of what is refused as a whole beyond."""
+
+LARGE_BYTES = 1_000_000
+
+
 class Form(NamedTuple):
     name: str
     rows: int
     is_deep: bool
     name_of: Callable[[int], str]
+    has_ids: bool = False
+    has_large_values: bool = False
 
 
 class Expensive(NamedTuple):
@@ -77,6 +91,8 @@ def forms(rows: int, existing: int) -> list[Form]:
         Form("unknown", rows, False, lambda number: f"u{number}"),
         Form("long names", LONG_NAMES, False, lambda number: f"{number}{LONG_NAME}"),
         Form("deep", rows, True, lambda _: "t0"),
+        Form("ids", rows, False, lambda number: f"t{number}", has_ids=True),
+        Form("large values", 1, False, lambda _: "t0", has_large_values=True),
     ]
 
 
@@ -86,7 +102,7 @@ def requests(rows: int, existing: int, names: frozenset[str] | None = None) -> I
         if (api.plane != "control" and api.name != "Metadata") or (names and api.name not in names):
             continue
         seen: set[bytes] = set()
-        for form in forms(rows, existing):
+        for form in forms(min(rows, MOST_ROWS.get(api.name, rows)), existing):
             body = body_of(api, api.max_version, form)
             if body not in seen:
                 seen.add(body)
@@ -101,6 +117,8 @@ def body_of(api: Api, version: int, form: Form) -> bytes:
 
 def _entity(entity_class: type[Any], form: Form, depth: int, number: int) -> Unwritten:
     values = {field.name: _value(field, form, depth, number) for field in dataclasses.fields(entity_class)}
+    if "topic_id" in values and "name" in values:  # one of them
+        values["name" if form.has_ids else "topic_id"] = None
     return encoder_of(entity_class).unwritten(values)
 
 
@@ -136,12 +154,14 @@ def _one(field: Any, kind: Any, form: Form, depth: int, number: int) -> Any:
     if wire == "string" and field.name in _NAMES:
         is_config = depth > 1 and field.name == "name" and field.type is not None and _is_config(field, depth)
         return CONFIG_NAME if is_config else form.name_of(number)
+    if field.name == "value" and form.has_large_values:
+        return LONG_NAME
     if field.name in _VALUES:
         return _VALUES[field.name]
     if wire == "string":
         return None if _is_nullable(field.type) else "range"
     if wire in ("bytes", "records"):
-        return b""
+        return bytes(LARGE_BYTES) if form.has_large_values else b""
     if wire == "uuid":
         return uuid.UUID(int=number + 1)
     if wire == "bool":

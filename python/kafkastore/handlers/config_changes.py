@@ -49,6 +49,9 @@ Failure = tuple[int, "str | None"]
 TOGETHER = 1000
 """Resources that are checked and written together, before another request has its turn."""
 
+MANY_KEYS = 1000
+"""Of one resource, far more than there are: each look at all of them is a step of its own."""
+
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
 
 
@@ -122,7 +125,9 @@ async def _alter_some(
         try:
             if counts[key] > 1:
                 raise InvalidRequestError("Each resource must appear at most once.")
-            overrides = await _alter_resource(context, resource, validate_only, is_incremental)
+            if len(resource.configs) > MANY_KEYS:
+                await turn.wait()
+            overrides = await _alter_resource(context, turn, resource, validate_only, is_incremental)
         except KafkastoreError as error:
             failed[key] = error.code, error.client_message  # an exception keeps the frames that it passed
         else:
@@ -160,11 +165,15 @@ async def _write(
 
 
 async def _alter_resource(
-    context: RequestContext, resource: Any, validate_only: bool, is_incremental: bool
+    context: RequestContext, turn: Turn, resource: Any, validate_only: bool, is_incremental: bool
 ) -> dict[str, str] | None:
     """The whole new overrides of a topic that is to be written, None for what is done, or nothing to do."""
     changes = [Change(one.name, one.config_operation if is_incremental else SET, one.value) for one in resource.configs]
+    if len(changes) > MANY_KEYS:
+        await turn.wait()
     _check_changes(changes)
+    if len(changes) > MANY_KEYS:
+        await turn.wait()
     kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC:
         return await _alter_topic(context, name, changes, validate_only, is_incremental)

@@ -44,7 +44,10 @@ async def handle(context: RequestContext, request: Any) -> Any:
     found: list[TopicImage] = []
     ids: dict[str, bytes] = {}  # of those that are asked for by id
     turn = context.turn()
-    async for (name, topic_id), count in turn.each(_counted(_asked(request))):
+    asked: Counter[Asked] = Counter()
+    async for run in turn.runs(_asked(request)):
+        asked.update(run)
+    async for (name, topic_id), count in turn.each(_counted(asked)):
         try:
             topic = _find(context, name, topic_id, count)
             found.append(topic)
@@ -81,9 +84,9 @@ def _check_enabled(context: RequestContext) -> None:
         raise TopicDeletionDisabledError
 
 
-def _counted(asked: Iterator[Asked]) -> Iterator[tuple[Asked, int]]:
+def _counted(asked: Counter[Asked]) -> Iterator[tuple[Asked, int]]:
     """What is asked for with how often; entries that name nothing stand for themselves."""
-    for one, count in Counter(asked).items():
+    for one, count in asked.items():
         if one == (None, None):
             yield from [(one, 1)] * count
         else:

@@ -28,7 +28,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
                 asked.add((topic.topic, partition))
     log_dirs = await context.broker.run_blocking(context.broker.engine.describe_log_dirs)
     results = [
-        context.row(
+        context.unwritten_row(
             "DescribeLogDirsResult",
             error_code=code,
             log_dir=log_dir,
@@ -38,7 +38,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         )
         for log_dir, code, total_bytes, usable_bytes, logs in log_dirs
     ]
-    return context.answer(error_code=ErrorCode.NONE, results=results)
+    return context.answer(error_code=ErrorCode.NONE, results=Rows(results, lambda one: one))
 
 
 async def _topics(

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.encoding import Rows
 from kafkastore.metadata.image import NO_CONTROLLER
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.server.context import RequestContext
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
@@ -20,24 +22,20 @@ UNKNOWN_OFFSET: Final = -1
 
 
 async def handle(context: RequestContext, request: Any) -> Any:
-    topics = [
-        context.entity(
-            "TopicData",
-            topic_name=topic.topic_name,
-            partitions=[_partition(context, topic.topic_name, one.partition_index) for one in topic.partitions],
-        )
-        for topic in request.topics
-    ]
+    def row(topic: Any) -> Unwritten:
+        partitions = Rows(topic.partitions, lambda one: _partition(context, topic.topic_name, one.partition_index))
+        return context.unwritten_row("TopicData", topic_name=topic.topic_name, partitions=partitions)
+
     nodes = [
-        context.entity("Node", node_id=broker.node_id, listeners=[context.entity("Listener", name=name, host=host, port=port)])
+        context.row("Node", node_id=broker.node_id, listeners=[context.row("Listener", name=name, host=host, port=port)])
         for broker in context.broker.image.brokers.values()
         for name, host, port in broker.listeners
         if name == context.request.listener
     ] if context.api_version >= 2 else []  # fmt: skip
-    return context.response(error_code=ErrorCode.NONE, error_message=None, topics=topics, nodes=nodes)
+    return context.answer(error_code=ErrorCode.NONE, error_message=None, topics=Rows(request.topics, row), nodes=nodes)
 
 
-def _partition(context: RequestContext, topic: str, number: int) -> Any:
+def _partition(context: RequestContext, topic: str, number: int) -> bytes:
     image, controller = context.broker.image, context.broker.controller
     code = ErrorCode.NONE
     leader, epoch, voters = NO_CONTROLLER, -1, list(image.brokers)
@@ -46,7 +44,7 @@ def _partition(context: RequestContext, topic: str, number: int) -> Any:
     else:
         leader = controller.controller_id if controller.controller_id >= 0 else image.controller_id
         epoch = controller.epoch if controller.is_active else image.controller_epoch
-    return context.entity(
+    return context.row(
         "PartitionData",
         partition_index=number,
         error_code=code,
@@ -55,7 +53,7 @@ def _partition(context: RequestContext, topic: str, number: int) -> Any:
         leader_epoch=epoch,
         high_watermark=UNKNOWN_OFFSET,
         current_voters=[
-            context.entity("ReplicaState", replica_id=node, replica_directory_id=None, log_end_offset=UNKNOWN_OFFSET)
+            context.row("ReplicaState", replica_id=node, replica_directory_id=None, log_end_offset=UNKNOWN_OFFSET)
             for node in voters
         ],
         observers=(),

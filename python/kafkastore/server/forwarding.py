@@ -30,7 +30,7 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.interbroker.controller_connections import ControllerConnections, NotTakenError, OutcomeUnknownError
-from kafkastore.interbroker.encoding import row_pieces
+from kafkastore.interbroker.encoding import Rows, row_pieces
 from kafkastore.metadata.store import SessionExpiredError, StoreError
 from kafkastore.server.context import RequestContext, milliseconds, schema_class
 from kafkastore.server.registry import BY_KEY, MAX_ROWS
@@ -134,15 +134,52 @@ class Forwarding:
         return serve
 
     async def _configure(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
-        """A request that names topics alone goes to the controller whole; it may be done twice. Others are served here, since a broker
-        is asked for its own configuration, and ask for each topic."""
-        if self.broker.controller.is_active or any(one.resource_type != TOPIC for one in request.resources):
+        """The topics of a request go to the controller together; it may be done twice. The rest is served here, since a broker is asked for
+        its own configuration."""
+        if self.broker.controller.is_active or not any(one.resource_type == TOPIC for one in request.resources):
             return await _within(deadline, handler(context, request))
+        if any(one.resource_type != TOPIC for one in request.resources):
+            return await self._configure_both(context, request, handler, deadline)
         answer = await self._ask(context, request, handler, deadline, is_repeatable=True)
         names = {one.resource_name for one in request.resources} & self.broker.image.topics.keys()
         with suppress(RequestTimedOutError, StoreError):  # it is done; the watch tells this broker soon
             await _within(deadline, self.broker.config_changes.catch_up(names))
         return answer
+
+    async def _configure_both(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
+        """Each part as a request of its own; the answer has both. What fails of the topics as a whole is said of each."""
+        others = tuple(one for one in request.resources if one.resource_type != TOPIC)
+        topics = replace(request, resources=tuple(one for one in request.resources if one.resource_type == TOPIC))
+        here = await _within(deadline, handler(context, replace(request, resources=others)))
+        found = {_resource(one): (one.error_code, one.error_message) for one in context.as_entity(here).responses}
+        api, by = context.api, context.request
+        version = context.api_version
+        body = b"".join(row_pieces(topics))
+        asked = _Asked(api.key, version, by.client_id, by.client_host, by.listener, body)
+        of_topics = RequestContext(asked, api, self.broker)  # type: ignore[arg-type]
+        try:
+            there = await self._configure(of_topics, topics, handler, deadline)
+        except KafkastoreError as error:
+            found |= {_resource(one): (error.code, error.client_message) for one in topics.resources}
+        else:
+            if type(there) is bytes:
+                there = _decode(-1 - api.key, version, schema_class(api, version, "response"), there)
+            else:
+                there = context.as_entity(there)
+            found |= {_resource(one): (one.error_code, one.error_message) for one in there.responses}
+
+        def row(one: Any) -> bytes:
+            code, message = found[_resource(one)]
+            kind, name = _resource(one)
+            return context.row(
+                "AlterConfigsResourceResponse",
+                error_code=code,
+                error_message=message,
+                resource_type=kind,
+                resource_name=name,
+            )
+
+        return context.answer(responses=Rows(request.resources, row))
 
     # ---- requests of this broker itself
     async def ask(self, request: Any, timeout_ms: int) -> Any:
@@ -265,6 +302,10 @@ class Forwarding:
             if name == listener:
                 return host, port
         raise NotTakenError(f"no controller is known on listener {listener}")
+
+
+def _resource(one: Any) -> tuple[int, str]:
+    return one.resource_type, one.resource_name
 
 
 async def _within(deadline: float, doing: Coroutine[Any, Any, Any]) -> Any:

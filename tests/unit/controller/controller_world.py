@@ -194,6 +194,8 @@ class WorldBroker:
         if request.controller_epoch < self.highest_epoch:
             return _empty(answer, ErrorCode.stale_controller_epoch)
         self.highest_epoch = request.controller_epoch
+        if not self.epoch:  # it has registered and does not know its epoch yet; a broker answers the same
+            return _empty(answer, ErrorCode.broker_not_available)
         if request.broker_epoch != self.epoch:
             return _empty(answer, ErrorCode.stale_broker_epoch)
         if request.__api_key__ in self.faults:

@@ -1,0 +1,24 @@
+"""``python -m many_topics.serving ARGUMENT ...``: ``kafkastore broker`` with these arguments, whose loop is watched.
+
+For each line on standard input it writes one: the longest callback of the loop since the last, in ms of CPU, and what it was.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from control.measure import Holds
+
+from kafkastore.cli import broker
+
+
+def _answer(holds: Holds) -> None:
+    for _ in sys.stdin:
+        longest_s = holds.look()
+        print(f"{longest_s * 1000:.1f} {holds.what}", flush=True)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_answer, args=(Holds(),), daemon=True).start()
+    sys.exit(broker.main(sys.argv[1:]))
