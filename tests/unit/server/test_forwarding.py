@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from fake_engine import Request
+from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader
 from world import run
 
@@ -285,6 +287,57 @@ def test_configuration_of_topics_goes_to_the_controller_whole_and_is_in_effect_h
         assert [is_repeatable for _, _, is_repeatable in other.asked] == [True, True]
         assert other.asked[0][1].body == b"".join(row_pieces(asked))
         assert [services.engine.topic_configs[name]["retention.ms"] for name in ("t", "u")] == ["5", "5"]
+
+    check(tmp_path, test)
+
+
+def mixed(*resources: tuple[int, str]) -> Any:
+    parts = [configuration(kind, name) for kind, name in resources]
+    return replace(parts[0], resources=tuple(one for part in parts for one in part.resources))
+
+
+def configured(*outcomes: tuple[str, int]) -> bytes:
+    """The controller's answer."""
+    schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")
+    rows = tuple(
+        schema.AlterConfigsResourceResponse(
+            error_code=KioErrorCode(code), error_message=f"of {name}", resource_type=2, resource_name=name
+        )
+        for name, code in outcomes
+    )
+    answer = schema.IncrementalAlterConfigsResponse(throttle_time=timedelta(0), responses=rows)
+    return bytes(5) + b"".join(row_pieces(answer))
+
+
+MIXED = ((2, "t"), (4, "1"), (2, "u"), (2, "gone"))
+
+
+def test_topics_among_other_resources_go_to_the_controller_in_one_request(tmp_path: Path) -> None:  # issue 13, item 3
+    async def test(broker: Broker) -> None:
+        for name in ("t", "u"):
+            await broker.services.topics.create(name)
+        other = await other_controller(broker, configured(("gone", 3), ("u", 0), ("t", 0)))
+        answer = await Asker(broker).ask(mixed(*MIXED))
+        found = [(one.resource_type, one.resource_name, int(one.error_code)) for one in answer.responses]
+        assert found == [(2, "t", 0), (4, "1", 42), (2, "u", 0), (2, "gone", 3)]
+        assert answer.responses[3].error_message == "of gone"
+        ((_, passed, is_repeatable),) = other.asked
+        assert is_repeatable
+        assert passed.body == b"".join(row_pieces(configuration(2, "t", "u", "gone")))
+
+    check(tmp_path, test)
+
+
+def test_topics_among_other_resources_are_said_to_have_timed_out_each_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(broker: Broker) -> None:
+        other = await other_controller(broker)
+        monkeypatch.setattr(forwarding, "DEFAULT_TIMEOUT_MS", SHORT_MS)
+        answer = await Asker(broker).ask(mixed(*MIXED))
+        codes = [int(one.error_code) for one in answer.responses]
+        assert codes == [REQUEST_TIMED_OUT, 42, REQUEST_TIMED_OUT, REQUEST_TIMED_OUT]
+        assert len(other.asked) == 1
 
     check(tmp_path, test)
 
