@@ -32,6 +32,10 @@ LAST: Final = ("OffsetDelete", "DeleteGroups", "DeleteTopics")
 """What the others ask about is there until then."""
 
 MEMBERS: Final = 300
+
+JOINS_AT_ONCE: Final = 3
+"""The last version of JoinGroup that asks nobody to come back with a member id."""
+
 OFFSETS: Final = 90_000
 
 
@@ -88,9 +92,10 @@ def _rss_mb() -> float:
         return int(file.read().split()[1]) * resource.getpagesize() / 1e6
 
 
-def _made(api: str, form: expensive.Form) -> expensive.Expensive:
+def _made(api: str, form: expensive.Form, version: int | None = None) -> expensive.Expensive:
     found = BY_NAME[api]
-    return expensive.Expensive(found, found.max_version, form.name, expensive.body_of(found, found.max_version, form))
+    version = found.max_version if version is None else version
+    return expensive.Expensive(found, version, form.name, expensive.body_of(found, version, form))
 
 
 async def _prepare(bench: Bench, topics: int) -> None:
@@ -133,7 +138,11 @@ async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.
         found = await bench.measure(one.api.name, one.form, len(one.body), lambda one=one: bench.ask(one))  # type: ignore[misc]
         _show(arguments, one.api.name, found)
     if not arguments.api or "JoinGroup" in arguments.api:
-        joins = [_made("JoinGroup", form) for form in expensive.forms(1, 1) if form.name in ("repeats", "large values")]
+        joins = [
+            _made("JoinGroup", form, JOINS_AT_ONCE)
+            for form in expensive.forms(1, 1)
+            if form.name in ("repeats", "large values")
+        ]
         for one in joins:
             form = f"{MEMBERS} at once, {one.form}"
             found = await bench.measure(

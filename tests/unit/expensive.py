@@ -47,6 +47,8 @@ _VALUES: dict[str, Any] = {
     "value": "1000",
     "key_type": 0,
     "timeout": timedelta(seconds=60),
+    "session_timeout": timedelta(seconds=30),
+    "rebalance_timeout": timedelta(seconds=5),
     "include_synonyms": True,
     "include_documentation": True,
 }
