@@ -33,7 +33,7 @@ from kafkastore.interbroker.controller_connections import ControllerConnections,
 from kafkastore.interbroker.encoding import Rows, row_pieces
 from kafkastore.metadata.store import SessionExpiredError, StoreError
 from kafkastore.server.context import RequestContext, milliseconds, schema_class
-from kafkastore.server.registry import BY_KEY, MAX_ROWS
+from kafkastore.server.registry import BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -354,7 +354,7 @@ def _decode(shape: int, version: int, entity_class: type[Any], body: bytes) -> A
         from kafkastore.interbroker import shapes
         from kafkastore.interbroker.codec import entity_reader
 
-        register_shape(shape, version, shapes.program_for(entity_class), None if shape < 0 else MAX_ROWS)
+        register_shape(shape, version, shapes.program_for(entity_class), None if shape < 0 else BY_KEY[shape].max_rows)
         reader = _readers[shape, version] = entity_reader(entity_class)
     return reader(sanitize(shape, version, body), 0)[0]
 

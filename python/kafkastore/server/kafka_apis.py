@@ -46,7 +46,7 @@ from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, Kafkas
 from kafkastore.replica import log_dir_moves
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
 from kafkastore.server.holds import Holds
-from kafkastore.server.registry import BY_KEY, MAX_ROWS
+from kafkastore.server.registry import BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
@@ -308,8 +308,7 @@ class KafkaApis:
         from kafkastore.server.codec import entity_reader
 
         entity_class = schema_class(BY_KEY[key], version, "request")
-        max_rows = None if BY_KEY[key].is_inter_broker else MAX_ROWS
-        register_shape(key, version, shapes.program_for(entity_class), max_rows)
+        register_shape(key, version, shapes.program_for(entity_class), BY_KEY[key].max_rows)
         reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(entity_class)
         self._readers[key, version] = reader
         return reader
