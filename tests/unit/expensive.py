@@ -59,8 +59,8 @@ CONFIG_NAME = "retention.ms"
 MOST_ROWS = {
     "CreateTopics": 9_000,
     "CreatePartitions": 9_000,
-    "AlterConfigs": 55_000,
-    "IncrementalAlterConfigs": 55_000,
+    "AlterConfigs": 39_000,
+    "IncrementalAlterConfigs": 39_000,
 }
 """Outermost rows of what is refused as a whole beyond."""
 
