@@ -218,6 +218,30 @@ class StoreContract:
 
         self.check(tmp_path, test)
 
+    def test_tree_of_thousands_of_nodes_is_whole_and_as_new_as_the_last_write(self, tmp_path: Path) -> None:
+        async def test(store: MetadataStore) -> None:
+            count = 2500
+            await store.ensure_path("/many")
+            await store.multi([Create(f"/many/{number}", b"before") for number in range(count)])
+            await store.set("/many/7", b"after")
+            found = {path: (data, version) for path, data, version in await store.get_tree("/many")}
+            assert len(found) == count
+            assert found["/many/7"] == (b"after", 1)
+            assert found["/many/8"] == (b"before", 0)
+            pauses = 0
+
+            async def pause() -> None:
+                nonlocal pauses
+                pauses += 1
+
+            operations = await store.delete_tree("/many", pause)
+            assert pauses > 1
+            assert operations[-1].path == "/many"
+            await store.multi(operations)
+            assert await store.exists("/many") is None
+
+        self.check(tmp_path, test)
+
     def test_data_watch_fires_once_for_the_next_change(self, tmp_path: Path) -> None:
         async def test(store: MetadataStore) -> None:
             seen: list[WatchEvent] = []

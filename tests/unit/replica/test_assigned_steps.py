@@ -1,0 +1,98 @@
+"""A controller's requests of many partitions give way, and what they relied on is looked at again (issue 13, item 3)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, Stopped
+from kafkastore.purgatory import turns
+from kafkastore.replica.assigned import Told
+
+from .replica_world import CONTROLLER_EPOCH, ME, NONE, OTHER, Replicas, on_replicas, state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COUNT = 20
+
+
+@pytest.fixture(autouse=True)
+def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slice is over when it begins."""
+    monkeypatch.setattr(turns, "TURN_S", -1.0)
+    monkeypatch.setattr(turns, "AT_ONCE", 1)
+
+
+def many(leader: int = ME) -> list[Told]:
+    return [Told(f"t{number}", bytes([number + 1]) * 16, {0: state(leader, 0, 0)}) for number in range(COUNT)]
+
+
+async def until_some_are_led(replicas: Replicas) -> None:
+    for _ in range(100 * COUNT):
+        if len(replicas.engine.history) >= 3:
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("nothing is led")
+
+
+def test_broker_that_lost_its_session_takes_nothing_more_of_the_request_that_it_is_at(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        becoming = asyncio.ensure_future(replicas.become(*many()))
+        await until_some_are_led(replicas)
+        assert not becoming.done()
+        replicas.assigned.broker_epoch = -1
+        replicas.assigned.resign()
+        led_then = len(replicas.engine.history)
+        assert await becoming == (ErrorCode.BROKER_NOT_AVAILABLE, {})
+        assert len(replicas.engine.history) == led_then
+        assert not replicas.assigned.leads_anything()
+        replicas.assigned.broker_epoch = 101  # registered again, and told everything again
+        code, errors = await replicas.become(*many(), broker_epoch=101)
+        assert (code, set(errors.values())) == (NONE, {NONE})
+        assert all(replicas.manager.is_leader(f"t{number}", 0) for number in range(COUNT))
+
+    on_replicas(tmp_path, test)
+
+
+def test_replicas_are_no_longer_stopped_in_another_life(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.become(*many())
+        replicas.engine.history.clear()
+        stopped = [Stopped(f"t{number}", 0, EPOCH_DURING_DELETE, True) for number in range(COUNT)]
+        stopping = asyncio.ensure_future(replicas.stop(*stopped))
+        await until_some_are_led(replicas)
+        replicas.assigned.broker_epoch = 101
+        assert await stopping == (ErrorCode.STALE_BROKER_EPOCH, {})
+        assert replicas.engine.deleted == []
+
+    on_replicas(tmp_path, test)
+
+
+def test_others_run_while_metadata_is_taken_over_and_it_is_whole_at_its_end(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        updating = asyncio.ensure_future(replicas.update(*many(OTHER), is_full=True))
+        passes = 0
+        while not updating.done():
+            await asyncio.sleep(0)
+            passes += 1
+        assert passes > COUNT
+        assert updating.result() == NONE
+        assert len(replicas.image.topics) == COUNT
+
+    on_replicas(tmp_path, test)
+
+
+def test_topics_that_are_named_alone_stay_as_they_were_told_and_others_go(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(*many(OTHER))
+        names = [one._replace(states={}) for one in many()[1:]]
+        assert await replicas.update(*names, controller_epoch=CONTROLLER_EPOCH, is_full=True) == NONE
+        assert sorted(replicas.image.topics) == sorted(one.name for one in names)
+        assert all(topic.partitions == [state(OTHER, 0, 0)] for topic in replicas.image.topics.values())
+        assert "t0" not in replicas.held.topics
+
+    on_replicas(tmp_path, test)
