@@ -80,23 +80,29 @@ def _once(frame: Callable[[], bytes]) -> Callable[[int], str]:
 
 
 # ---- connections
+class _Held(contextlib.ExitStack):
+    """Connections that stay open until its block ends."""
+
+    def __init__(self, port: int, timeout_s: float) -> None:
+        super().__init__()
+        self._port, self._timeout_s = port, timeout_s
+
+    def connect(self) -> WireSocket:
+        return self.enter_context(WireSocket(self._port, timeout_s=self._timeout_s))
+
+
 def _idle(count: int, first: bytes = b"") -> Callable[[int], str]:
     def run(port: int) -> str:
-        held, refused = [], 0
-        try:
+        taken = 0
+        with _Held(port, timeout_s=2) as held:
             for _ in range(count):
-                try:
-                    socket = WireSocket(port, timeout_s=2)
+                with contextlib.suppress(OSError):
+                    socket = held.connect()
                     if first:
                         socket.send(first)
-                    held.append(socket)
-                except OSError:
-                    refused += 1
+                    taken += 1
             time.sleep(5)
-        finally:
-            for socket in held:
-                socket.socket.close()
-        return f"{len(held)} held, {refused} not taken"
+        return f"{taken} held, {count - taken} not taken"
 
     return run
 
@@ -104,18 +110,12 @@ def _idle(count: int, first: bytes = b"") -> Callable[[int], str]:
 def _unread(connections: int, requests: int) -> Callable[[int], str]:
     def run(port: int) -> str:
         frames = ask.fetch_some(TOPIC, 30_000) * requests
-        held = []
-        try:
+        with _Held(port, timeout_s=2) as held:
             for _ in range(connections):
-                socket = WireSocket(port, timeout_s=2)
-                held.append(socket)
                 with contextlib.suppress(TimeoutError):
-                    socket.send(frames)
+                    held.connect().send(frames)
             time.sleep(5)
-        finally:
-            for socket in held:
-                socket.socket.close()
-        return f"{len(held)} connections, {requests} answers each unread"
+        return f"{connections} connections, {requests} answers each unread"
 
     return run
 
@@ -140,21 +140,15 @@ def _flood(port: int) -> str:
 
 def _members(count: int, size: int) -> Callable[[int], str]:
     def run(port: int) -> str:
-        frame = ask.join_group("crowd", bytes(size))
-        held = []
-        try:
-            for _ in range(count):
-                socket = WireSocket(port, timeout_s=30)
-                socket.send(frame)
-                held.append(socket)
-            answers = 0
-            for socket in held:
+        frame, answers = ask.join_group("crowd", bytes(size)), 0
+        with _Held(port, timeout_s=30) as held:
+            members = [held.connect() for _ in range(count)]
+            for member in members:
+                member.send(frame)
+            for member in members:
                 with contextlib.suppress(OSError):
-                    socket.receive()
+                    member.receive()
                     answers += 1
-        finally:
-            for socket in held:
-                socket.socket.close()
         return f"{answers} of {count} members answered"
 
     return run
@@ -165,8 +159,8 @@ def _crowd(connections: int, frame: Callable[[], bytes]) -> Callable[[int], str]
 
     def run(port: int) -> str:
         sent, answers, end_s = frame(), 0, time.monotonic() + PATIENCE_S
-        with contextlib.ExitStack() as held:
-            sockets = [held.enter_context(WireSocket(port, timeout_s=PATIENCE_S)) for _ in range(connections)]
+        with _Held(port, timeout_s=PATIENCE_S) as held:
+            sockets = [held.connect() for _ in range(connections)]
             senders = [threading.Thread(target=_send, args=(socket, sent)) for socket in sockets]
             for sender in senders:
                 sender.start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkastore.config.secret import new_secret, write_secret
 from parity.raw_client import RawClient
 from peer.broker_process import free_port, wait_until
 from peer.kafkastore_broker import KafkastoreBroker
@@ -49,12 +49,11 @@ class MemberBroker(KafkastoreBroker):
         return {**super().properties(), **own}
 
 
-def write_secret(path: Path) -> Path:
+def secret_at(path: Path) -> Path:
     """What the brokers share."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(32))
+        write_secret(path, new_secret())
     return path
 
 
@@ -79,7 +78,7 @@ class Cluster:
             "offsets.topic.replication.factor": str(min(3, size)),
             "zookeeper.session.timeout.ms": str(SESSION_MS),
             "replica.lag.time.max.ms": "10000",
-            "kafkastore.inter.broker.secret.file": str(write_secret(folder / "inter-broker.secret")),
+            "kafkastore.inter.broker.secret.file": str(secret_at(folder / "inter-broker.secret")),
             **(overrides or {}),
         }
         if self.zookeeper is not None:

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from kio.schema.sasl_authenticate.v1.request import SaslAuthenticateRequest
 from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 
-from cluster.cluster import Cluster, write_secret
+from cluster.cluster import Cluster, secret_at
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY, Secret
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
@@ -167,7 +167,7 @@ def test_wrong_secret_costs_the_connection_and_the_right_one_opens_it(cluster: C
     order = orders(cluster, 1)[1]
     with pytest.raises(BrokerUnreachableError, match="the secret of the brokers was not proven"):
         asyncio.run(_ask(broker.broker_port, order, Secret("a secret that is wrong")))
-    right = Secret((cluster.folder / "inter-broker.secret").read_text())
+    right = Secret((cluster.folder / "inter-broker.secret").read_text().strip())
     with pytest.raises(BrokerUnreachableError, match=r"does not take the proof .*error 34"):
         asyncio.run(_ask(broker.port, order, right))
     answer = asyncio.run(_ask(broker.broker_port, shutdown_of_nobody(), right))
@@ -194,7 +194,7 @@ def shutdown_of_nobody() -> Any:
 def test_secret_is_brought_in_while_the_cluster_serves(tmp_path: Path) -> None:
     """The steps of docs/operations.md: none, known, required; each broker is restarted in each step."""
     cluster = Cluster(tmp_path, "sqlite", size=2)
-    file = {FILE_KEY: str(write_secret(tmp_path / "inter-broker.secret"))}
+    file = {FILE_KEY: str(secret_at(tmp_path / "inter-broker.secret"))}
     try:
         for broker in cluster.brokers:
             del broker.overrides[FILE_KEY]

@@ -6,7 +6,6 @@ properties: the same for all of the cluster, made here, readable by its owner al
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
@@ -18,7 +17,7 @@ from kafkastore.admin.cluster_client import AdminError
 from kafkastore.cli.cluster import number_of
 from kafkastore.config import BrokerConfig
 from kafkastore.config.properties import parse_properties
-from kafkastore.config.secret import FILE_KEY, new_secret, read_secret
+from kafkastore.config.secret import FILE_KEY, new_secret, read_secret, write_secret
 from kafkastore.metadata.zookeeper_settings import read_settings
 
 if TYPE_CHECKING:
@@ -203,15 +202,10 @@ def _write(folder: Path, files: dict[str, dict[str, str]], secret: str | None) -
                 (partial / name).mkdir()
                 (partial / name / FILE).write_text(text)
                 if secret is not None:
-                    _write_secret(partial / name / SECRET_FILE, secret)
+                    write_secret(partial / name / SECRET_FILE, secret)
             for name in files:
                 (partial / name).rename(folder / name)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise AdminError(f"--folder {folder} cannot be written to ({error.strerror or error}); give another") from None
-
-
-def _write_secret(path: Path, secret: str) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(secret + "\n")

@@ -41,6 +41,12 @@ def new_secret() -> str:
     return secrets.token_urlsafe(_NEW_BYTES)
 
 
+def write_secret(path: str | os.PathLike[str], secret: str) -> None:
+    """Makes the file, which only its owner may read. Raises OSError, FileExistsError when it is there."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secret + "\n")
+
+
 def read_secret(get: Callable[[str], object]) -> Secret | None:
     """What the configuration names; None when it names no file. Raises StartupError."""
     path = get(FILE_KEY)
