@@ -230,6 +230,11 @@ class Engine:
     def listen(self, listeners: Sequence[tuple[str, str, int]]) -> list[int]:
         """(listener name, host, port; 0 picks one) -> bound ports; starts the network threads. Raises StartError naming
         the listener."""
+    def refuse_produces(self) -> None:
+        """Clients' produces are answered NOT_LEADER_OR_FOLLOWER from now on, before anything of them is appended."""
+    def waiting_produces(self) -> int:
+        """Produces that were appended and wait for followers or a flush, once for each partition. Blocking: it walks over all
+        partitions."""
     def close_network(self, timeout_ms: int) -> None:
         """Stops accepting, answers what is in flight, closes. Blocking."""
     def close_logs(self) -> None:

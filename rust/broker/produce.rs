@@ -384,6 +384,10 @@ fn check_request(broker: &Broker, acks: i16, caller: Caller<'_>, topic: Option<&
     if !(-1..=1).contains(&acks) {
         return Some(ProduceResult::refused(ErrorCode::INVALID_REQUIRED_ACKS, None));
     }
+    if broker.has_refused_produces() {
+        let message = "this broker is about to stop, another will lead".to_owned();
+        return Some(ProduceResult::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(message)));
+    }
     let is_internal = topic.is_some_and(|t| broker.is_internal(&t.name));
     if is_internal && !caller.may_write_internal {
         let message = "clients may not write an internal topic".to_owned();

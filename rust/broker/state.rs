@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ use super::partition::FutureLog;
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
 use super::throttle::{Throttle, Throttles};
+use super::waiters::WaitKind;
 use super::workers::Workers;
 use crate::storage::log_dir::LogDir;
 use crate::storage::{LogContext, TopicPartition};
@@ -69,6 +70,8 @@ pub struct Broker {
     cluster_id: ArcSwap<String>,
     /// See [`Self::broker_epoch`].
     epoch: AtomicI64,
+    /// See [`Self::refuse_produces`].
+    refuses_produces: AtomicBool,
     /// Hosted partitions.
     pub registry: Registry,
     /// The cluster as Metadata tells it.
@@ -204,6 +207,7 @@ impl Broker {
             node_id,
             cluster_id: ArcSwap::from_pointee(cluster_id),
             epoch: AtomicI64::new(-1),
+            refuses_produces: AtomicBool::new(false),
             registry: Registry::default(),
             image: PublishedImage::default(),
             sessions: SessionCache::new(options.fetch_session_slots, options.fetch_session_bytes),
@@ -290,6 +294,24 @@ impl Broker {
     /// The broker is registered.
     pub fn set_broker_epoch(&self, epoch: i64) {
         self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// This broker is about to give its leaderships away: clients' produces are refused from now on, before anything of them is
+    /// appended. Those that wait for followers go on waiting.
+    pub fn refuse_produces(&self) {
+        self.refuses_produces.store(true, Ordering::Release);
+    }
+
+    /// See [`Self::refuse_produces`].
+    pub fn has_refused_produces(&self) -> bool {
+        self.refuses_produces.load(Ordering::Acquire)
+    }
+
+    /// Produces that were appended and wait for followers or a flush, once for each partition.
+    pub fn waiting_produces(&self) -> usize {
+        let topics = self.registry.snapshot();
+        let partitions = topics.iter().flat_map(|topic| topic.partitions());
+        partitions.map(|one| one.waiters().len(WaitKind::Produce)).sum()
     }
 
     /// The options now.

@@ -256,6 +256,14 @@ impl PyEngine {
         py.detach(|| self.engine().listen(&listeners)).map_err(start_error)
     }
 
+    fn refuse_produces(&self) {
+        self.broker().refuse_produces();
+    }
+
+    fn waiting_produces(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.broker().waiting_produces())
+    }
+
     fn close_network(&self, py: Python<'_>, timeout_ms: i64) {
         py.detach(|| self.engine().close_network(millis(timeout_ms)));
     }

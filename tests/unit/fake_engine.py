@@ -283,6 +283,12 @@ class Engine:
         self.listening = list(listeners)
         return [port or 40000 + index for index, (_, _, port) in enumerate(listeners)]
 
+    def refuse_produces(self) -> None:
+        self.calls.append("refuse_produces")
+
+    def waiting_produces(self) -> int:
+        return 0
+
     def close_network(self, timeout_ms: int) -> None:
         del timeout_ms
         self.calls.append("close_network")

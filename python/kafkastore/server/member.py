@@ -68,6 +68,11 @@ RESIGN_LIMIT_S: Final = 1.0
 
 SHUTDOWN_TIMEOUT_MS: Final = 10_000
 
+SETTLE_LIMIT_S: Final = 0.5
+"""How long a leaving broker waits for followers to fetch what it has appended; a fetch takes milliseconds."""
+
+SETTLE_CHECK_S: Final = 0.005
+
 REJOIN_RETRY_S: Final = 0.5
 
 _FEW_TOPICS: Final = 10
@@ -273,16 +278,29 @@ class Member:
 
     # ---- leaving
     async def leave(self) -> None:
-        """Has the leaderships moved, then stops taking part. What is not moved in time is elected when the session ends. With nobody
-        to move them to nothing changes until :meth:`close`."""
+        """Answers what it has appended, has the leaderships moved, then stops taking part. What is not moved in time is elected when the
+        session ends. With nobody to move them to nothing changes until :meth:`close`."""
         if not self.broker.image.brokers.keys() - {self.broker.node_id}:
             return
         self._leaving = True
+        await self._settle_produces()
         await self._shut_down_controlled()
         assigned = self.broker.assigned
         await assigned.wait_until(lambda: not assigned.leads_anything(), RESIGN_LIMIT_S)
         assigned.resign()
         await self.close()
+
+    async def _settle_produces(self) -> None:
+        """What has been appended here is acknowledged while the followers still fetch from here: afterwards its producers would be told
+        to ask the next leader, and would not know that it is there. Nothing more is appended meanwhile."""
+        engine, loop = self.broker.engine, self.broker.loop
+        engine.refuse_produces()
+        deadline = loop.time() + SETTLE_LIMIT_S
+        while loop.time() < deadline:
+            await asyncio.sleep(SETTLE_CHECK_S)  # before the first look, too: a produce is appended before it waits
+            if not await self.broker.run_blocking(engine.waiting_produces):
+                return
+        logger.info("Some produces are not acknowledged by all in-sync replicas after %.1f s", SETTLE_LIMIT_S)
 
     async def close(self) -> None:
         """Takes part in nothing any more; may come twice."""

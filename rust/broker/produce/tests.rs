@@ -277,3 +277,29 @@ fn produce_that_finds_no_descriptor_is_refused_with_an_error_that_clients_retry_
         assert_eq!(fixture.partition("t", 0).offsets().log_end, 1);
     }
 }
+
+// Issue 13 item 4: a stop answers what it has appended.
+#[test]
+fn produce_to_a_broker_that_is_about_to_stop_is_refused_unappended_and_those_that_wait_are_acknowledged() {
+    let fixture = replicated();
+    let mut out = Vec::new();
+    let topics: &[(&str, &[i32])] = &[("first", &[0])];
+    let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
+    let waiter = Waiter {
+        owner: Arc::new(Calls::default()),
+        operation: 1,
+    };
+    waiting.watch(&waiter);
+    assert_eq!(fixture.broker.waiting_produces(), 1);
+    fixture.broker.refuse_produces();
+    for acks in [-1, 1] {
+        let served = serve(&fixture, CALLER, body(acks, 1000, topics), &mut out);
+        assert!(matches!(served, ProduceOutcome::Answered));
+    }
+    assert_eq!(fixture.partition("first", 0).offsets().log_end, 1);
+    assert!(!waiting.poll());
+    give(&fixture.partition("first", 0), Some(lease(0, &[NODE, 2], &[NODE])));
+    assert!(waiting.poll());
+    assert_eq!(errors(&waiting), [ErrorCode::NONE]);
+    assert_eq!(fixture.broker.waiting_produces(), 0);
+}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from world import run, started_broker
@@ -12,6 +13,7 @@ from world import run, started_broker
 from kafkastore.controller.controller import Controller
 from kafkastore.errors import StartupError
 from kafkastore.metadata.assignment import Assigned, encode_assigned
+from kafkastore.metadata.image import BrokerImage
 from kafkastore.metadata.leadership import Leadership
 from kafkastore.metadata.nodes import encode_cluster_id
 from kafkastore.metadata.sqlite import SqliteStore
@@ -429,3 +431,38 @@ def test_broker_that_leaves_has_nothing_registered(tmp_path: Path) -> None:
             assert await store.exists("/controller") is None
 
     run(body)
+
+
+@pytest.mark.parametrize("waiting", [[3, 2, 0], [1] * 10_000])
+def test_broker_that_leaves_answers_what_it_has_appended_before_its_leaderships_move_and_waits_for_it_in_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: list[int]
+) -> None:
+    """Issue 13, item 4. Afterwards followers fetch from the next leader, and producers would not know what became of it."""
+    monkeypatch.setattr(member, "SETTLE_LIMIT_S", 0.1)
+    asked: list[str] = []
+
+    async def body() -> None:
+        async with running_member(tmp_path) as broker:
+            engine, own = broker.services.engine, broker.services.member
+            left = list(waiting)
+
+            def wait() -> int:
+                asked.append("waiting_produces")
+                return left.pop(0)
+
+            async def ask(*_: Any) -> Any:
+                asked.append("shutdown")
+                return SimpleNamespace(error_code=0, remaining_partitions=())
+
+            monkeypatch.setattr(engine, "waiting_produces", wait)
+            monkeypatch.setattr(engine, "refuse_produces", lambda: asked.append("refuse_produces"))
+            monkeypatch.setattr(own.to_controller, "ask", ask)
+            broker.services.image.brokers[2] = BrokerImage(2, None, ())
+            await own.leave()
+            del broker.services.image.brokers[2]
+
+    run(body)
+    assert (asked[0], asked[-1]) == ("refuse_produces", "shutdown")
+    looks = asked[1:-1]
+    assert set(looks) == {"waiting_produces"}
+    assert len(looks) == 3 or 1 < len(looks) <= 0.1 / member.SETTLE_CHECK_S
