@@ -18,6 +18,8 @@ commands:
                  print the records or batches of segment files as text, JSON or Parquet
   metadata backup|restore|check|accept-loss
                  keep a copy of the metadata, put it back, look whether it is whole
+  stray list|adopt|delete
+                 logs that a start has set aside: look at them, serve them again, delete them
   cluster create|status|add-brokers|remove-brokers|reassign|cancel
                  prepare a cluster, look at one, move its partitions when brokers come or go
 
@@ -56,6 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
         from kafkastore.cli import metadata
 
         return metadata.main(given[1:])
+    if command == "stray":
+        from kafkastore.cli import stray
+
+        return stray.main(given[1:])
     if command == "cluster":
         from kafkastore.cli import cluster
 

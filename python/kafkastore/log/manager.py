@@ -34,6 +34,9 @@ ISR_CHECK_INTERVAL_MS = 1000
 """How often followers are looked for that are too far behind, at least. Kafka does it twice in ``replica.lag.time.max.ms``: with its
 default of 30 s a produce with acks=all may wait for a hung follower for 45 s. The check looks at memory only."""
 
+ADOPT_FILE = "kafkastore-adopt"
+"""In a log directory: what ``kafkastore stray adopt`` has the next start do (``strays.py``)."""
+
 MOST_PREFERRED = 10_000
 """Wishes kept for partitions that are not here; anybody may ask, and the oldest give way."""
 

@@ -117,7 +117,7 @@ def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
                 ) from None
             _unlink(path + SIDECAR_SUFFIX)
         else:
-            stack.enter_context(_locked(log_dirs))
+            stack.enter_context(locked(log_dirs))
         for directory in log_dirs:
             if _unlink(os.path.join(directory, DIRECTORY_FILE)):
                 done.append(f"{directory} no longer says which metadata it was used with")
@@ -196,7 +196,7 @@ def _new_database(path: str) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def _nobody_else(path: str, log_dirs: Sequence[str]) -> Iterator[MarkFile]:
     """Keeps brokers out. Raises BackupError while one runs."""
-    with _locked(log_dirs), closing(MarkFile(path + SIDECAR_SUFFIX)) as sidecar:
+    with locked(log_dirs), closing(MarkFile(path + SIDECAR_SUFFIX)) as sidecar:
         try:
             is_free = sidecar.hold(is_exclusive=True)
         except OSError as error:
@@ -207,7 +207,7 @@ def _nobody_else(path: str, log_dirs: Sequence[str]) -> Iterator[MarkFile]:
 
 
 @contextmanager
-def _locked(log_dirs: Sequence[str]) -> Iterator[None]:
+def locked(log_dirs: Sequence[str]) -> Iterator[None]:
     """As a broker locks them."""
     with ExitStack() as stack:
         for directory in log_dirs:

@@ -9,7 +9,8 @@ D  logs of a topic that the store does not know   → a folder that only looks l
                                                     alone; stray in a cluster; a broker that is alone adopts them: a directory that
                                                     Apache Kafka wrote is served as it is, and so is one whose store was lost. Its
                                                     configuration is the one kept beside the log, or in Kafka's metadata log; what
-                                                    nobody has said is no reason to delete or compact anything (``config.held``)
+                                                    nobody has said is no reason to delete or compact anything (``config.held``).
+                                                    So does one of a cluster when somebody has asked for it (``log/strays.py``)
 E  logs of a topic whose deletion an earlier version of a broker that is alone had under way, by its id → deleted
 F  logs of a topic whose node cannot be read      → left alone until it is mended
 G  a log that a reassignment took away meanwhile  → noted too: the controller tells this broker what to delete
@@ -27,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.config import held, topic_defaults
 from kafkastore.controller.loading import DELETION_MARKS
+from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.leadership import Leadership, encode_leadership
@@ -80,8 +82,14 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
         await _finish_deletions(broker, loaded, found)
         _leave_foreign(loaded, found)
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
-        if adopted:
-            await _store_adopted(broker, adopted.values())
+    elif _is_any_wanted(broker):
+        adopted = await _wanted(broker, loaded, found)
+    if adopted:
+        await _store_adopted(broker, adopted.values())
+    if _is_any_wanted(broker):
+        from kafkastore.log import strays
+
+        await broker.run_blocking(strays.forget, broker.log_manager.online)
     topic_ids = _ids_of_nameless(loaded, found)
     topics = loaded.topics | adopted
     topics |= {name: topics[name]._replace(topic_id=topic_id) for name, topic_id in topic_ids.items()}
@@ -197,6 +205,28 @@ def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
             len(left),
             ", ".join(sorted(left)[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else ""),
         )
+
+
+def _is_any_wanted(broker: BrokerServices) -> bool:
+    return any(os.path.exists(os.path.join(log_dir, ADOPT_FILE)) for log_dir in broker.log_manager.online)
+
+
+async def _wanted(
+    broker: BrokerServices, loaded: Loaded, found: Mapping[str, list[_FoundLog]]
+) -> dict[str, StoredTopic]:
+    """What ``kafkastore stray adopt`` was asked for, in a cluster. A topic whose deletion is under way is not among it, nor one
+    that the store knows."""
+    from kafkastore.log import strays
+
+    wanted = await broker.run_blocking(strays.wanted, broker.log_manager.online)
+    if not wanted:
+        return {}
+    going = set(await broker.store.get_children(DELETION_MARKS))
+    return {
+        name: _adopt(broker, name, found[name])
+        for name, topic_id in wanted
+        if name in found.keys() - loaded.topics.keys() - going and {log.topic_id for log in found[name]} == {topic_id}
+    }
 
 
 def _adopt(broker: BrokerServices, name: str, logs: list[_FoundLog]) -> StoredTopic:

@@ -11,8 +11,10 @@ from world import broker_config, run, running_broker, started_broker
 
 from kafkastore.config import HELD, held
 from kafkastore.errors import StartupError
+from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.metadata.backup import back_up, restore
 from kafkastore.metadata.marks import DIRECTORY_FILE, read_mark
+from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.opening import open_store
 from kafkastore.metadata.store import Delete
 
@@ -173,5 +175,35 @@ def test_directory_takes_the_store_down_and_knows_an_older_one(tmp_path: Path) -
         for _ in range(3):
             with pytest.raises(StartupError, match=f"has lost something.*{DIRECTORY_FILE}"):
                 await started_broker(tmp_path)
+
+    run(body)
+
+
+def want(folder: Path, topic_id: bytes) -> Path:
+    file = folder / "data" / ADOPT_FILE
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{topic_id_text(topic_id)} t\n")
+    return file
+
+
+@pytest.mark.parametrize(("topic_id", "is_adopted"), [(TOPIC_ID, True), (bytes(range(16)), False), (None, False)])
+def test_member_adopts_a_topic_that_the_store_does_not_know_when_somebody_has_asked_for_it(
+    tmp_path: Path, topic_id: bytes | None, is_adopted: bool
+) -> None:
+    file = None if topic_id is None else want(tmp_path, topic_id)
+
+    async def body() -> None:
+        settings = {"kafkastore__metadata__path": str(tmp_path / "metadata.sqlite")}
+        async with running_broker(tmp_path, with_log, **settings) as broker:
+            engine = broker.services.engine
+            assert engine.stray == ([] if is_adopted else [("t", 0)])
+            assert ("t" in broker.services.image.topics) is is_adopted
+            if is_adopted:
+                assert broker.services.image.topics["t"].topic_id == TOPIC_ID
+                assert broker.services.image.topics["t"].configs == HELD
+                assert engine.leases["t", 0][0] == 1
+            assert file is None or not file.exists(), "it is asked once"
+        async with running_broker(tmp_path, with_log, **settings) as again:
+            assert ("t" in again.services.image.topics) is is_adopted
 
     run(body)
