@@ -53,8 +53,12 @@ impl Log {
     /// Notes what is unflushed. Cheap. A log without a directory has nothing, not even the epoch of its first leader.
     pub fn begin_flush(&self) -> FlushJob {
         let from = self.segment_at(self.recovery_point);
-        // While a truncation is unfinished, what is beyond it is not to be counted as durable.
-        let is_clean = self.recovery_point >= self.log_end_offset || self.unfinished.is_some();
+        // While a truncation is unfinished nothing is flushed: what is beyond it is to go.
+        let end = match self.unfinished {
+            Some(_) => self.recovery_point,
+            None => self.log_end_offset,
+        };
+        let is_clean = self.recovery_point >= end;
         let unflushed = if is_clean {
             &[]
         } else {
@@ -81,7 +85,7 @@ impl Log {
             needs_dir: self.names != self.synced_names,
             needs_parent: self.is_materialised() && self.synced_names == 0,
             flushed: Flushed {
-                offset: self.log_end_offset,
+                offset: end,
                 truncations: self.truncations,
                 names,
                 epochs: None,

@@ -127,3 +127,29 @@ fn a_flush_of_nothing_counts_no_name_as_synced() {
 fn dir_syncs(disk: &FaultFileSystem) -> Option<u64> {
     disk.counts().get("sync:dir").copied()
 }
+
+// issue 13: what a truncation that met a shortage has yet to cut off is not durable, and what stands before it is neither by that
+#[test]
+fn a_flush_beside_an_unfinished_truncation_moves_nothing() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    for _ in 0..4 {
+        bench.append(&mut log, 1, 10);
+    }
+    disk.arm("set_len:.log", 1, Fault::NoMemory);
+    assert!(log.truncate_to(2).unwrap_err().is_shortage());
+    let flushed = log.begin_flush().run();
+    log.complete_flush(flushed).unwrap();
+    assert_eq!(log.recovery_point(), 0, "nothing was synced");
+    let job = log.begin_flush();
+    assert_eq!(
+        bench.append(&mut log, 1, 10).first_offset,
+        2,
+        "the truncation was finished"
+    );
+    log.complete_flush(job.run()).unwrap();
+    assert_eq!((log.recovery_point(), disk.counts().get("sync:.log")), (0, None));
+    log.flush().unwrap();
+    assert_eq!(log.recovery_point(), 3);
+}
