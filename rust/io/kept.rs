@@ -5,8 +5,8 @@
 //! one. Every other call that finds no descriptor left closes some kept files and tries again; an interrupted call is repeated.
 //!
 //! Invariants: a file that is opened again has the device and inode that it was closed with, else the call fails; a file with
-//! unsynced bytes is open (see [`super::descriptors`]); a file whose fsync failed while it was to be closed refuses every later
-//! write and sync, as one whose own fsync failed would be refused by its log. Who renames a file says so with
+//! unsynced bytes is open (see [`super::descriptors`]); a file whose fsync failed refuses every later write and sync, whoever
+//! asked for it: its log, or the thread that wanted to close it. Who renames a file says so with
 //! [`File::moved_to`] while it holds [`FileSystem::hold_names`].
 
 use std::io;
@@ -61,6 +61,8 @@ pub(super) struct KeptFile {
     is_used: AtomicBool,
     is_retired: AtomicBool,
     has_failed: AtomicBool,
+    /// One sync at a time: the system tells a failed write to one of those that run beside each other.
+    syncing: Mutex<()>,
     /// Counts the begins and ends of writes; how far an fsync has covered them.
     written: AtomicU64,
     synced: AtomicU64,
@@ -83,6 +85,25 @@ fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 impl KeptFile {
+    /// Of a file that is open, in the place that was taken for it.
+    fn of(system: &KeptFileSystem, path: &Path, opened: Arc<dyn File>, place: Place<'_>) -> Arc<Self> {
+        let file = Arc::new_cyclic(|this| Self {
+            system: system.clone(),
+            this: Weak::clone(this),
+            path: Mutex::new(path.into()),
+            opened: ArcSwapOption::empty(),
+            identity: (AtomicU64::new(0), AtomicU64::new(0)),
+            is_used: AtomicBool::new(true),
+            is_retired: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
+            syncing: Mutex::new(()),
+            written: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+        });
+        file.install(opened, place);
+        file
+    }
+
     /// Calls `run` with the open file; opens it before if need be.
     fn with<T>(&self, mut run: impl FnMut(&dyn File) -> io::Result<T>) -> io::Result<T> {
         if !self.is_used.load(Ordering::Relaxed) {
@@ -191,11 +212,9 @@ impl KeptFile {
         self.synced.fetch_max(mark, Ordering::AcqRel);
     }
 
-    /// Syncs a file so that it can be closed; nobody waits for the outcome, so a failure is kept.
+    /// Syncs a file so that it can be closed; nobody waits for the outcome, which the file's log hears of later.
     pub(super) fn sync_for_closing(&self) {
-        if self.sync_data().is_err_and(|error| !is_shortage_before_sync(&error)) {
-            self.has_failed.store(true, Ordering::Release);
-        }
+        let _ = self.sync_data();
     }
 }
 
@@ -233,14 +252,19 @@ impl File for KeptFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        let _one_at_a_time = self.syncing.lock();
         self.check_failed()?;
         let mark = self.written.load(Ordering::Acquire);
         if self.opened.load().is_none() && mark > 0 && self.synced.load(Ordering::Acquire) == mark {
             return Ok(()); // it was synced before it was closed
         }
-        self.with(|file| file.sync_data())?;
-        self.note_synced(mark);
-        Ok(())
+        let synced = self.with(|file| file.sync_data());
+        match &synced {
+            Ok(()) => self.note_synced(mark),
+            Err(error) if is_shortage_before_sync(error) => {}
+            Err(_) => self.has_failed.store(true, Ordering::Release),
+        }
+        synced
     }
 
     fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()> {
@@ -296,20 +320,7 @@ impl FileSystem for KeptFileSystem {
     fn open_kept(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         let place = self.descriptors.take_place()?;
         let opened = self.open(path, mode)?;
-        let file = Arc::new_cyclic(|this| KeptFile {
-            system: self.clone(),
-            this: Weak::clone(this),
-            path: Mutex::new(path.into()),
-            opened: ArcSwapOption::empty(),
-            identity: (AtomicU64::new(0), AtomicU64::new(0)),
-            is_used: AtomicBool::new(true),
-            is_retired: AtomicBool::new(false),
-            has_failed: AtomicBool::new(false),
-            written: AtomicU64::new(0),
-            synced: AtomicU64::new(0),
-        });
-        file.install(opened, place);
-        Ok(file)
+        Ok(KeptFile::of(self, path, opened, place))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -380,3 +391,6 @@ impl FileSystem for KeptFileSystem {
         Some(&self.descriptors)
     }
 }
+
+#[cfg(test)]
+mod tests;
