@@ -138,18 +138,19 @@ impl Table {
     }
 }
 
-/// What a row takes in a session: itself, its place by key, and its share of a name.
+/// What rows take in a session: themselves, their places by key, and each name as often as it is held: the rows of one request
+/// share it, those of the next one bring another.
 fn bytes_of(rows: &[&FetchRow]) -> usize {
-    let mut last: Option<&RowTopic> = None;
+    let mut last: Option<&Arc<str>> = None;
     let mut bytes = 0;
     for row in rows {
         bytes += ROW_BYTES;
-        if let RowTopic::Name(name) = &row.topic
-            && last != Some(&row.topic)
-        {
-            bytes += name.len();
+        if let RowTopic::Name(name) = &row.topic {
+            if !last.is_some_and(|last| Arc::ptr_eq(last, name)) {
+                bytes += name.len();
+            }
+            last = Some(name);
         }
-        last = Some(&row.topic);
     }
     bytes
 }
@@ -162,7 +163,8 @@ impl Session {
                 if known.current_leader_epoch != row.current_leader_epoch {
                     *told = None; // an answer of the epoch before was not taken over, if it came after the new one
                 }
-                *known = row;
+                let topic = known.topic.clone(); // the name that is held already
+                *known = FetchRow { topic, ..row };
             }
             Entry::Vacant(free) => {
                 free.insert(self.rows.len());

@@ -221,3 +221,28 @@ fn a_row_is_told_again_after_an_error_and_an_error_does_not_move_the_turn() {
         "records do move it"
     );
 }
+
+// issue 13: a session that gets its rows one request after the other holds each request's copy of the name
+#[test]
+fn a_name_is_counted_as_often_as_it_is_held() {
+    let client = Client::new(10);
+    let name = "n".repeat(10_000);
+    let id = client.open(vec![row(&name, 0, 0)]);
+    let mut epoch = 0;
+    let mut add = |index| {
+        epoch += 1;
+        let news = vec![quiet(0); 200];
+        client.fetch(asked(id, epoch, vec![row(&name, index, 0)]), &news)
+    };
+    for _ in 0..200 {
+        add(0).unwrap();
+    }
+    assert!(
+        client.cache.bytes() < 12_000,
+        "a changed row keeps its name: {}",
+        client.cache.bytes()
+    );
+    let refused = (1..200).find(|index| add(*index).is_err()).unwrap();
+    assert!(refused > 90, "1 MiB holds a hundred names: {refused}");
+    assert_eq!(client.cache.bytes(), 0);
+}
