@@ -5,7 +5,8 @@
 //!   stands behind) is what a crash leaves: it is cut and told as ordinary.
 //! - (b) Anything else is kept in `.cut` files and told as a loss: bytes, whole batches and their records, offsets, where.
 //!
-//! The files are kept, durably, before the log is cut. Later segments go from the last one backwards.
+//! The files are kept, durably, before the log is cut. Later segments go from the last one backwards, then the tail: a crash leaves
+//! a longer log, which the next start cuts again, and never a hole, which in a compacted log nobody would see.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -74,9 +75,10 @@ impl Log {
         for later in self.segments.get(at + 1..).unwrap_or_default() {
             survey.look(&*later.log().file, &later.log().path, 0, later.size())?;
         }
-        if args.extent.is_recovery_point_lost && survey.batches > 0 {
+        if args.extent.is_recovery_point_lost && (survey.batches > 0 || survey.is_cut_short) {
+            let at_least = if survey.is_cut_short { "at least " } else { "" };
             let reason = format!(
-                "position {}: {}, and {} whole batches ({} records, up to offset {}) stand behind it; without the recovery-point checkpoint nobody knows whether they were durable",
+                "position {}: {}, and {at_least}{} whole batches ({} records, up to offset {}) stand behind it; without the recovery-point checkpoint nobody knows whether they were durable",
                 ending.position,
                 ending.reason,
                 survey.batches,
@@ -97,7 +99,10 @@ impl Log {
         let (end, tail) = (self.log_end_offset, ending.len - ending.position);
         let later = self.segments.get(at + 1..).unwrap_or_default();
         let later_bytes: u64 = later.iter().map(Segment::size).sum();
-        let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros) && survey.batches == 0 && later_bytes == 0;
+        let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros)
+            && survey.batches == 0
+            && !survey.is_cut_short
+            && later_bytes == 0;
         let known_end = survey.end_offset.max(args.must_reach()).max(args.extent.high_watermark);
         let is_kept = args.extent.on_loss != OnLoss::Ignore && !(is_torn && known_end <= end);
         let mut kept = Vec::new();
@@ -112,12 +117,12 @@ impl Log {
                 max_bytes,
             )?);
         }
-        if let Some(segment) = self.segments.get_mut(at) {
-            segment.cut(ending.position)?;
-        }
         let later_count = self.segments.len() - at - 1;
         while self.segments.len() > at + 1 {
             kept.extend(self.remove_last_segment(is_kept)?);
+        }
+        if let Some(segment) = self.segments.get_mut(at) {
+            segment.cut(ending.position)?;
         }
         let bytes = tail + later_bytes;
         let kept_in = self.trim_kept(kept, bytes, args)?;
@@ -226,10 +231,12 @@ fn named_records(survey: &Survey, end: i64, known_end: i64) -> String {
     } else {
         format!("offsets from {end} on")
     };
+    let more = if survey.is_cut_short { " and maybe more" } else { "" };
     match survey.batches {
+        0 if survey.is_cut_short => format!("maybe whole batches behind it, {offsets}"),
         0 => format!("no whole batch behind it, {offsets}"),
         batches => format!(
-            "{batches} whole batches of {} records behind it, {offsets}",
+            "{batches} whole batches of {} records{more} behind it, {offsets}",
             survey.records
         ),
     }

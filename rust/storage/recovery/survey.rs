@@ -1,7 +1,8 @@
 //! Looks for whole batches behind bytes that are none: what a cut would throw away.
 //!
 //! Any byte may be where the next batch begins, for a damaged length says nothing. A batch counts when its header can be
-//! read, its offsets do not go back and its CRC is right; the bytes between are passed over. Reads only.
+//! read, its offsets do not go back and its CRC is right; the bytes between are passed over. Records may hold what looks like
+//! headers of large batches, one behind the other: so what is read in vain is bounded, and a survey may end early. Reads only.
 
 use std::path::Path;
 
@@ -13,6 +14,8 @@ const WINDOW: usize = 1 << 20;
 /// Where a header has its magic.
 const MAGIC_AT: usize = 16;
 const MAGIC: u8 = 2;
+/// Bytes that are read in vain at most, times those that are looked at.
+const IN_VAIN: u64 = 16;
 
 /// What was found behind a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,10 @@ pub struct Survey {
     pub records: u64,
     /// The offset after the last of them, or the one that was expected first.
     pub end_offset: i64,
+    /// It ended early: there may be more.
+    pub is_cut_short: bool,
+    /// Bytes that may still be read in vain.
+    allowed: u64,
 }
 
 impl Survey {
@@ -32,6 +39,8 @@ impl Survey {
             batches: 0,
             records: 0,
             end_offset: expected,
+            is_cut_short: false,
+            allowed: 0,
         }
     }
 
@@ -41,6 +50,7 @@ impl Survey {
         let mut window = vec![0; WINDOW.min(len.saturating_sub(from) as usize)];
         let mut batch = Vec::new();
         let mut at = from;
+        self.allowed += IN_VAIN * len.saturating_sub(from);
         while len.saturating_sub(at) >= BATCH_HEADER as u64 {
             let read = window.len().min((len - at) as usize);
             let held = window.get_mut(..read).unwrap_or_default();
@@ -52,7 +62,15 @@ impl Survey {
                 inside += skipped;
                 batch.resize(size, 0);
                 file.read_exact_at(&mut batch, at + inside as u64).map_err(io)?;
-                inside += self.count(&batch).unwrap_or(1);
+                let counted = self.count(&batch);
+                if counted.is_none() {
+                    let Some(left) = self.allowed.checked_sub(size as u64) else {
+                        self.is_cut_short = true;
+                        return Ok(());
+                    };
+                    self.allowed = left;
+                }
+                inside += counted.unwrap_or(1);
             }
             at += inside.max(read - BATCH_HEADER + 1) as u64;
         }

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::io::{Fault, FaultFileSystem, OsFileSystem};
 use crate::storage::cut_files::is_cut_file;
 use crate::storage::recovery::{Extent, Note, OnLoss};
 
@@ -277,6 +279,58 @@ fn a_compacted_segment_may_end_too_early() {
     fs::write(&path, &bytes[..*positions(&bytes).last().unwrap()]).unwrap();
     assert_eq!(bench.reopen(point).unwrap().log_end_offset(), end);
     assert_eq!(bench.reopen(0).unwrap().log_end_offset(), end);
+}
+
+#[test]
+fn a_crash_while_a_log_is_cut_leaves_no_hole_that_compaction_would_explain() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let pairs = [("segment.bytes", "1500"), ("cleanup.policy", "compact")];
+    let bench = Bench::on(Arc::new(disk.clone()), &pairs);
+    let mut log = bench.create();
+    for at in 0..40 {
+        let mut bytes = batch(START_MS, 2, 50);
+        crate::record::set_offset_and_epoch(&mut bytes, at * 2, 0);
+        log.append_as_follower(&bytes).unwrap();
+    }
+    drop(log);
+    let bases = bench.base_offsets();
+    assert!(bases.len() > 3);
+    flip(&bench.file(bases[1], ".log"), 70);
+    disk.arm("rename:.0.cut", 1, Fault::Crash);
+    assert!(bench.reopen(0).is_err());
+    assert!(disk.has_fired(), "{:?}", disk.counts());
+    let mut log = bench.mended().reopen(0).unwrap();
+    assert_eq!(log.log_end_offset(), bases[1], "it goes on behind a hole");
+    assert!(only_note(&mut log).is_loss);
+}
+
+// A record may hold the headers of large batches, one behind the other, as its client likes.
+#[test]
+fn a_torn_batch_full_of_headers_is_not_read_again_for_each() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    let mut headers = Vec::new();
+    for _ in 0..2000 {
+        let mut header = batch(START_MS, 1, 10)[..61].to_vec();
+        header[8..12].copy_from_slice(&60_000_i32.to_be_bytes());
+        headers.extend(header);
+    }
+    let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+    builder.append(START_MS, None, Some(&headers), &[]);
+    log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+        .unwrap();
+    drop(log);
+    let path = last_log(&bench);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 3]).unwrap();
+    disk.arm("none", 0, Fault::Crash);
+    let mut log = bench.reopen(0).unwrap();
+    let reads = disk.counts()["read:.log"];
+    assert!(reads < 100, "each of 1000 headers costs a read of 60 KB: {reads}");
+    let note = only_note(&mut log);
+    assert!(note.is_loss && note.text.contains("maybe whole batches"), "{note:?}");
+    assert_eq!(cut_files(&bench).len(), 1);
 }
 
 #[test]
