@@ -47,7 +47,7 @@ impl Reactor {
         if broker.unsent.is_used_up() {
             let limit = broker.unsent.limit();
             let patience = if unsent / 2 >= limit { SHORT_PATIENCE } else { PATIENCE };
-            self.close_unread(now, patience, unsent - limit);
+            self.close_unread(now, patience, unsent.saturating_sub(limit));
         }
         if queued {
             self.close_trickling(now);
