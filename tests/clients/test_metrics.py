@@ -36,9 +36,9 @@ def measured(broker_factory: BrokerFactory) -> BrokerProcess:
 
 
 def scrape(broker: BrokerProcess) -> Page:
-    found = re.search(r"Metrics are served at (http://\S+/metrics)", broker.output())
-    assert found is not None
-    with urllib.request.urlopen(found[1], timeout=20) as answer:
+    line = re.compile(r"Metrics are served at (http://\S+/metrics)")
+    wait_until(lambda: line.search(broker.output()), 20, "the metrics are served, a moment after the broker listens")
+    with urllib.request.urlopen(line.findall(broker.output())[-1], timeout=20) as answer:
         text = answer.read().decode()
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     page = {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}

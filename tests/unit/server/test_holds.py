@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkastore.server.holds import LONG_S, Holds
+from kafkastore.server.holds import LONG_S, RECENT_S, Holds
 
 
 class Clock:
@@ -58,3 +58,20 @@ def test_each_step_is_timed_and_what_is_waited_for_is_not(caplog: pytest.LogCapt
     assert asyncio.run(run()) == "done"
     assert holds.look() == {"DescribeConfigs": pytest.approx(LONG_S + 0.01)}
     assert [record.getMessage() for record in caplog.records] == ["A step of DescribeConfigs held the loop for 110 ms"]
+
+
+def test_recent_holds_are_kept_for_one_to_two_minutes_whoever_looks() -> None:
+    clock = Clock()
+    holds = Holds(clock)
+    with holds.step("Heartbeat"):
+        clock.now_s += 0.02
+    holds.look()
+    assert holds.recent() == {"Heartbeat": pytest.approx(0.02)}
+    clock.now_s += RECENT_S
+    with holds.step("Heartbeat"):
+        clock.now_s += 0.01
+    assert holds.recent() == {"Heartbeat": pytest.approx(0.02)}, "the longer one of the minute before"
+    clock.now_s += RECENT_S
+    assert holds.recent() == {"Heartbeat": pytest.approx(0.01)}
+    clock.now_s += 2 * RECENT_S
+    assert holds.recent() == {}
