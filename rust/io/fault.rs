@@ -54,7 +54,11 @@ struct State {
 pub struct FaultFileSystem {
     inner: Arc<dyn FileSystem>,
     state: Arc<Mutex<State>>,
+    meanwhile: Arc<Mutex<Option<(String, Meanwhile)>>>,
 }
+
+/// What another thread would do.
+type Meanwhile = Box<dyn FnOnce() + Send>;
 
 /// What the gate says about a call.
 enum Verdict {
@@ -146,6 +150,7 @@ impl FaultFileSystem {
         Self {
             inner,
             state: Arc::default(),
+            meanwhile: Arc::default(),
         }
     }
 
@@ -155,6 +160,11 @@ impl FaultFileSystem {
         state.counts.clear();
         state.fired = false;
         state.armed = Some((label.to_owned(), nth, fault));
+    }
+
+    /// Before the next call with this label something else happens.
+    pub fn before_next(&self, label: &str, run: impl FnOnce() + Send + 'static) {
+        *self.meanwhile.lock() = Some((label.to_owned(), Box::new(run)));
     }
 
     /// Takes the fault away; a crash stays.
@@ -197,6 +207,10 @@ impl FaultFileSystem {
     }
 
     fn pass_label(&self, label: &str) -> io::Result<()> {
+        let meanwhile = self.meanwhile.lock().take_if(|(before, _)| before == label);
+        if let Some((_, run)) = meanwhile {
+            run();
+        }
         match self.state.lock().gate(label) {
             Verdict::Pass => Ok(()),
             Verdict::Half(error) | Verdict::Fail(error) => Err(error),

@@ -1,7 +1,7 @@
 //! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
 //!
-//! The log's lock is held for the index search only; files are read after it. It never waits for more, and never changes the
-//! log.
+//! The log's lock is held for the index search only; files are read after it. So a log may be cut while it is read, by a leader that
+//! follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and never changes the log.
 
 use std::sync::atomic::Ordering;
 
@@ -110,7 +110,7 @@ impl Partition {
         if request.offset == bound && request.offset >= result.log_start {
             return Ok(result);
         }
-        let plan = {
+        let (plan, truncations) = {
             let log = self.log.lock();
             if request.offset > bound
                 && request.offset <= log.log_end_offset()
@@ -118,15 +118,26 @@ impl Partition {
             {
                 return Ok(result); // past the high watermark but not past the log: wait for it
             }
-            log.plan_read(request.offset, bound)?
+            (log.plan_read(request.offset, bound)?, log.truncations())
         };
-        let slice = plan.resolve(request.max_bytes, request.at_least_one_batch)?;
+        let slice = plan.resolve(request.max_bytes, request.at_least_one_batch);
+        let slice = slice.map_err(|error| self.unless_cut(error, truncations))?;
         if request.isolation == Isolation::ReadCommitted {
             let plan = self.log.lock().plan_aborted(request.offset, bound, &slice)?;
             result.aborted = Some(plan.resolve()?);
         }
         result.slice = (slice.len > 0).then_some(slice);
         Ok(result)
+    }
+
+    /// What to tell of a read that failed; `truncations` was the log's count when it was planned.
+    #[cold]
+    fn unless_cut(&self, error: Error, truncations: u64) -> Error {
+        if self.log.lock().truncations() == truncations {
+            return error;
+        }
+        let message = format!("{}-{} was cut while it was read", self.topic, self.index);
+        Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
     fn empty_result(&self) -> ReadResult {
@@ -153,15 +164,16 @@ impl Partition {
     /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
     /// reader's bound: (timestamp, offset, leader epoch). Reads files.
     pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, i32)>> {
-        let plan = {
+        let (plan, truncations) = {
             let log = self.log.lock();
-            if target == timestamp::MAX {
+            let plan = if target == timestamp::MAX {
                 log.max_timestamp()?
             } else {
                 log.lookup_timestamp(target)?
-            }
+            };
+            (plan, log.truncations())
         };
-        let found = plan.resolve()?;
+        let found = plan.resolve().map_err(|error| self.unless_cut(error, truncations))?;
         let found = found.filter(|f| f.offset < self.bound(isolation));
         Ok(found.map(|f| (f.timestamp, f.offset, f.leader_epoch)))
     }

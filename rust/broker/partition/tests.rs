@@ -412,3 +412,32 @@ fn records_are_deleted_up_to_the_high_watermark_at_most() {
     assert_eq!(partition.delete_records(1).unwrap(), 1);
     assert_eq!(partition.offsets().log_start, 3, "it does not move back");
 }
+
+// A leader that follows now cuts its log while a slow thread still reads what was planned before.
+#[test]
+fn a_log_that_is_cut_while_it_is_read_takes_no_directory_offline() {
+    let fixture = Fixture::new(1);
+    fixture.create(TOPIC, 1, &[]);
+    let partition = fixture.partition(TOPIC, 0);
+    give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
+    for _ in 0..20 {
+        append(&partition, 1).unwrap();
+    }
+    let read_while_cut = |read: &dyn Fn() -> Error| {
+        let cut = Arc::clone(&partition);
+        fixture.faults.before_next("read:.log", move || {
+            give(&cut, Some(lease(2, &[2, NODE], &[2, NODE])));
+            cut.truncate_to_end_of_leader(2, 0).unwrap();
+        });
+        let error = read();
+        fixture.broker.storage_failed(&partition, &error);
+        assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER, "{error}");
+        assert_eq!(fixture.broker.failed_log_dirs(), Vec::<std::path::PathBuf>::new());
+    };
+    read_while_cut(&|| partition.read(&read_at(0, Isolation::LogEnd)).err().unwrap());
+    give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
+    for _ in 0..20 {
+        append(&partition, 1).unwrap();
+    }
+    read_while_cut(&|| partition.lookup_timestamp(START_MS, Isolation::LogEnd).err().unwrap());
+}
