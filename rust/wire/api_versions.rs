@@ -116,7 +116,8 @@ pub fn encode_api_versions_response(
     if version >= 1 {
         w.i32(throttle_time_ms);
     }
-    let takes = |feature: &&Feature| error == ErrorCode::NONE && (feature.min > 0 || version >= LEVEL_0_FROM);
+    let has_them = error == ErrorCode::NONE && version >= FLEXIBLE_FROM;
+    let takes = |feature: &&Feature| has_them && (feature.min > 0 || version >= LEVEL_0_FROM);
     supported_features(&mut w, &features.iter().filter(takes).collect::<Vec<_>>());
 }
 
