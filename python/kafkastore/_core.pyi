@@ -72,7 +72,10 @@ class Request:
     software_name: str
     software_version: str
     is_broker: bool
-    body: bytes
+    @property
+    def body(self) -> bytes: ...
+    def forget_body(self) -> None:
+        """It is not needed any more: what it holds of ``kafkastore.control.max.bytes`` is free again; :attr:`body` is empty then."""
 
 @final
 class AppendDone:
@@ -258,6 +261,8 @@ class Engine:
         """At most ``limit`` requests and events, oldest first."""
     def respond(self, answers: Sequence[tuple[int, bytes | None]]) -> None:
         """(token, response body after the response header); None closes the connection."""
+    def has_much_unsent(self) -> bool:
+        """Whether clients have left as much of their answers as ``kafkastore.unsent.max.bytes`` says."""
     def serve_here(self, token: int) -> None:
         """Hands a Metadata request back to the data plane (after topics were created)."""
     def disconnect(self, connection_id: int) -> None:

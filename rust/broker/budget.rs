@@ -57,6 +57,87 @@ impl Budget {
     }
 }
 
+/// How large a request is, for [`ControlBudget`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Taken whatever is held: a heartbeat, a join.
+    Small,
+    /// It has room that large ones do not use up.
+    Medium,
+    /// Anything beyond.
+    Large,
+}
+
+impl Size {
+    const SMALL_BYTES: usize = 4 << 10;
+    const MEDIUM_BYTES: usize = 64 << 10;
+
+    /// Of a frame.
+    pub fn of(frame_bytes: usize) -> Self {
+        if frame_bytes <= Self::SMALL_BYTES {
+            Self::Small
+        } else if frame_bytes <= Self::MEDIUM_BYTES {
+            Self::Medium
+        } else {
+            Self::Large
+        }
+    }
+}
+
+/// Requests that the control plane serves, as bytes, until it has read them.
+///
+/// A connection waits with its frame in the socket while there is no room. What has arrived whole waits for the control plane alone, so
+/// room comes back; what is still arriving may never do so, so somebody is always let in beside it.
+#[derive(Debug)]
+pub struct ControlBudget {
+    /// Frames of which a part is here.
+    pub arriving: Arc<Budget>,
+    /// Bodies that the control plane has not read yet.
+    pub waiting: Arc<Budget>,
+    medium_bytes: usize,
+}
+
+impl ControlBudget {
+    /// Bodies get a quarter of what all that the control plane serves may hold: what is made of them is many times larger.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            arriving: Budget::new(limit / 4),
+            waiting: Budget::new(limit / 4),
+            medium_bytes: limit / 8,
+        }
+    }
+
+    /// For a body that the control plane is given; a small one does not count.
+    pub fn charge(&self, body_bytes: usize) -> Charge {
+        let mut charge = self.waiting.account();
+        if Size::of(body_bytes) != Size::Small {
+            charge.set(body_bytes);
+        }
+        charge
+    }
+
+    /// Whether a request of this size may be received.
+    pub fn has_room(&self, size: Size) -> bool {
+        let used = || self.arriving.used().saturating_add(self.waiting.used());
+        match size {
+            Size::Small => true,
+            Size::Medium => used() < self.waiting.limit() + self.medium_bytes,
+            Size::Large => used() < self.waiting.limit(),
+        }
+    }
+
+    /// Whether what is still arriving is all that keeps a request of this size out.
+    pub fn would_have_room(&self, size: Size) -> bool {
+        let limit = self.waiting.limit();
+        self.waiting.used()
+            < if size == Size::Large {
+                limit
+            } else {
+                limit + self.medium_bytes
+            }
+    }
+}
+
 /// What somebody holds of a [`Budget`].
 #[derive(Debug)]
 pub struct Charge {
@@ -89,6 +170,14 @@ impl Charge {
         self.amount = amount;
     }
 }
+
+impl PartialEq for Charge {
+    fn eq(&self, other: &Self) -> bool {
+        self.amount == other.amount && Arc::ptr_eq(&self.budget, &other.budget)
+    }
+}
+
+impl Eq for Charge {}
 
 impl Drop for Charge {
     fn drop(&mut self) {

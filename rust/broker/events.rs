@@ -13,11 +13,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 
+use super::budget::Charge;
 use super::followers::Proposal;
 use crate::error::ErrorCode;
 
 /// A request for the control plane.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct ControlRequest {
     /// Names the parked operation that the answer completes.
     pub token: u64,
@@ -33,6 +34,8 @@ pub struct ControlRequest {
     pub client: Arc<ClientInfo>,
     /// The body after the request header, unchecked.
     pub body: Vec<u8>,
+    /// What it holds of the broker's budget for such bodies.
+    pub charge: Charge,
 }
 
 /// What a connection knows of its client.
@@ -84,7 +87,7 @@ pub struct AppendDone {
 }
 
 /// One thing to take.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// A request to serve.
     Request(ControlRequest),

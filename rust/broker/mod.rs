@@ -43,7 +43,7 @@ mod throttle;
 mod waiters;
 mod workers;
 
-pub use budget::{Budget, Charge};
+pub use budget::{Budget, Charge, ControlBudget, Size};
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
 pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
 pub use fetchers::{Change, Fetchers, Source};

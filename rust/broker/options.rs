@@ -63,6 +63,8 @@ pub struct Options {
     pub fetch_session_slots: usize,
     /// `kafkastore.fetch.session.cache.max.bytes`.
     pub fetch_session_bytes: usize,
+    /// `kafkastore.control.max.bytes`.
+    pub control_bytes: usize,
     /// `kafkastore.unsent.max.bytes`.
     pub unsent_bytes: usize,
     /// `queued.max.request.bytes`.
@@ -130,6 +132,7 @@ impl Default for Options {
             fetch_max_bytes: 55 << 20,
             fetch_session_slots: 1000,
             fetch_session_bytes: 32 << 20,
+            control_bytes: 32 << 20,
             unsent_bytes: 32 << 20,
             queued_request_bytes: 32 << 20,
             max_connections: usize::MAX,
@@ -240,6 +243,7 @@ impl Options {
     fn parse_budgets(&mut self, pairs: &HashMap<String, String>) -> Result<()> {
         let sessions = &mut self.fetch_session_bytes;
         parse(pairs, "kafkastore.fetch.session.cache.max.bytes", sessions)?;
+        parse(pairs, "kafkastore.control.max.bytes", &mut self.control_bytes)?;
         parse(pairs, "kafkastore.unsent.max.bytes", &mut self.unsent_bytes)?;
         let mut queued = -1i64;
         parse(pairs, "queued.max.request.bytes", &mut queued)?;

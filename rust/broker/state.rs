@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::budget::Budget;
+use super::budget::{Budget, ControlBudget};
 use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
 use super::fetchers::Fetchers;
@@ -84,6 +84,8 @@ pub struct Broker {
     pub unsent: Arc<Budget>,
     /// Bytes of requests that are still arriving, or wait for a request thread (`queued.max.request.bytes`).
     pub queued: Arc<Budget>,
+    /// Bytes of requests that are the control plane's (`kafkastore.control.max.bytes`).
+    pub control: ControlBudget,
     /// What the control plane takes.
     pub events: Arc<EventQueue>,
     /// Who is followed.
@@ -214,6 +216,7 @@ impl Broker {
             parked_rows: Budget::new(MOST_PARKED_ROWS),
             unsent: Budget::new(options.unsent_bytes),
             queued: Budget::new(options.queued_request_bytes),
+            control: ControlBudget::new(options.control_bytes),
             fetchers: Fetchers::default(),
             flusher: Flusher::default(),
             reaper: Reaper::default(),

@@ -23,6 +23,24 @@ fn page_bytes() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
+/// Has large blocks go back to the system when they are freed, from now on. Else the allocator begins to keep them with the first that
+/// is freed, and requests of a megabyte, each freed by another thread than it came with, leave holes of hundreds of megabytes.
+#[cfg(target_env = "gnu")]
+#[expect(unsafe_code, reason = "a call of the C library that no safe wrapper has")]
+pub fn keep_no_large_blocks() {
+    const LARGE: libc::c_int = 256 << 10;
+    const KEPT_AT_THE_END: libc::c_int = 2 << 20;
+    // SAFETY: it may be called at any time; blocks in use stay as they are.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_AT_THE_END);
+    }
+}
+
+/// Nothing is kept.
+#[cfg(not(target_env = "gnu"))]
+pub fn keep_no_large_blocks() {}
+
 /// Gives back every page that holds nothing. Another thread that allocates waits meanwhile: some milliseconds for 100 MB.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "a call of the C library that no safe wrapper has")]

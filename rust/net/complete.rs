@@ -172,8 +172,8 @@ impl Reactor {
         let mut answer = Outbox::default();
         let out = answer.tail();
         let start = dispatch::begin(out, operation.framing);
-        out.extend_from_slice(&body);
-        dispatch::finish(out, start, 0);
+        dispatch::finish(out, start, body.len());
+        answer.push_bytes(body);
         self.fill(operation.connection, number, answer);
     }
 

@@ -15,7 +15,7 @@ use super::input::Input;
 use super::mailbox::ConnectionRef;
 use super::outbox::Outbox;
 use super::proof::Stage;
-use crate::broker::{Charge, ClientInfo};
+use crate::broker::{Broker, Charge, ClientInfo, Size};
 
 /// An answer's place in the order.
 enum Slot {
@@ -77,14 +77,16 @@ pub struct Connection {
     pub proof: Stage,
     /// More requests are there, but its unsent answers come first.
     pub is_held_up: bool,
-    /// Part of a frame is here; the rest is received when the broker has room for it.
-    pub is_starved: bool,
+    /// The next frame, or the rest of it, is received when the broker has room for it; the lane in which it waits.
+    pub starved_in: Option<usize>,
     /// It may go on receiving its frame though the broker has no room, so that somebody always can.
     pub is_first_starved: bool,
     /// Of the broker's unsent bytes: what this connection holds.
     pub unsent: Option<Charge>,
     /// Of the broker's bytes of requests: what is kept of the next frame.
     pub received: Option<Charge>,
+    /// When that frame is the control plane's: how large it will be.
+    pub for_control: Option<Size>,
     /// When the socket last took something while answers waited.
     pub last_sent: Instant,
     /// When the frame that is kept began to arrive.
@@ -114,10 +116,11 @@ impl Connection {
             is_closing: false,
             proof: Stage::default(),
             is_held_up: false,
-            is_starved: false,
+            starved_in: None,
             is_first_starved: false,
             unsent: None,
             received: None,
+            for_control: None,
             last_sent: now,
             frame_since: now,
             weight: Weight::Light,
@@ -203,6 +206,16 @@ impl Connection {
         if let Some(charge) = &mut self.received {
             charge.set(self.input.held_bytes());
         }
+    }
+
+    /// What is kept begins another frame: whose budget it counts in.
+    pub fn begin_frame(&mut self, size: Option<Size>, broker: &Broker) {
+        if self.for_control.is_some() != size.is_some() {
+            let budget = size.map_or(&broker.queued, |_| &broker.control.arriving);
+            self.received = Some(budget.account());
+        }
+        self.for_control = size;
+        self.account();
     }
 
     /// Whether nothing is in flight in either direction.

@@ -155,7 +155,9 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
             Ok(Served::Control(request)) => {
                 let client_id = header.client_id.map(ToOwned::to_owned);
                 let number = context.operations.number();
-                let kept = Some(frame.into_body(body_at));
+                let mut kept = frame.into_body(body_at);
+                kept.charge(&context.broker.control.waiting);
+                let kept = Some(kept);
                 control(
                     number,
                     (key, version, client_id),
@@ -172,7 +174,8 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         _ => {
             let client_id = header.client_id.map(ToOwned::to_owned);
             let number = context.operations.number();
-            let body = frame.into_body(body_at).into_vec();
+            let mut body = frame.into_body(body_at).into_vec();
+            body.shrink_to_fit();
             control(
                 number,
                 (key, version, client_id),
@@ -204,7 +207,10 @@ fn leave(
     connection.wait_for(number, true);
     let away = Away::default();
     let mut body = body;
-    body.charge(&context.broker.queued);
+    body.charge(match errand {
+        Errand::Metadata(_) => &context.broker.control.waiting, // it may wait there, too
+        _ => &context.broker.queued,
+    });
     let task = Task {
         broker: Arc::clone(context.broker),
         mailbox: Arc::clone(context.mailbox),
@@ -577,6 +583,7 @@ pub fn push_control(
     client: Arc<ClientInfo>,
     body: Vec<u8>,
 ) {
+    let charge = broker.control.charge(body.len());
     broker.events.push(Event::Request(ControlRequest {
         token,
         api_key,
@@ -585,6 +592,7 @@ pub fn push_control(
         client_id,
         client,
         body,
+        charge,
     }));
 }
 

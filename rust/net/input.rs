@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
 /// The least that a frame's buffer grows by.
 const GROW_BYTES: usize = 64 << 10;
@@ -52,7 +53,20 @@ pub fn front(bytes: &[u8], max_bytes: usize) -> Front {
 
 /// Whether the bytes are one whole frame and nothing else, too large for the pool: it may go on in its buffer.
 pub fn is_one_large_frame(bytes: &[u8], max_bytes: usize) -> bool {
-    bytes.len() > OWN_BYTES && matches!(front(bytes, max_bytes), Front::Frame(len) if bytes.len() == SIZE_BYTES + len)
+    bytes.len() > OWN_BYTES && is_one_frame(bytes, max_bytes)
+}
+
+/// Whether the bytes are one whole frame and nothing else.
+pub fn is_one_frame(bytes: &[u8], max_bytes: usize) -> bool {
+    matches!(front(bytes, max_bytes), Front::Frame(len) if bytes.len() == SIZE_BYTES + len)
+}
+
+/// The bytes of the frame that these begin, with its size prefix, as far as they tell.
+pub fn frame_bytes(bytes: &[u8]) -> usize {
+    let size = bytes
+        .first_chunk::<SIZE_BYTES>()
+        .map_or(0, |size| i32::from_be_bytes(*size));
+    SIZE_BYTES + usize::try_from(size).unwrap_or(0)
 }
 
 /// Buffers of large frames, kept by a loop: fresh memory costs more than all else that is done to a frame.
@@ -95,6 +109,11 @@ impl Input {
         self.kept.len()
     }
 
+    /// What is kept.
+    pub fn held(&self) -> &[u8] {
+        &self.kept
+    }
+
     /// Whether what is kept is to be looked at: a frame that is known to be still arriving is not.
     pub fn may_be_served(&self) -> bool {
         !self.kept.is_empty() && self.kept.len() >= self.needed
@@ -130,6 +149,14 @@ impl Input {
         self.kept.extend_from_slice(bytes);
     }
 
+    /// The same for a frame that goes on in its buffer, which no other frame gets. It grows with what arrives: where memory is used
+    /// again and again, what is reserved is soon written by somebody.
+    pub fn keep_own_copy(&mut self, bytes: &[u8], needed: usize) {
+        self.needed = needed;
+        self.kept = Vec::with_capacity(needed.min(GROW_BYTES).max(bytes.len()));
+        self.kept.extend_from_slice(bytes);
+    }
+
     /// Receives more of the frame that is arriving. Returns the bytes received; `Ok(0)` is the end of the stream.
     pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         let missing = self.needed.saturating_sub(self.kept.len());
@@ -142,6 +169,16 @@ impl Input {
                 Err(Errno::INTR) => {}
                 result => return Ok(result?),
             }
+        }
+    }
+}
+
+/// Looks at what is received next; it stays there.
+pub fn peek(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match rustix::net::recv(&socket, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Err(Errno::INTR) => {}
+            result => return Ok(result?.0),
         }
     }
 }

@@ -77,6 +77,15 @@ impl Outbox {
         self.pieces.push_back(Piece::Shared(bytes));
     }
 
+    /// Adds bytes behind what is there; many are not copied.
+    pub fn push_bytes(&mut self, bytes: Vec<u8>) {
+        if bytes.len() <= KEEP_BYTES {
+            self.tail().extend_from_slice(&bytes);
+        } else {
+            self.pieces.push_back(Piece::Bytes(bytes));
+        }
+    }
+
     /// Adds a file range behind what is there.
     pub fn push_file(&mut self, range: FileRange) {
         self.pieces.push_back(Piece::File(range));
@@ -86,9 +95,7 @@ impl Outbox {
     pub fn append(&mut self, other: &mut Self) {
         for piece in other.pieces.drain(..) {
             match piece {
-                Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => {
-                    self.tail().extend_from_slice(&bytes);
-                }
+                Piece::Bytes(bytes) if matches!(self.pieces.back(), Some(Piece::Bytes(_))) => self.push_bytes(bytes),
                 piece => self.pieces.push_back(piece),
             }
         }

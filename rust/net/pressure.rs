@@ -7,11 +7,18 @@
 //! Requests that arrive in parts (`queued.max.request.bytes`): connections wait with the rest of their frames in the kernel's
 //! buffers, in the order in which they came; the first of each loop goes on, so that somebody always can. A frame that trickles is
 //! closed. Frames that come at once need no budget, so small requests are served as ever.
+//!
+//! Requests of the control plane (`kafkastore.control.max.bytes`): beyond 4 KB they are not even received while there is no room, those
+//! of up to 64 KB in a lane of their own. What has arrived whole counts until the control plane has read it.
 
 use std::time::{Duration, Instant};
 
+use std::collections::VecDeque;
+
 use super::connection::Connection;
+use super::mailbox::ConnectionRef;
 use super::reactor::Reactor;
+use crate::broker::{Broker, Size};
 
 /// How long a client may take nothing of its answers while the budget is used up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,63 +31,126 @@ const LEAST_RATE: usize = 4096;
 /// How often the budgets are looked at while one is used up.
 const CHECK: Duration = Duration::from_millis(250);
 
+/// How often starved connections are looked at: what they wait for comes back on other threads.
+const FEED: Duration = Duration::from_millis(20);
+
+/// Frames wait in lanes, so that those of one wait for their like alone: the data plane's, the control plane's by their size.
+pub(super) const LANES: usize = 3;
+/// The lane of frames that are not the control plane's.
+pub(super) const DATA_LANE: usize = 0;
+
+/// The lane of a frame; the size is given for those of the control plane.
+pub(super) const fn lane_of(for_control: Option<Size>) -> usize {
+    match for_control {
+        None | Some(Size::Small) => DATA_LANE,
+        Some(Size::Medium) => 1,
+        Some(Size::Large) => 2,
+    }
+}
+
+/// Connections whose frames wait for the room of one lane, in order; and the one that goes on without.
+pub(super) struct Starved {
+    size: Option<Size>,
+    pub(super) waiting: VecDeque<ConnectionRef>,
+    first: Option<ConnectionRef>,
+}
+
+impl Starved {
+    pub(super) fn lanes() -> [Self; LANES] {
+        [None, Some(Size::Medium), Some(Size::Large)].map(|size| Self {
+            size,
+            waiting: VecDeque::new(),
+            first: None,
+        })
+    }
+
+    fn has_room(&self, broker: &Broker) -> bool {
+        match self.size {
+            None => !broker.queued.is_used_up(),
+            Some(size) => broker.control.has_room(size),
+        }
+    }
+
+    /// Whether one may go on though there is no room: it would never come back if all who have a part of it waited for it.
+    fn has_room_for_first(&self, broker: &Broker) -> bool {
+        self.size.is_none_or(|size| broker.control.would_have_room(size))
+    }
+
+    /// Whether a frame may be received.
+    pub(super) fn lets_in(&self, broker: &Broker, is_first: bool) -> bool {
+        self.has_room(broker) || (is_first && self.has_room_for_first(broker))
+    }
+}
+
 impl Reactor {
     /// When the budgets are to be looked at next.
     pub(super) fn next_pressure_check(&self) -> Option<Instant> {
+        if self.starved.iter().any(|lane| !lane.waiting.is_empty()) {
+            return Some(self.next_pressure_check.min(Instant::now() + FEED));
+        }
         self.is_pressed().then_some(self.next_pressure_check)
     }
 
     fn is_pressed(&self) -> bool {
         let broker = &self.shared.broker;
-        !self.starved.is_empty() || broker.unsent.is_used_up() || broker.queued.is_used_up()
+        self.starved.iter().any(|lane| !lane.waiting.is_empty())
+            || broker.unsent.is_used_up()
+            || broker.queued.is_used_up()
+            || broker.control.arriving.is_used_up()
     }
 
     /// See the module.
     pub(super) fn relieve(&mut self, now: Instant) {
-        self.feed_starved();
+        for lane in 0..LANES {
+            self.feed_starved(lane);
+        }
         if now < self.next_pressure_check || !self.is_pressed() {
             return;
         }
         self.next_pressure_check = now + CHECK;
         let broker = &self.shared.broker;
-        let (unsent, queued) = (broker.unsent.used(), broker.queued.is_used_up());
+        let unsent = broker.unsent.used();
+        let is_trickled = broker.queued.is_used_up() || !broker.control.has_room(Size::Large);
         if broker.unsent.is_used_up() {
             let limit = broker.unsent.limit();
             let patience = if unsent / 2 >= limit { SHORT_PATIENCE } else { PATIENCE };
             self.close_unread(now, patience, unsent.saturating_sub(limit));
         }
-        if queued {
+        if is_trickled {
             self.close_trickling(now);
         }
     }
 
-    /// Lets starved connections go on: all when there is room, else the first.
-    fn feed_starved(&mut self) {
-        if self.starved.is_empty() {
-            return;
-        }
-        let is_used_up = self.shared.broker.queued.is_used_up();
-        let has_first = self.first_starved.is_some_and(|first| {
-            self.connections
-                .get(first.key)
-                .is_some_and(|c| c.reference == first && c.is_first_starved)
-        });
-        if is_used_up && has_first {
-            return;
-        }
-        while let Some(reference) = self.starved.pop_front() {
+    /// Lets starved connections of a lane go on: one after the other while there is room, else the first.
+    fn feed_starved(&mut self, lane: usize) {
+        while !self.starved[lane].waiting.is_empty() {
+            let broker = &self.shared.broker;
+            let has_room = self.starved[lane].has_room(broker);
+            let is_first = |first: ConnectionRef| {
+                let found = self.connections.get(first.key);
+                found.is_some_and(|c| c.reference == first && c.is_first_starved && c.starved_in.is_none())
+            };
+            let has_first = self.starved[lane].first.is_some_and(is_first);
+            if !has_room && (has_first || !self.starved[lane].has_room_for_first(broker)) {
+                return;
+            }
+            let Some(reference) = self.starved[lane].waiting.pop_front() else {
+                return;
+            };
             if !self.find(reference) {
                 continue;
             }
             let connection = &mut self.connections[reference.key];
-            connection.is_starved = false;
-            connection.is_first_starved = is_used_up;
-            if is_used_up {
-                self.first_starved = Some(reference);
+            connection.starved_in = None;
+            connection.frame_since = Instant::now();
+            connection.is_first_starved = !has_room;
+            if !has_room {
+                self.starved[lane].first = Some(reference);
             }
-            self.queue(reference);
-            if is_used_up {
-                return;
+            if lane == DATA_LANE {
+                self.queue(reference);
+            } else {
+                self.proceed(reference); // what it receives counts before the next one is asked
             }
         }
     }
@@ -118,7 +188,11 @@ impl Reactor {
             let due = usize::try_from(age.as_secs())
                 .unwrap_or(usize::MAX)
                 .saturating_mul(LEAST_RATE);
-            !c.input.is_empty() && !c.is_starved && !c.is_muted() && age >= FRAME_PATIENCE && c.input.held_bytes() < due
+            !c.input.is_empty()
+                && c.starved_in.is_none()
+                && !c.is_muted()
+                && age >= FRAME_PATIENCE
+                && c.input.held_bytes() < due
         };
         let trickling: Vec<usize> = self
             .connections
@@ -129,7 +203,7 @@ impl Reactor {
         for key in trickling {
             self.log_closing(
                 key,
-                "its request does not arrive, and too many others wait (queued.max.request.bytes)",
+                "its request does not arrive, and too many others wait (queued.max.request.bytes, kafkastore.control.max.bytes)",
             );
             self.close(key);
         }

@@ -60,6 +60,11 @@ impl Proof {
         listener == self.listener && (self.verifier.is_none() || !self.is_required)
     }
 
+    /// Whether brokers have a secret to prove.
+    pub fn is_asked_for(&self) -> bool {
+        self.verifier.is_some()
+    }
+
     /// Answers `SaslHandshake`.
     pub fn handshake(&self, body: &[u8], framing: Framing, connection: &mut Connection) -> Result<(), WireError> {
         let mechanism = sasl::decode_handshake(body)?;

@@ -23,6 +23,7 @@ use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operation, Operations, Parked};
 use super::outbox::Sent;
+use super::pressure::{DATA_LANE, LANES, Starved};
 use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::spread;
@@ -61,9 +62,8 @@ pub struct Reactor {
     pub(super) pool: BufferPool,
     ready: VecDeque<ConnectionRef>,
     pub(super) mail: Vec<Message>,
-    /// Connections whose frames wait for room, in order; and the one that goes on without.
-    pub(super) starved: VecDeque<ConnectionRef>,
-    pub(super) first_starved: Option<ConnectionRef>,
+    /// Connections whose frames wait for room.
+    pub(super) starved: [Starved; LANES],
     pub(super) next_pressure_check: Instant,
     next_idle_check: Instant,
     drain_until: Option<Instant>,
@@ -91,8 +91,7 @@ impl Reactor {
             pool: BufferPool::default(),
             ready: VecDeque::new(),
             mail: Vec::new(),
-            starved: VecDeque::new(),
-            first_starved: None,
+            starved: Starved::lanes(),
             next_pressure_check: Instant::now(),
             next_idle_check: Instant::now() + IDLE_CHECK,
             drain_until: None,
@@ -239,7 +238,7 @@ impl Reactor {
         connection.reference = reference;
         connection.is_readable = true; // an edge may have passed on the way
         connection.is_queued = false;
-        connection.is_starved = false; // the lists of the other loop do not know it any more
+        connection.starved_in = None; // the lists of the other loop do not know it any more
         connection.is_first_starved = false;
         entry.insert(connection);
         self.queue(reference);
@@ -312,6 +311,9 @@ impl Reactor {
         let ends = event.is_read_closed() && !connection.is_ended;
         connection.is_ended |= ends;
         let (reference, is_queued) = (connection.reference, connection.is_queued);
+        if ends && connection.starved_in.is_some_and(|lane| lane != DATA_LANE) {
+            return self.close(key); // a request for the control plane that has not begun ends with its client
+        }
         let waiting = if ends { connection.waiting() } else { Vec::new() };
         for number in waiting {
             let is_control = |one: &mut Operation| matches!(one.parked, Parked::Control { .. });

@@ -11,9 +11,10 @@ use super::connection::Connection;
 use super::dispatch::{self, Context, Frame, Refused};
 use super::input::{self, Front, SIZE_BYTES};
 use super::mailbox::Mailbox;
+use super::pressure::{DATA_LANE, lane_of};
 use super::reactor::Reactor;
 use super::spread;
-use crate::broker::{Charge, Waiter, Wake};
+use crate::broker::{Charge, Size, Waiter, Wake};
 use crate::wire::ApiTable;
 
 /// Bytes of one connection served before the others get their turn.
@@ -29,6 +30,8 @@ const MAX_UNSENT_BYTES: usize = 256 << 10;
 const MANY_OPERATIONS: usize = 16 << 10;
 /// Parked produces a connection may have before no more of its requests are served.
 const MAX_QUEUED: usize = 1000;
+/// Bytes received at once, at least: small frames that came together are served together.
+const LEAST_RECEIVED: usize = 4 << 10;
 
 impl Reactor {
     /// Receives and serves; true when the connection has more to serve but had its turn.
@@ -47,7 +50,12 @@ impl Reactor {
             }
             if connection.input.may_be_served() {
                 let mut kept = connection.input.take();
-                if input::is_one_large_frame(&kept, self.shared.max_frame_bytes) && may_serve_next(connection, &kept) {
+                let is_kept = if connection.for_control.is_some() {
+                    input::is_one_frame(&kept, self.shared.max_frame_bytes) // it goes on in its buffer
+                } else {
+                    input::is_one_large_frame(&kept, self.shared.max_frame_bytes)
+                };
+                if is_kept && may_serve_next(connection, &kept) {
                     served += kept.len();
                     self.serve_own(key, kept, now)?;
                     continue;
@@ -56,10 +64,12 @@ impl Reactor {
                 let Some(connection) = self.connections.get_mut(key) else {
                     return Ok(false);
                 };
+                let size = control_size(&kept[used..]);
                 connection.input.keep(kept, used, need.bytes(), &mut self.pool);
                 if used > 0 {
                     connection.frame_since = now;
                     connection.is_first_starved = false;
+                    connection.begin_frame(size, &self.shared.broker);
                 }
                 served += used;
                 match need {
@@ -105,19 +115,60 @@ impl Reactor {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
-        if connection.is_first_starved || !self.shared.broker.queued.is_used_up() {
+        if connection.for_control.is_none() {
+            // Its first bytes may not have told.
+            if let size @ Some(_) = control_size(connection.input.held()) {
+                connection.begin_frame(size, &self.shared.broker);
+            }
+        }
+        let lane = lane_of(connection.for_control);
+        if self.shared.is_trusted(connection)
+            || self.starved[lane].lets_in(&self.shared.broker, connection.is_first_starved)
+        {
             return true;
         }
-        if !std::mem::replace(&mut connection.is_starved, true) {
-            self.starved.push_back(connection.reference);
+        if connection.starved_in.replace(lane).is_none() {
+            self.starved[lane].waiting.push_back(connection.reference);
         }
         false
     }
 
+    /// How much a connection with nothing kept may receive at once. While there is no room for the control plane's requests, no more
+    /// than one frame, and of those nothing.
+    fn most_received(&mut self, key: usize) -> usize {
+        let broker = &self.shared.broker;
+        let Some(connection) = self.connections.get_mut(key) else {
+            return 0;
+        };
+        if broker.control.has_room(Size::Large) || self.shared.is_trusted(connection) {
+            return usize::MAX;
+        }
+        let mut front = [0; SIZE_BYTES + 2];
+        let Ok(seen) = input::peek(&connection.socket, &mut front) else {
+            return usize::MAX; // the receiving says what it is
+        };
+        let size = control_size(&front[..seen]);
+        let lane = lane_of(size);
+        let is_let_in = lane == DATA_LANE || self.starved[lane].lets_in(broker, connection.is_first_starved);
+        if is_let_in {
+            return input::frame_bytes(&front[..seen]).max(LEAST_RECEIVED);
+        }
+        if connection.starved_in.replace(lane).is_none() {
+            self.starved[lane].waiting.push_back(connection.reference);
+        }
+        0
+    }
+
     /// Receives into the shared buffer and serves from there. `None`: nothing more to do for now.
     fn receive_shared(&mut self, key: usize, now: Instant) -> Result<Option<usize>, Closed> {
+        let most = self.most_received(key).min(self.buffer.len());
+        if most == 0 {
+            // As long work for the control plane, a request that has not begun ends with its client.
+            let is_ended = self.connections.get(key).is_some_and(|c| c.is_ended);
+            return if is_ended { Err(Closed::ByPeer) } else { Ok(None) };
+        }
         let mut buffer = std::mem::take(&mut self.buffer);
-        let result = self.receive_into(key, &mut buffer, now);
+        let result = self.receive_into(key, &mut buffer[..most], now);
         self.buffer = buffer;
         result
     }
@@ -142,10 +193,19 @@ impl Reactor {
         let Some(connection) = self.connections.get_mut(key) else {
             return Ok(None);
         };
+        if used > 0 {
+            connection.is_first_starved = false;
+        }
         if used < received {
             let rest = &buffer[used..received];
-            connection.input.keep_copy(rest, need.bytes(), &mut self.pool);
+            let size = control_size(rest);
+            if size.is_some() {
+                connection.input.keep_own_copy(rest, need.bytes());
+            } else {
+                connection.input.keep_copy(rest, need.bytes(), &mut self.pool);
+            }
             connection.frame_since = now;
+            connection.begin_frame(size, &self.shared.broker);
         }
         Ok(match need {
             Need::More(_) => Some(received),
@@ -161,7 +221,9 @@ impl Reactor {
         let Some(connection) = self.connections.get_mut(key) else {
             return Ok(());
         };
-        connection.weight = connection.weight.after_large();
+        if bytes.len() >= spread::HEAVY_BYTES {
+            connection.weight = connection.weight.after_large();
+        }
         connection.is_first_starved = false;
         let mut context = Context {
             broker: &self.shared.broker,
@@ -218,6 +280,18 @@ impl Reactor {
         }
         Ok((used, Need::Turn))
     }
+}
+
+/// The size of the frame that these bytes begin, when the control plane is to serve it and it is not a small one.
+fn control_size(front: &[u8]) -> Option<Size> {
+    let key = front.get(SIZE_BYTES..)?.first_chunk::<2>()?;
+    let len = input::frame_bytes(front);
+    let is_ours = match i16::from_be_bytes(*key) {
+        ApiTable::PRODUCE | ApiTable::FETCH | ApiTable::LIST_OFFSETS => true,
+        ApiTable::METADATA => Size::of(len) != Size::Large, // a large one may be handed over
+        _ => false,
+    };
+    Some(Size::of(len)).filter(|size| !is_ours && *size != Size::Small)
 }
 
 fn waiter_of(mailbox: &Arc<Mailbox>, operation: u64) -> Waiter {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use mio::{Interest, Poll, Token, Waker};
 
+use super::connection::Connection;
 use super::limits::ConnectionLimits;
 use super::mailbox::{Mailbox, Message};
 use super::operations::ParkedAppend;
@@ -87,6 +88,12 @@ impl Shared {
         let name = &self.broker.options().inter_broker_listener;
         let is_of_brokers = self.listeners.len() > 1 && self.listeners.get(listener).is_some_and(|it| **it == **name);
         descriptors.admit_connection(is_of_brokers)
+    }
+
+    /// Whether it has proven to be a broker of the cluster. What brokers ask of each other waits for no room: a client's request that
+    /// has room may wait for it.
+    pub fn is_trusted(&self, connection: &Connection) -> bool {
+        connection.client.is_broker && self.proof.is_asked_for()
     }
 
     fn give_back_descriptor(&self) {

@@ -21,6 +21,7 @@ use crate::broker::{
     TopicRow, Watched,
 };
 use crate::error::ErrorCode;
+use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
 use crate::record::ControlType;
 use crate::storage::log_dir::Checkpoint;
@@ -107,6 +108,7 @@ impl PyEngine {
     #[new]
     fn new(node_id: i32, cluster_id: String, log_dirs: Vec<PathBuf>, options: ConfigMap) -> PyResult<Self> {
         let options = Options::from_pairs(&options).map_err(|e| start_error(e.to_string()))?;
+        heap::keep_no_large_blocks();
         let mut context = LogContext::of_process();
         context.producers.producer_id_expiration_ms = options.producer_id_expiration_ms;
         let broker = Broker::start(node_id, cluster_id, options, Arc::new(context)).map_err(|e| {
@@ -424,6 +426,10 @@ impl PyEngine {
         } else {
             py.detach(|| self.engine().respond(copy().collect()));
         }
+    }
+
+    fn has_much_unsent(&self) -> bool {
+        self.broker().unsent.is_used_up()
     }
 
     fn serve_here(&self, token: u64) {

@@ -1,25 +1,53 @@
 //! What `Engine.take` gives: requests and events as frozen Python objects.
 
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::broker;
 
 /// A request for the control plane.
-#[pyclass(frozen, get_all, module = "kafkastore._core")]
+#[pyclass(frozen, module = "kafkastore._core")]
 pub struct Request {
+    #[pyo3(get)]
     token: u64,
+    #[pyo3(get)]
     api_key: i16,
+    #[pyo3(get)]
     api_version: i16,
+    #[pyo3(get)]
     correlation_id: i32,
+    #[pyo3(get)]
     client_id: Option<String>,
+    #[pyo3(get)]
     client_host: String,
+    #[pyo3(get)]
     listener: String,
+    #[pyo3(get)]
     connection_id: u64,
+    #[pyo3(get)]
     software_name: String,
+    #[pyo3(get)]
     software_version: String,
+    #[pyo3(get)]
     is_broker: bool,
-    body: Py<PyBytes>,
+    /// With what it holds of the budget; nothing once it was let go.
+    body: Mutex<Option<(Py<PyBytes>, broker::Charge)>>,
+}
+
+#[pymethods]
+impl Request {
+    #[getter]
+    fn body(&self, py: Python<'_>) -> Py<PyBytes> {
+        let kept = self.body.lock();
+        kept.as_ref()
+            .map_or_else(|| PyBytes::new(py, b"").unbind(), |(body, _)| body.clone_ref(py))
+    }
+
+    fn forget_body(&self) {
+        let forgotten = self.body.lock().take();
+        drop(forgotten);
+    }
 }
 
 /// An append of the control plane that was answered.
@@ -102,7 +130,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
                 software_name: r.client.software_name.clone(),
                 software_version: r.client.software_version.clone(),
                 is_broker: r.client.is_broker,
-                body: PyBytes::new(py, &r.body).unbind(),
+                body: Mutex::new(Some((PyBytes::new(py, &r.body).unbind(), r.charge))),
             },
         )?
         .into_any(),

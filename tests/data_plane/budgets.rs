@@ -4,7 +4,7 @@
 
 use std::io::ErrorKind;
 
-use kafkastore::broker::{Options, WaitKind};
+use kafkastore::broker::{Event, Options, WaitKind};
 use kafkastore::error::ErrorCode;
 use kafkastore::record::{BatchBuilder, Codec};
 
@@ -246,4 +246,48 @@ fn session_beyond_the_bytes_of_the_cache_is_not_opened() {
     let opened = (0..1000).filter(|_| open(10) != 0).count();
     assert!((10..100).contains(&opened), "{opened}");
     assert!(broker.broker().sessions.bytes() <= 100_000);
+}
+
+/// Requests that the control plane has not read are bounded; what is small, or the data plane's, is served beside them.
+#[test]
+fn frames_for_the_control_plane_wait_in_their_connections_while_it_has_not_read_others() {
+    const CLIENTS: usize = 40;
+    const LIMIT: usize = 1 << 20;
+    const FRAME: usize = 300_000;
+    let broker = one_loop(Options {
+        control_bytes: 4 * LIMIT, // a quarter is for bodies
+        ..Options::default()
+    });
+    broker.create(1, &[]);
+    let senders: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = broker.connect();
+            std::thread::spawn(move || {
+                client.send(19, 5, true, &vec![0; FRAME]);
+                client.receive()
+            })
+        })
+        .collect();
+    let control = &broker.broker().control;
+    let held = || control.arriving.used() + control.waiting.used();
+    wait_until("the budget is used up", || held() >= LIMIT);
+    let mut honest = broker.connect();
+    for _ in 0..20 {
+        assert_eq!(honest.produce(&Produce::one(1, batch(10_000))).partitions[0].error, 0);
+        assert!(held() <= LIMIT + 2 * FRAME, "{} bytes", held());
+    }
+    honest.send(19, 5, true, b"small");
+    let mut answered = 0;
+    wait_until("all are answered", || {
+        for event in broker.broker().events.take(1) {
+            assert!(held() <= LIMIT + 3 * FRAME, "{} bytes", held());
+            let Event::Request(request) = event else { continue };
+            broker.engine.respond(vec![(request.token, Some(b"answer".to_vec()))]);
+            answered += 1;
+        }
+        answered == CLIENTS + 1
+    });
+    assert_eq!(honest.receive().1, b"\0answer");
+    assert!(senders.into_iter().all(|it| it.join().unwrap().1 == b"\0answer"));
+    wait_until("everything is returned", || held() == 0);
 }

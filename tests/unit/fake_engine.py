@@ -49,6 +49,9 @@ class Request:
         self.software_version: str = fields.get("software_version", "")
         self.is_broker: bool = fields.get("is_broker", False)
 
+    def forget_body(self) -> None:
+        self.body = b""
+
 
 class AppendDone:
     def __init__(
@@ -135,6 +138,7 @@ class Engine:
         self.cluster_id = cluster_id
         self.log_dirs = list(log_dirs)
         self.options = dict(options)
+        self.is_pressed = False
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.partitions: dict[tuple[str, int], Log] = {}
         self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
@@ -309,6 +313,9 @@ class Engine:
 
     def respond(self, answers: list[tuple[int, bytes | None]]) -> None:
         self.answers.update(answers)
+
+    def has_much_unsent(self) -> bool:
+        return self.is_pressed
 
     def serve_here(self, token: int) -> None:
         self.served_here.append(token)

@@ -42,6 +42,7 @@ _WITH_EFFECT: Final = frozenset(
         "group.min.session.timeout.ms",
         "inter.broker.listener.name",
         "kafkastore.accept.log.loss",
+        "kafkastore.control.max.bytes",
         "kafkastore.cut.files.max.bytes",
         "kafkastore.group.max.bytes",
         "kafkastore.groups.unstored.max.bytes",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def handle(context: RequestContext, request: Any) -> Any:
     version = context.api_version
     session_timeout_ms = milliseconds(request.session_timeout)
-    result = await context.broker.group_coordinator.join_group(
+    waiting = context.broker.group_coordinator.join_group(
         JoinRequest(
             request.group_id,
             request.member_id,
@@ -32,6 +32,9 @@ async def handle(context: RequestContext, request: Any) -> Any:
             reason=request.reason if version >= 8 else None,
         )
     )
+    del request
+    context.let_go()  # what a member says is the group's to count
+    result = await waiting
     # before version 7 a protocol name cannot be null
     protocol_name = (result.protocol_name or None) if version >= 7 else (result.protocol_name or "")
     return context.answer(

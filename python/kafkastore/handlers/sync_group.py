@@ -17,7 +17,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     protocol_name = request.protocol_name if version >= 5 else None
     if version >= 5 and (protocol_type is None or protocol_name is None):
         return context.answer(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
-    result = await context.broker.group_coordinator.sync_group(
+    waiting = context.broker.group_coordinator.sync_group(
         SyncRequest(
             request.group_id,
             request.member_id,
@@ -28,4 +28,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             tuple((assignment.member_id, assignment.assignment) for assignment in request.assignments),
         )
     )
+    del request
+    context.let_go()  # the leader's assignment is the group's to count; nobody keeps another
+    result = await waiting
     return context.answer(**result._asdict())

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from kafkastore.replica.assigned import AssignedReplicas
     from kafkastore.replica.isr_changes import IsrChanges
     from kafkastore.replica.manager import ReplicaManager
+    from kafkastore.server.admission import Admission, Ticket
     from kafkastore.server.config_changes import ConfigChanges
     from kafkastore.server.dynamic_configs import DynamicConfigs
     from kafkastore.server.forwarding import Forwarding
@@ -148,13 +149,16 @@ class AbandonedError(Exception):
 class RequestContext:
     """One request on its way through the control plane."""
 
-    __slots__ = ("api", "broker", "is_abandoned", "request")
+    __slots__ = ("admission", "api", "broker", "decoded", "is_abandoned", "request", "ticket")
 
     def __init__(self, request: Request, api: Api, broker: BrokerServices) -> None:
         self.request = request
         self.api = api
         self.broker = broker
         self.is_abandoned = False  # nobody waits for the answer: the client has gone, or the broker stops
+        self.decoded: Any = None  # what was read, until it is let go
+        self.admission: Admission | None = None
+        self.ticket: Ticket | None = None
 
     @property
     def api_version(self) -> int:
@@ -167,6 +171,14 @@ class RequestContext:
     def check_wanted(self) -> None:
         if self.is_abandoned:
             raise AbandonedError
+
+    def let_go(self) -> None:
+        """What the request brought is kept by somebody who counts it, or by nobody: a handler says so before it waits for other
+        clients, who could not come in otherwise."""
+        self.decoded = None
+        if self.admission is not None and self.ticket is not None:
+            self.request.forget_body()
+            self.admission.leave(self.ticket)
 
     def encoder(self, name: str) -> Encoder:
         """Of kio's class ``name`` of this response's version."""

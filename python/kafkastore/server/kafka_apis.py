@@ -44,7 +44,9 @@ from kafkastore._core import (
 )
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
 from kafkastore.replica import log_dir_moves
+from kafkastore.server.admission import Admission
 from kafkastore.server.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
+from kafkastore.server.forwarding import LIMITED
 from kafkastore.server.holds import Holds
 from kafkastore.server.registry import BY_KEY
 
@@ -62,6 +64,9 @@ LOT = 64
 
 SLICE_S = 0.005
 """No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under load."""
+
+LONG_BYTES = 64 * 1024
+"""Of an answer, which has to fit from then on (``admission.py``)."""
 
 LARGE_BYTES = 16 * 1024
 """Of a body. Reading this much takes 2 ms at most, whatever the rows are."""
@@ -84,6 +89,9 @@ class KafkaApis:
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
         self.holds = Holds()
+        max_bytes = int(broker.config.get("kafkastore.control.max.bytes"))
+        self.admission = Admission(broker.loop, max_bytes, broker.engine.has_much_unsent)
+        self._admitted: dict[int, RequestContext] = {}  # by token: those with a weight that are not answered yet
         self._taken: deque[Any] = deque()  # events of a lot that did not get their turn yet
         self._goes_on = False  # whether a call for them is on its way
         self._is_stopping = False
@@ -179,6 +187,8 @@ class KafkaApis:
             context = self._under_way.get(event.token)
             if context is not None:
                 context.is_abandoned = True
+                if context.ticket is not None:
+                    self.admission.give_up(context.ticket, AbandonedError())
         else:
             self._on_thread_failed(event)
 
@@ -186,21 +196,27 @@ class KafkaApis:
         context = self._context(request)
         if context is None:
             return
-        if len(request.body) > LARGE_BYTES:
+        size, is_exempt = len(request.body), request.is_broker and self.broker.config.is_member
+        ticket = context.ticket = self.admission.ticket(context.api.name, 0 if is_exempt else size)
+        if not self.admission.try_enter(ticket):
+            self._go_on_in_task(context, self._serve_later(context))
+            return
+        if ticket.weight:
+            self._admitted[request.token] = context
+        if size > LARGE_BYTES:
             self._go_on_in_task(context, self._serve_large(context))
             return
-        decoded = self._read(context)
-        if decoded is None:
+        if not self._read(context):
             return
         try:
-            coroutine = self._handler(context)(context, decoded)
+            coroutine = self._handler(context)(context, context.decoded)
             waits_for = coroutine.send(None)
         except StopIteration as finished:
-            self._respond(context, decoded, finished.value)
+            self._respond(context, finished.value)
         except Exception as error:  # noqa: BLE001 - cases C, D and F: no handler may take the broker down
-            self._respond_error(context, decoded, error)
+            self._respond_error(context, error)
         else:
-            self._go_on_in_task(context, self._finish(context, decoded, _Resumed(coroutine, waits_for)))
+            self._go_on_in_task(context, self._finish(context, _Resumed(coroutine, waits_for)))
 
     def _go_on_in_task(self, context: RequestContext, work: Coroutine[Any, Any, None]) -> None:
         token = context.request.token
@@ -218,6 +234,19 @@ class KafkaApis:
     async def _timed(self, api: str, work: Coroutine[Any, Any, None]) -> None:
         await self.holds.timed(api, work)
 
+    async def _serve_later(self, context: RequestContext) -> None:
+        """There is no room for what it may take."""
+        ticket, token = context.ticket, context.request.token
+        assert ticket is not None
+        try:
+            await self.admission.enter(ticket)
+        except AbandonedError:
+            context.let_go()
+            self._put(token, None)
+            return
+        self._admitted[token] = context
+        await self._serve_large(context)
+
     async def _serve_large(self, context: RequestContext) -> None:
         """One of them is read in a pass of the loop."""
         turn = context.turn()
@@ -226,17 +255,18 @@ class KafkaApis:
         except AbandonedError:
             self._put(context.request.token, None)
             return
-        decoded = self._read(context)
-        if decoded is not None:
-            await self._finish(context, decoded, self._handler(context)(context, decoded))
+        if self._read(context):
+            if context.api.name not in LIMITED:  # these are passed on as they came
+                context.request.forget_body()
+            await self._finish(context, self._handler(context)(context, context.decoded))
 
-    async def _finish(self, context: RequestContext, decoded: Any, answering: Awaitable[Any]) -> None:
+    async def _finish(self, context: RequestContext, answering: Awaitable[Any]) -> None:
         try:
             response = await answering
         except Exception as error:  # noqa: BLE001 - as above
-            self._respond_error(context, decoded, error)
+            self._respond_error(context, error)
         else:
-            self._respond(context, decoded, response)
+            self._respond(context, response)
 
     def _context(self, request: Request) -> RequestContext | None:
         """None for what is not served; its connection is closed."""
@@ -246,27 +276,28 @@ class KafkaApis:
             return None
         context = RequestContext(request, api, self.broker)
         context.is_abandoned = self._is_stopping
+        context.admission = self.admission
         return context
 
-    def _read(self, context: RequestContext) -> Any:
-        """The decoded request; None when it has been answered, or its connection closed, without a handler."""
+    def _read(self, context: RequestContext) -> bool:
+        """Reads the request; False when it has been answered, or its connection closed, without a handler."""
         request = context.request
         try:
-            decoded = self._decode(context)
+            context.decoded = self._decode(context)
         except TooManyRowsError as error:
             self._refuse_unread(context, str(error))
-            return None
+            return False
         except MalformedRequestError as error:
             self._close(request, str(error))
-            return None
+            return False
         except Exception:  # D: unread, it cannot be answered
             logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
             self._put(request.token, None)
-            return None
+            return False
         if context.api.is_inter_broker and not self._may_give_orders(request):
-            self._respond_error(context, decoded, ClusterAuthorizationFailedError())  # no effect, whoever it is
-            return None
-        return decoded
+            self._respond_error(context, ClusterAuthorizationFailedError())  # no effect, whoever it is
+            return False
+        return True
 
     def _refuse_unread(self, context: RequestContext, reason: str) -> None:
         """INVALID_REQUEST where the response has an error code of its own. Elsewhere an answer would be as long as the request,
@@ -278,7 +309,7 @@ class KafkaApis:
         from kafkastore.server.error_response import error_answer
 
         answer = error_answer(context.api, request.api_version, None, ErrorCode.INVALID_REQUEST, reason)
-        self._write(context, None, answer.pieces())
+        self._write(context, answer.pieces(), is_error=True)
 
     def _close(self, request: Request, reason: str) -> None:
         logger.warning("Closing the connection of %s (%s): %s", request.client_host, request.client_id or "", reason)
@@ -322,52 +353,64 @@ class KafkaApis:
         return handler
 
     # ---- out
-    def _respond(self, context: RequestContext, decoded: Any, response: Any) -> None:
+    def _respond(self, context: RequestContext, response: Any) -> None:
         if response is SERVED_BY_DATA_PLANE:
+            self._end(context.request.token)
             return
         from kafkastore.interbroker.encoding import row_pieces
 
-        self._write(context, decoded, row_pieces(response))
+        self._write(context, row_pieces(response))
 
-    def _write(self, context: RequestContext, decoded: Any, pieces: Iterator[bytes]) -> None:
-        """At once what takes no longer than a slice, the rest in turns. ``decoded`` is None when this is the error response."""
+    def _write(self, context: RequestContext, pieces: Iterator[bytes], *, is_error: bool = False) -> None:
+        """At once what takes no longer than a slice, and little memory when there is none; the rest in turns."""
         out, time = io.BytesIO(), self.broker.loop.time
         over_at = time() + SLICE_S
         try:
             for piece in pieces:
                 out.write(piece)
-                if time() >= over_at:
-                    self._go_on_in_task(context, self._go_on_writing(context, decoded, pieces, out))
+                if time() >= over_at or (self.admission.is_over and out.tell() >= LONG_BYTES):
+                    self._go_on_in_task(context, self._go_on_writing(context, pieces, out, is_error=is_error))
                     return
         except Exception as error:  # noqa: BLE001 - a handler's response that cannot be written is case D
-            self._respond_unwritten(context, decoded, error)
+            self._respond_unwritten(context, error, is_error=is_error)
             return
         self._put(context.request.token, out.getvalue())
 
     async def _go_on_writing(
-        self, context: RequestContext, decoded: Any, pieces: Iterator[bytes], out: io.BytesIO
+        self, context: RequestContext, pieces: Iterator[bytes], out: io.BytesIO, *, is_error: bool
     ) -> None:
-        turn = context.turn()
+        """While there is no room, one answer after the other is written to its end."""
+        turn, admission, ticket = context.turn(), self.admission, context.ticket
+        noted, is_alone = 0, False
         try:
             await turn.wait()
             for piece in pieces:
                 out.write(piece)
+                if ticket is not None and out.tell() - noted >= LONG_BYTES:
+                    noted = out.tell()
+                    admission.note_answer(ticket, noted)
+                    if admission.is_over and not is_alone:
+                        await admission.writing.acquire()
+                        is_alone = True
                 await turn.give_way()
         except Exception as error:  # noqa: BLE001 - as above
-            self._respond_unwritten(context, decoded, error)
+            self._respond_unwritten(context, error, is_error=is_error)
             return
+        finally:
+            if is_alone:
+                admission.writing.release()
         self._put(context.request.token, out.getvalue())
 
-    def _respond_unwritten(self, context: RequestContext, decoded: Any, error: Exception) -> None:
-        if decoded is None:  # not even the error could be written
+    def _respond_unwritten(self, context: RequestContext, error: Exception, *, is_error: bool) -> None:
+        if is_error:  # not even the error could be written
             logger.error(
                 "An error of %s v%d could not be written", context.api.name, context.api_version, exc_info=error
             )
             self._put(context.request.token, None)
         else:
-            self._respond_error(context, decoded, error)
+            self._respond_error(context, error)
 
-    def _respond_error(self, context: RequestContext, decoded: Any, error: Exception) -> None:
+    def _respond_error(self, context: RequestContext, error: Exception) -> None:
         request = context.request
         if isinstance(error, AbandonedError):  # F
             self._put(request.token, None)
@@ -384,15 +427,22 @@ class KafkaApis:
             )  # fmt: skip
         from kafkastore.server.error_response import error_answer
 
-        response = error_answer(context.api, request.api_version, decoded, code, message)
-        self._write(context, None, response.pieces())
+        response = error_answer(context.api, request.api_version, context.decoded, code, message)
+        self._write(context, response.pieces(), is_error=True)
 
     def _put(self, token: int, body: bytes | None) -> None:
         """Queues an answer; all those of one pass of the loop go out together."""
         self._answers.append((token, body))
+        self._end(token)
         if not self._is_flush_due:
             self._is_flush_due = True
             self.broker.loop.call_soon(self._flush)
+
+    def _end(self, token: int) -> None:
+        """The control plane has done with it; an exception may still hold its context."""
+        context = self._admitted.pop(token, None)
+        if context is not None:
+            context.let_go()
 
     def _flush(self) -> None:
         self._is_flush_due = False

@@ -1,6 +1,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::*;
+use crate::broker::Budget;
 
 fn is_readable(queue: &EventQueue) -> bool {
     let signal = queue.signal();
@@ -24,6 +25,7 @@ fn request(token: u64, bytes: usize) -> Event {
             is_broker: false,
         }),
         body: vec![0; bytes],
+        charge: Budget::new(0).account(),
     })
 }
 

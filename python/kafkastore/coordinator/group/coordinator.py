@@ -8,6 +8,7 @@ callbacks and steps and need no loop; only the ``async`` methods here do, and ``
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkastore.coordinator.group.group_store import GroupStore
@@ -24,7 +25,7 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.purgatory.timer import Timers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.join import JoinRequest
@@ -127,13 +128,13 @@ class GroupCoordinator:
 
     # ---- membership
 
-    async def join_group(self, request: JoinRequest) -> JoinResult:
-        """Waits for the end of the join phase; see ``join``."""
-        return await answer(lambda respond: self.joiner.join(request, respond), self._answers)
+    def join_group(self, request: JoinRequest) -> Awaitable[JoinResult]:
+        """Waits for the end of the join phase; see ``join``. Does not keep the request."""
+        return answer(partial(self.joiner.join, request), self._answers)
 
-    async def sync_group(self, request: SyncRequest) -> SyncResult:
-        """Waits for the leader's assignment; see ``sync``."""
-        return await answer(lambda respond: self.syncer.sync(request, respond), self._answers)
+    def sync_group(self, request: SyncRequest) -> Awaitable[SyncResult]:
+        """Waits for the leader's assignment; see ``sync``. Does not keep the request."""
+        return answer(partial(self.syncer.sync, request), self._answers)
 
     def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
         """An error code."""

@@ -101,6 +101,7 @@ async def answer(call: Callable[[Callable[[T], Any]], None], answers: Answers) -
             answers.put(future, result)
 
     call(respond)
+    del call  # it has the request, which may be large
     if results:
         return results[0]
     future = asyncio.get_running_loop().create_future()
