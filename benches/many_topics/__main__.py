@@ -257,7 +257,9 @@ def _run(broker: Watched, operator: Operator, limit_ms: float) -> bool:
         )
         if beside is not None:
             beside.stop()
+    begun = time.monotonic()
     broker.stop()
+    print(f"| stop after that | {time.monotonic() - begun:.1f} s | | | | |", flush=True)
     return is_quick
 
 
