@@ -87,9 +87,7 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
         try:
             shutil.copyfile(backup, new)
             os.chmod(new, 0o600)
-            with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-                connection.execute("UPDATE store SET lost_from = ?, lost_to = ?", (mark.generation, last))
-                connection.execute("UPDATE changes SET last = ?", (last,))
+            _leap(new, mark.generation, last)
             _sync(new)
             _set_aside(path)
             os.rename(new, path)
@@ -103,14 +101,16 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
 
 def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
     """Takes the marks away, so that the next start goes on with the store as it is, or with a new one; ``path`` is None for a store
-    that is no file. Nodes that are damaged go, with what is below them; a file of which nothing can be read is set aside. What was
-    done, a sentence each. Raises BackupError."""
+    that is no file. A store that is older than a mark gets a generation above it, as one that is put back does. Nodes that are damaged
+    go, with what is below them; a file of which nothing can be read is set aside. What was done, a sentence each. Raises BackupError."""
     done = []
     with ExitStack() as stack:
         if path is not None:
             stack.enter_context(_nobody_else(path, log_dirs))
             try:
+                known = [one for one in _seen_marks(path, log_dirs) if one is not None]
                 done += _drop_damage(path)
+                _note_loss(path, known)
             except (sqlite3.Error, OSError) as error:
                 raise BackupError(
                     f"{path} cannot be read ({_reason(error)}), so nothing is known to be lost; {UNREADABLE}"
@@ -136,13 +136,36 @@ def _checked(path: str) -> Mark:
     return mark
 
 
-def _known_marks(path: str, log_dirs: Sequence[str]) -> Iterator[Mark | None]:
+def _seen_marks(path: str, log_dirs: Sequence[str]) -> Iterator[Mark | None]:
     yield read_mark(path + SIDECAR_SUFFIX).mark
     for directory in log_dirs:
         yield read_mark(os.path.join(directory, DIRECTORY_FILE)).mark
+
+
+def _known_marks(path: str, log_dirs: Sequence[str]) -> Iterator[Mark | None]:
+    yield from _seen_marks(path, log_dirs)
     with suppress(sqlite3.Error):
         if os.path.exists(path) and os.path.getsize(path):
             yield mark_of(path)
+
+
+def _leap(path: str, generation: int, last: int) -> None:
+    """What came after ``generation`` is lost, and the store goes on behind ``last``."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("UPDATE store SET lost_from = ?, lost_to = ?", (generation, last))
+        connection.execute("UPDATE changes SET last = ?", (last,))
+        connection.execute("COMMIT")
+
+
+def _note_loss(path: str, known: Sequence[Mark]) -> None:
+    """Of an older store that is gone on with: its own changes would soon have the numbers of those that it has lost."""
+    mark = mark_of(path) if os.path.exists(path) and os.path.getsize(path) else None
+    if mark is None:
+        return
+    seen = max((one.generation for one in known if one.store == mark.store), default=0)
+    if seen > mark.generation:
+        _leap(path, mark.generation, seen + LEAP)
 
 
 def _drop_damage(path: str) -> list[str]:

@@ -113,6 +113,7 @@ class SqliteStore(WritesByMulti):
         refuse_damaged(path, self._setting)
         self._reader = SqliteFile(path, self._setting)
         self._store_id, self._lost, self._newest = _identity(self._reader, self._setting)
+        self._opened_at = self._newest
         self._mark = MarkFile(path + SIDECAR_SUFFIX)
         self._mark_fails = False
         self._take_down(self._newest, is_synced=True)
@@ -243,7 +244,7 @@ class SqliteStore(WritesByMulti):
             if lost_from < generation <= lost_to:
                 found = _found(connection, path)
                 return found is None or found.changed <= lost_to
-            return generation > last_change(connection)
+            return generation > self._opened_at  # what was written since says nothing of what there was
 
         return await self._read(read)
 

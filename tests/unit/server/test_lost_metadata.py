@@ -12,7 +12,7 @@ from world import broker_config, run, running_broker, started_broker
 from kafkastore.config import HELD, held
 from kafkastore.errors import StartupError
 from kafkastore.log.manager import ADOPT_FILE
-from kafkastore.metadata.backup import back_up, restore
+from kafkastore.metadata.backup import accept_loss, back_up, restore
 from kafkastore.metadata.marks import DIRECTORY_FILE, read_mark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.opening import open_store
@@ -205,5 +205,43 @@ def test_member_adopts_a_topic_that_the_store_does_not_know_when_somebody_has_as
             assert file is None or not file.exists(), "it is asked once"
         async with running_broker(tmp_path, with_log, **settings) as again:
             assert ("t" in again.services.image.topics) is is_adopted
+
+    run(body)
+
+
+def others_go_on(folder: Path) -> None:
+    async def body() -> None:
+        store = open_store(broker_config(folder))
+        await store.connect()
+        for number in range(20):
+            await store.ensure_path(f"/{number}")
+        await store.close()
+
+    run(body)
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_last_change_that_an_older_store_has_lost_is_taken_from_beside_the_log(tmp_path: Path, is_noted: bool) -> None:
+    """The changes of the start itself get the numbers of those that were lost, unless the loss was noted: then whoever starts
+    later finds his, too."""
+    data = tmp_path / "data"
+    path, older = data / "kafkastore-metadata.sqlite", str(tmp_path / "older")
+
+    async def body() -> None:
+        async with running_broker(tmp_path, with_log) as broker:
+            await broker.services.topics.set_config_overrides("t", {"retention.ms": "1000"})
+            await broker.services.run_blocking(back_up, str(path), older)
+            await broker.services.topics.set_config_overrides("t", FOREVER)
+        for one in data.glob(f"{path.name}*"):
+            one.unlink()
+        os.rename(older, path)
+        if is_noted:
+            accept_loss(str(path), [str(data)])
+            await broker.services.run_blocking(others_go_on, tmp_path)
+        else:
+            (data / DIRECTORY_FILE).unlink()
+        async with running_broker(tmp_path, with_log) as again:
+            assert again.services.image.topics["t"].configs == FOREVER
+            assert (await again.services.topics.stored_configs("t")) == FOREVER
 
     run(body)
