@@ -427,6 +427,27 @@ fn swap_leaves_no_acknowledged_flush_behind() {
     assert_eq!((log.log_end_offset(), log.recovery_point()), (8, 8));
 }
 
+// spec: R2.7; issue 13, item 8: more is copied under the log's lock than was flushed of the copy.
+#[test]
+fn swap_waits_until_the_copy_is_flushed_as_far_as_the_log() {
+    let fixture = filled(2, 1, &[]);
+    let partition = fixture.partition("t", 0);
+    let one = begin(&fixture, &fixture.dirs[1]);
+    for _ in 0..10 {
+        let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
+        builder.append(START_MS, None, Some(&vec![b'v'; 900_000]), &[]); // a piece each
+        partition
+            .append(&mut builder.build(0, -1), 1, Origin::Client, START_MS)
+            .unwrap();
+    }
+    partition.flush().unwrap();
+    assert!(matches!(partition.swap(&one.future), Ok(Moved::Copied(0))));
+    assert_eq!(*partition.log_dir(), fixture.dirs[0]);
+    assert!(matches!(partition.swap(&one.future), Ok(Moved::Swapped(_))));
+    let log = partition.log();
+    assert_eq!((log.log_end_offset(), log.recovery_point()), (11, 11));
+}
+
 // issue 13, Deliver 2
 #[test]
 fn move_that_finds_no_descriptor_goes_on_and_no_directory_fails() {

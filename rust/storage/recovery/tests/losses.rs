@@ -200,6 +200,50 @@ fn a_short_log_with_another_replica_is_opened_and_says_so() {
     assert!(log.report().is_short && log.report().notes[0].text.contains("fetched again"));
 }
 
+// Issue 13, item 8: what was durable and is damaged is not opened as a log that is only short, whatever stands behind it.
+#[test]
+fn damage_below_the_recovery_point_is_refused_with_another_replica_too() {
+    let bench = bench();
+    let (log, point) = written(&bench, 40);
+    drop(log);
+    let extent = Extent {
+        on_loss: OnLoss::ReportShort,
+        checkpoint_ms: Some(0), // every segment has changed since
+        ..Extent::default()
+    };
+    let bases = bench.base_offsets();
+    let path = bench.file(bases[1], ".log");
+    let whole = fs::read(&path).unwrap();
+    let mut flipped = whole.clone();
+    flipped[70] ^= 1;
+    let torn = whole[..whole.len() - 1].to_vec();
+    for (damaged, points) in [
+        (flipped, [bases[1] + 2, bases[2], point]),
+        (torn, [bases[2], bases[2] + 1, point]),
+    ] {
+        for point in points {
+            fs::write(&path, &damaged).unwrap();
+            let (named, reason, _) = lost(bench.open_to(point, false, extent));
+            assert_eq!(named, path);
+            assert!(reason.contains("durable"), "{reason}");
+            assert_eq!(bench.base_offsets(), bases, "nothing is removed");
+        }
+    }
+}
+
+#[test]
+fn a_bad_batch_at_the_recovery_point_was_not_durable_and_is_cut() {
+    let bench = Bench::new(&[]);
+    let (log, point) = written(&bench, HALF);
+    drop(log);
+    let path = last_log(&bench);
+    let bytes = fs::read(&path).unwrap();
+    let at = positions(&bytes)[HALF];
+    flip(&path, at + 70);
+    let log = bench.reopen(point).unwrap();
+    assert_eq!((log.log_end_offset(), log.size_bytes()), (point, at as u64));
+}
+
 #[test]
 fn a_log_without_any_segment_is_refused_and_goes_on_where_it_was_when_accepted() {
     let bench = bench();
