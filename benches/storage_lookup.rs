@@ -1,4 +1,4 @@
-//! Index and timestamp lookups, and recovery, beside a linear walk, `pread` alone and the checksum alone. spec: R4.3, R5.4
+//! Index and timestamp lookups, in few segments and in many, and recovery beside the checksum alone. spec: R4.3, R5.4
 
 #![expect(clippy::unwrap_used, reason = "a bench may panic")]
 
@@ -54,6 +54,43 @@ fn lookups(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// As many segments as there are batches, each a millisecond later than the one before.
+fn many_segments(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("storage_lookup_segments");
+    for segments in [100i64, 10_000] {
+        let dir = tempfile::tempdir().unwrap();
+        let partition = TopicPartition::new("bench", 0);
+        let config = LogConfig::from_pairs([("segment.bytes", "100")]).unwrap();
+        let context = LogContext::of_process();
+        let mut log = Log::create(&context, &dir.path().join("bench-0"), partition, None, Arc::new(config)).unwrap();
+        for n in 0..segments {
+            let mut builder = BatchBuilder::new(Codec::None);
+            builder.append(START_MS + n, None, Some(b"v"), &[]);
+            log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+                .unwrap();
+        }
+        assert_eq!(log.segment_count() as i64, segments);
+        let mut target = 0;
+        // Under the lock of the log; then without it, from one file out of many.
+        group.bench_function(BenchmarkId::new("plan", segments), |b| {
+            b.iter(|| {
+                target = (target + 7_919) % segments;
+                black_box(log.lookup_timestamp(START_MS + target).unwrap())
+            });
+        });
+        group.bench_function(BenchmarkId::new("greatest", segments), |b| {
+            b.iter(|| black_box(log.max_timestamp().unwrap()));
+        });
+        group.bench_function(BenchmarkId::new("plan and resolve", segments), |b| {
+            b.iter(|| {
+                target = (target + 7_919) % segments;
+                black_box(log.lookup_timestamp(START_MS + target).unwrap().resolve().unwrap())
+            });
+        });
+    }
+    group.finish();
+}
+
 fn recovery(criterion: &mut Criterion) {
     let dir = tempfile::tempdir().unwrap();
     let (context, path) = (LogContext::system(), dir.path().join("bench-0"));
@@ -89,5 +126,5 @@ fn recovery(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, lookups, recovery);
+criterion_group!(benches, lookups, many_segments, recovery);
 criterion_main!(benches);

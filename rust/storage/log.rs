@@ -13,11 +13,12 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::config::LogConfig;
 use super::leader_epochs::EpochCache;
 use super::materialise::Unmade;
+use super::peaks::Peaks;
 use super::producer_state::{ProducerState, ProducerStateConfig};
 use super::read::RecentBatches;
 use super::recovery::{Note, RecoveryReport};
@@ -71,6 +72,8 @@ pub struct Log {
     pub(super) rules: Rules,
     /// Never empty; the last one is active.
     pub(super) segments: Vec<Segment>,
+    /// Made when a timestamp is looked up first.
+    pub(super) peaks: OnceLock<Peaks>,
     pub(super) log_start_offset: i64,
     pub(super) log_end_offset: i64,
     pub(super) recovery_point: i64,
@@ -134,6 +137,7 @@ impl Log {
             rules: rules_of(&config),
             config,
             segments,
+            peaks: OnceLock::new(),
             log_start_offset: 0,
             log_end_offset: 0,
             recovery_point: 0,

@@ -23,6 +23,7 @@ pub mod materialise;
 pub mod meta_properties;
 pub mod partition_metadata;
 pub mod patience;
+mod peaks;
 pub mod producer_state;
 pub mod read;
 pub mod recovery;

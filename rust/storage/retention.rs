@@ -59,6 +59,7 @@ impl Log {
             return Ok(false);
         }
         self.log_start_offset = offset;
+        self.uncover_peaks();
         self.epochs.truncate_from_start(offset);
         self.producers.on_log_start_offset_incremented(offset);
         Ok(true)

@@ -28,6 +28,7 @@ impl Log {
         let segment = Segment::create(&*fs, &self.dir, base_offset, now_ms)?;
         self.active_mut().seal();
         self.segments.push(segment);
+        self.note_sealed();
         self.names += 1;
         self.recent = RecentBatches::default();
         self.choose_jitter();

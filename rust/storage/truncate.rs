@@ -32,6 +32,7 @@ impl Log {
     #[cold]
     fn truncate_now(&mut self, truncation: Unfinished) -> Result<()> {
         self.unfinished = Some(truncation);
+        self.peaks.take();
         let result = match truncation {
             Unfinished::CutAt(offset) => self.cut_end(offset),
             Unfinished::StartAnewAt(offset) => self.start_anew_at(offset),

@@ -1,5 +1,7 @@
 //! Timestamps against a naive walk over all records.
 
+mod history;
+
 use proptest::prelude::*;
 
 use crate::record::{BatchBuilder, Codec, Origin};
