@@ -107,6 +107,12 @@ pub enum Error {
         /// The log directory.
         path: PathBuf,
     },
+    /// It would have to be read from the disk, and the caller does not wait for that.
+    #[error("{path} is not in memory")]
+    NotAtHand {
+        /// The file.
+        path: PathBuf,
+    },
     /// The log was closed or deleted meanwhile.
     #[error("{path} is closed")]
     Closed {

@@ -2,6 +2,7 @@
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
+//! What is not in memory is not waited for on a network loop: the fetch goes on elsewhere ([`FetchOutcome::Cold`]).
 //! One partition's error never fails the others. A partition that is named twice is read once, as the last one says (Kafka). A fetch
 //! of many partitions is not served on a network loop. It never touches sockets or clocks.
 
@@ -26,7 +27,7 @@ use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
 use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
-use crate::storage::FileSlice;
+use crate::storage::{FileSlice, Wait};
 use crate::wire::{FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
 
 use outcome::{Outcome, Sink};
@@ -68,6 +69,19 @@ pub enum FetchOutcome {
     Parked(Box<ParkedFetch>),
     /// Too much for a network loop: to be served elsewhere.
     Left,
+    /// What it reads is not in memory: to be [tried](ParkedFetch::try_complete) where the disk may be waited for, and answered then
+    /// if it says so.
+    Cold(Box<ParkedFetch>, bool),
+}
+
+/// What came of trying a fetch that waits.
+pub enum Tried {
+    /// The response body is written; these go in between.
+    Answered(Vec<Splice>),
+    /// It goes on waiting.
+    Waits,
+    /// What it reads is not in memory, and the place may not wait for the disk.
+    Cold,
 }
 
 /// A fetch that waits (spec: R0.8). Dropping it answers nothing: the owner must.
@@ -170,7 +184,16 @@ pub fn handle(
         throttled_rate: is_throttled.then_some(options.leader_throttled_rate),
     };
     let wait = Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0));
-    let outcomes = plan.read_all(broker, caller.listener, now);
+    let Some(outcomes) = plan.read_all(broker, caller.listener, (place, now)) else {
+        let charge = broker.parked_rows.try_charge(plan.rows.len());
+        let is_due = wait.is_zero() || charge.is_none();
+        let parked = ParkedFetch {
+            plan,
+            _charge: charge.unwrap_or_else(|| broker.parked_rows.account()),
+            deadline: now + wait,
+        };
+        return Ok(FetchOutcome::Cold(Box::new(parked), is_due));
+    };
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
         // When too much waits already, this one is answered with what there is.
         if let Some(charge) = broker.parked_rows.try_charge(plan.rows.len()) {
@@ -287,7 +310,8 @@ fn is_enough(plan: &Plan, outcomes: &[Outcome]) -> bool {
 }
 
 impl Plan {
-    fn read_all(&self, broker: &Broker, listener: &str, now: Instant) -> Vec<Outcome> {
+    /// Nothing when the place may not wait for what one of them reads.
+    fn read_all(&self, broker: &Broker, listener: &str, (place, now): (Place, Instant)) -> Option<Vec<Outcome>> {
         let nearer = if self.rack.is_empty() {
             Vec::new()
         } else {
@@ -298,20 +322,27 @@ impl Plan {
         let mut outcomes = Vec::with_capacity(self.rows.len());
         for row in &self.rows {
             let limits = (left, !has_read);
-            let outcome = self.read_row(broker, row, limits, &nearer, now);
+            let outcome = self.read_row(broker, row, limits, &nearer, (place, now))?;
             if let Some(slice) = &outcome.read.slice {
                 left = left.saturating_sub(slice.len);
                 has_read = true;
             }
             outcomes.push(outcome);
         }
-        outcomes
+        Some(outcomes)
     }
 
     /// `limits`: the bytes that are left, and whether the first batch may exceed them.
-    fn read_row(&self, broker: &Broker, row: &Row, limits: (usize, bool), nearer: &[i32], now: Instant) -> Outcome {
+    fn read_row(
+        &self,
+        broker: &Broker,
+        row: &Row,
+        limits: (usize, bool),
+        nearer: &[i32],
+        (place, now): (Place, Instant),
+    ) -> Option<Outcome> {
         let Some(partition) = &row.partition else {
-            return Outcome::failed(Self::unknown(broker, row));
+            return Some(Outcome::failed(Self::unknown(broker, row)));
         };
         let (left, at_least_one_batch) = limits;
         let is_held_back = self.is_held_back(broker, partition, now);
@@ -325,10 +356,11 @@ impl Plan {
             at_least_one_batch: at_least_one_batch && !is_held_back,
             isolation: self.isolation,
             served_by: self.served_by,
+            wait: if place == Place::Loop { Wait::No } else { Wait::Yes },
             nearer,
         };
         let read = self.check_replica(partition).and_then(|()| partition.read(&request));
-        match read {
+        Some(match read {
             Ok(mut read) => {
                 self.note_follower(broker, partition, &row.asked, &mut read, now);
                 if read.is_by_follower {
@@ -340,13 +372,14 @@ impl Plan {
                     has_news: self.has_news(partition, &row.asked),
                 }
             }
+            Err(Error::NotAtHand { .. }) => return None,
             Err(error) => {
                 if matches!(error, Error::Io { .. }) {
                     broker.storage_failed(partition, &error);
                 }
                 Outcome::failed(error.code())
             }
-        }
+        })
     }
 
     /// A follower's fetch has told how far it is (spec: R0.11): the log was read before, the answer has the watermark of after.
@@ -541,23 +574,25 @@ impl ParkedFetch {
         }
     }
 
-    /// Answers if there is enough now, or if `is_due`; `None` while it goes on waiting.
+    /// Answers if there is enough now, or if `is_due`.
     pub fn try_complete(
         &self,
         broker: &Broker,
         listener: &str,
         is_due: bool,
-        now: Instant,
+        (place, now): (Place, Instant),
         out: &mut Vec<u8>,
-    ) -> Option<Vec<Splice>> {
+    ) -> Tried {
         if !is_due && !self.may_complete() {
-            return None;
+            return Tried::Waits;
         }
-        let outcomes = self.plan.read_all(broker, listener, now);
+        let Some(outcomes) = self.plan.read_all(broker, listener, (place, now)) else {
+            return Tried::Cold;
+        };
         if !is_due && !is_enough(&self.plan, &outcomes) {
-            return None;
+            return Tried::Waits;
         }
-        Some(self.plan.encode(broker, listener, &outcomes, now, out))
+        Tried::Answered(self.plan.encode(broker, listener, &outcomes, now, out))
     }
 
     /// A cheap look that spares most wake-ups the reads.

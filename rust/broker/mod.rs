@@ -45,7 +45,7 @@ mod workers;
 
 pub use budget::{Budget, Charge, ControlBudget, Size};
 pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
-pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, handle as fetch};
+pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, Tried, handle as fetch};
 pub use fetchers::{Change, Fetchers, Source};
 pub use figures::{Figures, PartitionFigures};
 pub use followers::{FollowerFetch, Proposal};

@@ -8,6 +8,7 @@
 //! Durability: nothing before the file is synced by its owner. One writer; lookups may run beside each other.
 //! Never writes through a map: a full disk would be SIGBUS instead of an error.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -18,6 +19,9 @@ use crate::io::{FileSystem, Map, OpenMode};
 /// Sealed files up to this many bytes are read into memory; larger ones are mapped (a map costs two pages at least,
 /// and a process may have only 65,530 of them).
 const READ_LIMIT_BYTES: u64 = 16 * 1024;
+
+/// Bytes of a page, where pages are small.
+const SMALLEST_PAGE: usize = 4096;
 
 enum Body {
     Active(Vec<u8>),
@@ -152,6 +156,47 @@ impl<const N: usize> EntryFile<N> {
                 Ok(cell.get_or_init(|| loaded).bytes())
             }
         }
+    }
+
+    /// Whether a search for the first entry that `is_past` reads memory only; an error that names the file when it does not.
+    pub fn check_at_hand(&self, is_past: impl Fn(&[u8], usize) -> bool) -> Result<()> {
+        let Body::Sealed(cell) = &self.body else { return Ok(()) };
+        let is_at_hand = match cell.get() {
+            None => false,
+            Some(Loaded::Read(_) | Loaded::Missing) => true,
+            Some(loaded @ Loaded::Mapped(map, _)) => {
+                let (bytes, is_cold) = (loaded.bytes(), Cell::new(false));
+                super::search::first_index_where(bytes.len() / N, |index| {
+                    // An entry may reach into the next page.
+                    if is_cold.get() || !map.is_resident(index * N) || !map.is_resident(index * N + N - 1) {
+                        is_cold.set(true);
+                        return true;
+                    }
+                    is_past(bytes, index)
+                });
+                !is_cold.get()
+            }
+        };
+        if is_at_hand {
+            return Ok(());
+        }
+        Err(Error::NotAtHand {
+            path: self.path.clone(),
+        })
+    }
+
+    /// Whether all entries can be read from memory; an error that names the file when they cannot.
+    pub fn check_all_at_hand(&self) -> Result<()> {
+        self.check_at_hand(|_, _| false)?;
+        if let Body::Sealed(cell) = &self.body
+            && let Some(Loaded::Mapped(map, used)) = cell.get()
+            && !(0..*used).step_by(SMALLEST_PAGE).all(|at| map.is_resident(at))
+        {
+            return Err(Error::NotAtHand {
+                path: self.path.clone(),
+            });
+        }
+        Ok(())
     }
 
     /// The entries in memory; `None` once sealed.

@@ -63,6 +63,20 @@ impl OffsetIndex {
         ))
     }
 
+    /// Whether [`Self::lookup`] reads memory only; an error that names the file when it does not.
+    pub fn check_lookup_at_hand(&self, target: i64) -> Result<()> {
+        let relative = target.saturating_sub(self.base_offset);
+        let key = |bytes: &[u8], index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));
+        self.file.check_at_hand(|bytes, index| key(bytes, index) > relative)
+    }
+
+    /// The same of [`Self::first_from_position`].
+    pub fn check_position_at_hand(&self, position_bytes: u64) -> Result<()> {
+        let at = |bytes: &[u8], index: usize| u64::from(entry(bytes, self.base_offset, index).position);
+        self.file
+            .check_at_hand(|bytes, index| at(bytes, index) >= position_bytes)
+    }
+
     /// The first entry whose batch begins at or after `position_bytes`.
     pub fn first_from_position(&self, fs: &dyn FileSystem, position_bytes: u64) -> Result<Option<OffsetPosition>> {
         let bytes = self.file.bytes(fs)?;

@@ -96,6 +96,11 @@ impl TransactionIndex {
         Ok(false)
     }
 
+    /// Whether [`Self::collect`] reads memory only; an error that names the file when it does not.
+    pub fn check_at_hand(&self) -> Result<()> {
+        self.file.check_all_at_hand()
+    }
+
     /// All entries in order.
     pub fn entries(&self, fs: &dyn FileSystem) -> Result<impl Iterator<Item = AbortedTxn> + '_> {
         Ok(AbortedTxn::decode_all(self.file.bytes(fs)?))

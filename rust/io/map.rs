@@ -8,7 +8,7 @@
 use std::io;
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use super::file_system::File;
 use crate::error::shortage::out_of_memory;
@@ -40,7 +40,40 @@ impl Drop for Counted {
 
 /// The bytes of a mapped file.
 #[derive(Debug)]
-pub struct Map(Option<(memmap2::Mmap, Counted)>);
+pub struct Map {
+    mapped: Option<(memmap2::Mmap, Counted)>,
+    resident: Resident,
+}
+
+/// Pages of a map that were in memory a few looks ago: who reads a file from front to back looks at the same ones again.
+#[derive(Debug, Default)]
+struct Resident {
+    /// Their numbers, from 1 on; each in the place that its number gives it.
+    pages: [AtomicU32; SEEN],
+    looks: AtomicU32,
+}
+
+/// A search of the largest index touches fewer.
+const SEEN: usize = 16;
+/// After so many looks the system is asked again.
+const LOOKS: u32 = 256;
+
+impl Resident {
+    fn knows(&self, page: usize) -> bool {
+        if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOKS) {
+            self.pages.iter().for_each(|it| it.store(0, Ordering::Relaxed));
+        }
+        self.place(page).load(Ordering::Relaxed) == page as u32 + 1
+    }
+
+    fn note(&self, page: usize) {
+        self.place(page).store(page as u32 + 1, Ordering::Relaxed);
+    }
+
+    fn place(&self, page: usize) -> &AtomicU32 {
+        &self.pages[page % SEEN]
+    }
+}
 
 impl Map {
     /// Maps the first `len` bytes of `file`; `ENOMEM` when there are too many maps.
@@ -51,7 +84,10 @@ impl Map {
     #[expect(unsafe_code, reason = "memory maps cannot be made in safe code")]
     pub(super) fn one_of(most: usize, file: &dyn File, len: u64) -> io::Result<Self> {
         if len == 0 {
-            return Ok(Self(None));
+            return Ok(Self {
+                mapped: None,
+                resident: Resident::default(),
+            });
         }
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
         if file.len()? < len as u64 {
@@ -64,7 +100,34 @@ impl Map {
         let map = |fd: BorrowedFd<'_>| unsafe { memmap2::MmapOptions::new().len(len).map(&fd) };
         let mut mapped = Err(io::ErrorKind::Unsupported.into());
         file.with_fd(&mut |fd| mapped = map(fd))?;
-        Ok(Self(Some((mapped?, counted))))
+        Ok(Self {
+            mapped: Some((mapped?, counted)),
+            resident: Resident::default(),
+        })
+    }
+
+    /// Whether the byte at `at` can be read without waiting for the disk, as far as the system tells.
+    pub fn is_resident(&self, at: usize) -> bool {
+        let page = at / rustix::param::page_size();
+        if self.resident.knows(page) {
+            return true;
+        }
+        let is_resident = self.ask(page * rustix::param::page_size());
+        if is_resident {
+            self.resident.note(page);
+        }
+        is_resident
+    }
+
+    #[expect(unsafe_code, reason = "there is no safe mincore")]
+    fn ask(&self, page_at: usize) -> bool {
+        let Some(rest) = self.get(page_at..).filter(|rest| !rest.is_empty()) else {
+            return true;
+        };
+        let mut state = 0u8;
+        // SAFETY: the address begins a page of a live map, whose first byte is within it; the system writes one byte for it.
+        let told = unsafe { libc::mincore(rest.as_ptr().cast_mut().cast(), 1, &raw mut state) };
+        told != 0 || state & 1 == 1
     }
 }
 
@@ -72,6 +135,6 @@ impl Deref for Map {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.0.as_ref().map(|(map, _)| &**map).unwrap_or_default()
+        self.mapped.as_ref().map(|(map, _)| &**map).unwrap_or_default()
     }
 }

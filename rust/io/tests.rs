@@ -133,3 +133,25 @@ fn kernel_versions_are_read_from_releases() {
         assert_eq!(super::os::kernel_version(release), version, "{release}");
     }
 }
+
+// Issue 13, item 8 (KAFKA-7504)
+#[test]
+fn a_page_of_a_map_is_resident_once_the_file_is_read() {
+    const PAGE: usize = 64 << 10; // the largest of any system
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index");
+    let file = OsFileSystem.open(&path, OpenMode::CreateNew).unwrap();
+    file.write_all_at(&vec![7; 8 * PAGE], 0).unwrap();
+    file.sync_data().unwrap();
+    let mut advised = Ok(());
+    file.with_fd(&mut |fd| advised = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed))
+        .unwrap();
+    advised.unwrap();
+    let is_dropped = !file.read_exact_if_cached(&mut [0], (5 * PAGE) as u64).unwrap();
+    let map = OsFileSystem.map_read(&*file, (8 * PAGE) as u64).unwrap();
+    assert_eq!(map.is_resident(5 * PAGE), !is_dropped);
+    file.read_exact_at(&mut vec![0; PAGE], (5 * PAGE) as u64).unwrap();
+    assert!(map.is_resident(5 * PAGE));
+    assert_eq!(map[5 * PAGE], 7);
+    assert!(map.is_resident(9 * PAGE), "nothing is there to wait for");
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::dispatch;
+use super::dispatch::{self, Completion};
 use super::elsewhere::{Away, Body, Errand, Returned, Task};
 use super::mailbox::{ConnectionRef, Message};
 use super::operations::{Framing, Parked};
@@ -104,10 +104,20 @@ impl Reactor {
         let is_answered = match &mut operation.parked {
             Parked::Fetch(parked) => {
                 parked.forget(&waiter);
-                dispatch::complete_fetch(parked, framing, &listener, is_due, broker, now, &mut answer) || {
+                let mut try_once = || {
+                    let place = (Place::Loop, now);
+                    dispatch::complete_fetch(parked, framing, &listener, is_due, broker, place, &mut answer)
+                };
+                let mut tried = try_once();
+                if tried == Completion::Waits {
                     parked.watch(&waiter);
-                    dispatch::complete_fetch(parked, framing, &listener, is_due, broker, now, &mut answer)
+                    tried = try_once();
                 }
+                if tried == Completion::Cold {
+                    parked.forget(&waiter);
+                    return self.send_away(number, is_due);
+                }
+                tried == Completion::Answered
             }
             Parked::Produce(parked) => {
                 parked.forget(&waiter);
@@ -242,7 +252,7 @@ impl Reactor {
         }
     }
 
-    /// Has a large parked fetch looked after elsewhere.
+    /// Has a parked fetch looked after elsewhere: a large one, or one that waits for the disk.
     fn send_away(&mut self, number: u64, is_due: bool) {
         let Some(operation) = self.operations.request(number) else {
             return;

@@ -15,7 +15,7 @@ use super::outbox::{FileRange, Outbox};
 use super::proof::Proof;
 use crate::broker::{
     Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, MetadataOutcome,
-    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Splice, Waiter,
+    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Splice, Tried, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::record::Room;
@@ -375,7 +375,11 @@ fn fetch(
         }
         Ok(FetchOutcome::Parked(parked)) => {
             out.truncate(start);
-            park_fetch(parked, framing, connection, context);
+            return Ok(park_fetch(parked, framing, connection, context));
+        }
+        Ok(FetchOutcome::Cold(parked, is_due)) => {
+            out.truncate(start);
+            return Ok(Some(Errand::TryFetch(parked, is_due)));
         }
         Err(e) => {
             out.truncate(start);
@@ -385,23 +389,33 @@ fn fetch(
     Ok(None)
 }
 
-fn park_fetch(parked: Box<ParkedFetch>, framing: Framing, connection: &mut Connection, context: &mut Context<'_>) {
+/// It may have to be tried elsewhere.
+fn park_fetch(
+    parked: Box<ParkedFetch>,
+    framing: Framing,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) -> Option<Errand> {
     let number = context.operations.number();
     let waiter = (context.waiter)(number);
     parked.watch(&waiter);
     let mut answer = Outbox::default();
-    if complete_fetch(
+    let tried = complete_fetch(
         &parked,
         framing,
         &connection.client.listener.clone(),
         false,
         context.broker,
-        context.now,
+        (Place::Loop, context.now),
         &mut answer,
-    ) {
+    );
+    if tried != Completion::Waits {
         parked.forget(&waiter);
+        if tried == Completion::Cold {
+            return Some(Errand::TryFetch(parked, false));
+        }
         connection.answer_box().append(&mut answer);
-        return;
+        return None;
     }
     let deadline = Some(parked.deadline);
     connection.wait_for(number, true);
@@ -411,6 +425,18 @@ fn park_fetch(parked: Box<ParkedFetch>, framing: Framing, connection: &mut Conne
         parked: Parked::Fetch(parked),
     };
     context.operations.park(number, operation, deadline);
+    None
+}
+
+/// What came of trying a parked fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// The response is there.
+    Answered,
+    /// It goes on waiting.
+    Waits,
+    /// It must be tried where the disk may be waited for.
+    Cold,
 }
 
 /// Tries a parked fetch; the response is in `answer` if it is complete.
@@ -420,18 +446,23 @@ pub fn complete_fetch(
     listener: &str,
     is_due: bool,
     broker: &Broker,
-    now: Instant,
+    place: (Place, Instant),
     answer: &mut Outbox,
-) -> bool {
+) -> Completion {
     let out = answer.tail();
     let start = begin(out, framing);
-    if let Some(splices) = parked.try_complete(broker, listener, is_due, now, out) {
-        finish_with_files(answer, start, splices);
-        true
-    } else {
-        out.truncate(start);
-        false
+    match parked.try_complete(broker, listener, is_due, place, out) {
+        Tried::Answered(splices) => {
+            finish_with_files(answer, start, splices);
+            return Completion::Answered;
+        }
+        Tried::Waits => out.truncate(start),
+        Tried::Cold => {
+            out.truncate(start);
+            return Completion::Cold;
+        }
     }
+    Completion::Waits
 }
 
 fn api_versions(

@@ -1,5 +1,5 @@
-//! Requests that a network loop leaves: they are served on a request thread (`broker::RequestThreads`), and their answers come
-//! back by mail.
+//! Requests that a network loop leaves: they are served on a request thread (`broker::RequestThreads`), or on a disk thread when all
+//! that they need is what is not in memory, and their answers come back by mail.
 //!
 //! The loop keeps an [`Away`] in the operation's place, and the connection waits as it does for the control plane. A task
 //! looks at every step whether its connection is still there. A produce goes on in slices, each behind the tasks of others; so
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::dispatch::{self, Refused};
+use super::dispatch::{self, Completion, Refused};
 use super::mailbox::{Mailbox, Message};
 use super::operations::Framing;
 use super::outbox::Outbox;
@@ -76,7 +76,7 @@ pub enum Errand {
     Produce(Box<LeftProduce>),
     /// A fetch from the start.
     Fetch,
-    /// A parked one: whether it is due.
+    /// A parked one, or one that waits for the disk: whether it is due.
     TryFetch(Box<ParkedFetch>, bool),
     /// Metadata, and whether the control plane may be asked to create topics.
     Metadata(bool),
@@ -127,8 +127,10 @@ impl Task {
     pub fn submit(self) {
         let broker = Arc::clone(&self.broker);
         let threads = &broker.request_threads;
-        match self.errand {
+        match &self.errand {
             Errand::Produce(_) => threads.produce.submit(move || self.run_produce()),
+            // It was left because it waits for the disk.
+            Errand::TryFetch(parked, _) if !parked.is_large() => broker.workers.submit(move || self.run_read()),
             _ => threads.read.submit(move || self.run_read()),
         }
     }
@@ -238,7 +240,7 @@ impl Task {
         let (version, body) = (self.version, self.body.get());
         match crate::broker::fetch(&self.broker, version, caller, body, &mut scratch, place, out)? {
             FetchOutcome::Answered(splices) => dispatch::finish_with_files(&mut answer, start, splices),
-            FetchOutcome::Left => dispatch::finish(out, start, 0),
+            FetchOutcome::Left | FetchOutcome::Cold(..) => dispatch::finish(out, start, 0),
             FetchOutcome::Parked(parked) => {
                 self.body = Body::new(Vec::new(), 0);
                 let waiter = self.waiter();
@@ -276,9 +278,9 @@ impl Task {
 
     fn complete(&self, parked: &ParkedFetch, is_due: bool) -> Option<Outbox> {
         let mut answer = Outbox::default();
-        let (listener, now) = (&self.client.listener, Instant::now());
-        dispatch::complete_fetch(parked, self.framing, listener, is_due, &self.broker, now, &mut answer)
-            .then_some(answer)
+        let (listener, place) = (&self.client.listener, (Place::Elsewhere, Instant::now()));
+        let tried = dispatch::complete_fetch(parked, self.framing, listener, is_due, &self.broker, place, &mut answer);
+        (tried == Completion::Answered).then_some(answer)
     }
 
     fn waiter(&self) -> Waiter {

@@ -2,9 +2,8 @@
 //!
 //! One turn: sleep until a socket, a message or a deadline; take the mail; serve each ready connection (all of its
 //! pipelined requests, then one send); end what is due. A connection is served at most a number of bytes a turn, so that a
-//! loud one cannot starve the others. The loop never waits for Python, nor for an fsync. It appends, and for a fetch it
-//! reads what finds the batch, and small ranges inline: the page cache answers these, but a cold page is read from the disk
-//! meanwhile. Larger ranges are looked at first, and read ahead by a disk thread.
+//! loud one cannot starve the others. The loop never waits for Python, for an fsync, nor for a read from the disk: a fetch that needs
+//! what is not in memory goes on elsewhere, and ranges of records are looked at first, and read ahead by a disk thread.
 
 use std::collections::VecDeque;
 use std::io;

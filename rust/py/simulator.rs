@@ -20,7 +20,7 @@ use super::engine::PyEngine;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
     self, Broker, Caller, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next, ParkedFetch, ParkedProduce, Place,
-    ProduceOutcome, ProduceScratch, ReplicaFetcher, Splice,
+    ProduceOutcome, ProduceScratch, ReplicaFetcher, Splice, Tried,
 };
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
@@ -329,7 +329,7 @@ impl Steps {
                 match served.map_err(malformed)? {
                     FetchOutcome::Parked(parked) => Ok(Some(Parked::Fetch(parked))),
                     FetchOutcome::Answered(splices) => splice(out, &splices).map(|()| None),
-                    FetchOutcome::Left => Ok(None),
+                    FetchOutcome::Left | FetchOutcome::Cold(..) => Ok(None),
                 }
             }
             ApiTable::LIST_OFFSETS => {
@@ -360,7 +360,9 @@ impl Steps {
             }
             Parked::Fetch(fetch) => {
                 let is_due = now >= fetch.deadline;
-                let Some(splices) = fetch.try_complete(&self.broker, LISTENER, is_due, now, &mut out) else {
+                let place = (Place::Elsewhere, now);
+                let Tried::Answered(splices) = fetch.try_complete(&self.broker, LISTENER, is_due, place, &mut out)
+                else {
                     return Ok(None);
                 };
                 splice(&mut out, &splices)?;

@@ -23,6 +23,7 @@ use crate::storage::format::{
     TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_name, parse_file_name,
 };
 use crate::storage::header_scan::{HeaderScan, believed};
+use crate::storage::wait::Wait;
 
 /// How often a directory in which a cleaner swaps files is listed again before it counts as left so by a crash.
 const SWAP_TRIES: u32 = 20;
@@ -287,7 +288,7 @@ impl OpenSegment<'_> {
             offset: self.segment.base_offset + i64::from(u32::from_be_bytes(self.offset_index.field(at, 0))),
             position: u32::from_be_bytes(self.offset_index.field(at, 4)),
         };
-        Ok(believed(&*self.file, &self.segment.path, entry, self.len)?)
+        Ok(believed(&*self.file, &self.segment.path, entry, self.len, Wait::Yes)?)
     }
 
     /// Reads a whole batch.

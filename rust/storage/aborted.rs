@@ -3,7 +3,7 @@
 //! A slice may end long before the last stable offset; what was aborted behind it is the next read's business. Where the
 //! slice ends, as an offset, is not known without reading it, so the segment's index says: the first batch it names at or
 //! after the slice's end gives an offset that is not below. As with reads, [`Log::plan_aborted`] runs under the log's lock
-//! and touches memory only, and [`AbortedPlan::resolve`] reads without it; an index entry is believed only when the batch
+//! and touches memory only, but for an index that is not in memory, and [`AbortedPlan::resolve`] reads without it; an index entry is believed only when the batch
 //! it names ends with its offset, so that a damaged index names more transactions and never too few.
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::header_scan::believed;
 use super::log::Log;
 use super::read::FileSlice;
 use super::segment::{Segment, SegmentFile};
+use super::wait::Wait;
 use crate::error::Result;
 use crate::index::{AbortedTxn, OffsetPosition};
 
@@ -27,12 +28,22 @@ struct Behind {
     log: Arc<SegmentFile>,
     size: u64,
     entry: OffsetPosition,
+    wait: Wait,
 }
 
 impl Log {
     /// For the slice that was read from `offset` below `upper_bound` (exclusive). `OFFSET_OUT_OF_RANGE` when the log has
     /// lost its beginning since: what was said of the transactions there may be gone with it.
-    pub fn plan_aborted(&self, offset: i64, upper_bound: i64, slice: &FileSlice) -> Result<AbortedPlan> {
+    /// `waits`: whether the indexes here, and the batch in [`AbortedPlan::resolve`], may be waited for; else [`Error::NotAtHand`].
+    ///
+    /// [`Error::NotAtHand`]: crate::error::Error::NotAtHand
+    pub fn plan_aborted(
+        &self,
+        offset: i64,
+        upper_bound: i64,
+        slice: &FileSlice,
+        (here, resolve): (Wait, Wait),
+    ) -> Result<AbortedPlan> {
         if offset < self.log_start_offset {
             return Err(self.out_of_range(offset));
         }
@@ -47,7 +58,7 @@ impl Log {
         if !self.segments.get(at).is_some_and(is_of) {
             // The slice is of the log that stood here before a move to another log directory: its segments are others.
             return Ok(AbortedPlan {
-                found: self.aborted_transactions(offset, upper_bound)?,
+                found: self.aborted_at(offset, upper_bound, here)?,
                 behind: None,
             });
         }
@@ -55,15 +66,19 @@ impl Log {
             .segments
             .get(at + 1)
             .map_or(self.log_end_offset, Segment::base_offset);
-        let found = self.aborted_transactions(offset, upper_bound.min(segment_end))?;
+        let found = self.aborted_at(offset, upper_bound.min(segment_end), here)?;
         let behind = match self.segments.get(at) {
             Some(segment) if !found.is_empty() => {
                 let end = slice.position + slice.len as u64;
+                if here == Wait::No {
+                    segment.offset_index.check_position_at_hand(end)?;
+                }
                 let entry = segment.offset_index.first_from_position(&*self.context.fs, end)?;
                 entry.map(|entry| Behind {
                     log: Arc::clone(segment.log()),
                     size: segment.size(),
                     entry,
+                    wait: resolve,
                 })
             }
             _ => None,
@@ -75,8 +90,8 @@ impl Log {
 impl AbortedPlan {
     /// The transactions, in the order of their markers.
     pub fn resolve(mut self) -> Result<Vec<AbortedTxn>> {
-        if let Some(Behind { log, size, entry }) = self.behind
-            && believed(&*log.file, &log.path, entry, size)? > 0
+        if let Some(Behind { log, size, entry, wait }) = self.behind
+            && believed(&*log.file, &log.path, entry, size, wait)? > 0
         {
             self.found.retain(|aborted| aborted.first_offset < entry.offset);
         }

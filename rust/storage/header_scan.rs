@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
@@ -20,6 +21,7 @@ const FAR: u64 = 512;
 pub struct HeaderScan<'a> {
     file: &'a dyn File,
     path: &'a Path,
+    wait: Wait,
     position: u64,
     end: u64,
     window: [u8; WINDOW],
@@ -29,13 +31,14 @@ pub struct HeaderScan<'a> {
 
 /// The position that an index entry names, if a batch that ends with the entry's offset begins there; else 0. A damaged
 /// index then costs a longer scan and never a wrong answer.
-pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: u64) -> Result<u64> {
+pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: u64, wait: Wait) -> Result<u64> {
     if entry.position == 0 {
         return Ok(0);
     }
-    match HeaderScan::new(file, path, u64::from(entry.position), end).next_header() {
+    let mut scan = HeaderScan::new(file, path, u64::from(entry.position), end).waiting(wait);
+    match scan.next_header() {
         Ok(Some((position, header))) if header.last_offset() == entry.offset => Ok(position),
-        Err(error @ Error::Io { .. }) => Err(error),
+        Err(error @ (Error::Io { .. } | Error::NotAtHand { .. })) => Err(error),
         _ => Ok(0),
     }
 }
@@ -46,12 +49,20 @@ impl<'a> HeaderScan<'a> {
         Self {
             file,
             path,
+            wait: Wait::Yes,
             position,
             end,
             window: [0; WINDOW],
             window_at: 0,
             window_len: 0,
         }
+    }
+
+    /// With [`Wait::No`] a header that is not in memory is [`Error::NotAtHand`].
+    #[must_use]
+    pub fn waiting(mut self, wait: Wait) -> Self {
+        self.wait = wait;
+        self
     }
 
     /// The next batch: where it begins and its header. `None` at the end, and at a batch that is cut short there.
@@ -81,7 +92,7 @@ impl<'a> HeaderScan<'a> {
         self.position = u64::from(entry.position);
         match self.next_header() {
             Ok(Some((_, header))) if header.last_offset() == entry.offset => Ok(()),
-            Err(error @ Error::Io { .. }) => Err(error),
+            Err(error @ (Error::Io { .. } | Error::NotAtHand { .. })) => Err(error),
             _ => {
                 self.position = 0;
                 Ok(())
@@ -101,12 +112,25 @@ impl<'a> HeaderScan<'a> {
             let is_past = self.window_len > 0 && self.position >= window_end + FAR;
             let most = if is_past { BATCH_HEADER } else { WINDOW };
             let len = (self.end - self.position).min(most as u64) as usize;
-            self.file
-                .read_exact_at(&mut self.window[..len], self.position)
-                .map_err(|error| Error::io("read", self.path, error))?;
+            self.read(len)?;
             (self.window_at, self.window_len) = (self.position, len);
         }
         Ok((self.position - self.window_at) as usize)
+    }
+
+    fn read(&mut self, len: usize) -> Result<()> {
+        let window = &mut self.window[..len];
+        let read = match self.wait {
+            Wait::Yes => self.file.read_exact_at(window, self.position).map(|()| true),
+            Wait::No => self.file.read_exact_if_cached(window, self.position),
+        };
+        match read {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Error::NotAtHand {
+                path: self.path.to_path_buf(),
+            }),
+            Err(error) => Err(Error::io("read", self.path, error)),
+        }
     }
 
     fn corrupt(&self, reason: String) -> Error {

@@ -26,6 +26,7 @@ use super::segment::Segment;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::truncate::Unfinished;
 use super::uuid::Uuid;
+use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::AbortedTxn;
 use crate::io::{Clock, Descriptors, FileSystem, KeptFileSystem, OsFileSystem, SystemClock};
@@ -157,6 +158,11 @@ impl Log {
         };
         log.choose_jitter();
         log
+    }
+
+    /// Where its files are.
+    pub fn file_system(&self) -> Arc<dyn FileSystem> {
+        self.fs()
     }
 
     pub(super) fn fs(&self) -> Arc<dyn FileSystem> {
@@ -316,8 +322,15 @@ impl Log {
 
     /// The transactions whose records a `read_committed` reader of `from..to` must skip.
     pub fn aborted_transactions(&self, from: i64, to: i64) -> Result<Vec<AbortedTxn>> {
+        self.aborted_at(from, to, Wait::Yes)
+    }
+
+    pub(super) fn aborted_at(&self, from: i64, to: i64, wait: Wait) -> Result<Vec<AbortedTxn>> {
         let mut found = Vec::new();
         for segment in self.segments.get(self.segment_at(from)..).unwrap_or_default() {
+            if wait == Wait::No {
+                segment.txn_index.check_at_hand()?;
+            }
             if segment.txn_index.collect(&*self.context.fs, from, to, &mut found)? {
                 break;
             }

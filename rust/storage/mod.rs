@@ -34,6 +34,7 @@ pub mod state_file;
 pub mod topic_partition;
 pub mod truncate;
 pub mod uuid;
+pub mod wait;
 
 pub use crate::index::AbortedTxn;
 pub use append::{AppendError, AppendOptions, Appended};
@@ -49,6 +50,7 @@ pub use recovery::{Extent, LoadArgs, Note, OnLoss, RecoveryProgress, RecoveryRep
 pub use retention::Deletion;
 pub use topic_partition::TopicPartition;
 pub use uuid::Uuid;
+pub use wait::Wait;
 
 #[cfg(test)]
 pub(crate) mod test_fixtures;

@@ -1,7 +1,7 @@
 //! Reading: from an offset to a range of one segment's file. spec: R4.3
 //!
-//! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only: it finds the segment and where its
-//! index says to start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that
+//! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in memory
+//! ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that
 //! holds the offset; usually that is one read of 8 KB, and none at all for the last few batches of the log, whose
 //! places are remembered, nor for where the log ends.
 //!
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use super::header_scan::{HeaderScan, believed};
 use super::log::Log;
 use super::segment::{Segment, SegmentFile};
+use super::wait::Wait;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
@@ -94,6 +95,8 @@ struct Part {
     log: Arc<SegmentFile>,
     start: Start,
     end: End,
+    /// Of what is read after the plan.
+    wait: Wait,
 }
 
 /// What a read needs to know of the log; see the module.
@@ -108,6 +111,20 @@ impl Log {
     /// Plans a read from `offset` to `upper_bound` (exclusive: a high watermark, last stable offset or the log's end).
     /// `OFFSET_OUT_OF_RANGE` outside of log start offset..=log end offset.
     pub fn plan_read(&self, offset: i64, upper_bound: i64) -> Result<ReadPlan> {
+        self.plan(offset, upper_bound, Wait::Yes)
+    }
+
+    /// The same without waiting for the disk, here or (with [`Wait::No`]) in [`ReadPlan::resolve`]: [`Error::NotAtHand`].
+    pub fn plan_read_at_once(&self, offset: i64, upper_bound: i64, resolve: Wait) -> Result<ReadPlan> {
+        let mut plan = self.plan(offset, upper_bound, Wait::No)?;
+        plan.part.wait = resolve;
+        if let Some(next) = &mut plan.next {
+            next.wait = resolve;
+        }
+        Ok(plan)
+    }
+
+    fn plan(&self, offset: i64, upper_bound: i64, wait: Wait) -> Result<ReadPlan> {
         if offset < self.log_start_offset || offset > self.log_end_offset {
             return Err(self.out_of_range(offset));
         }
@@ -122,6 +139,7 @@ impl Log {
                 log: Arc::clone(active.log()),
                 start,
                 end: End::At(0),
+                wait,
             };
             return Ok(ReadPlan {
                 offset,
@@ -134,9 +152,9 @@ impl Log {
         let is_active = at + 1 == self.segments.len();
         let start = match self.recent.find(offset) {
             Some(batch) if is_active => Start::Batch(batch),
-            _ => Start::Index(segment.offset_index.lookup(&*self.context.fs, offset)?),
+            _ => Start::Index(self.entry_for(segment, offset, wait)?),
         };
-        let part = self.part(segment, start, upper_bound)?;
+        let part = self.part(segment, start, upper_bound, wait)?;
         let later = self.segments.get(at + 1..).unwrap_or_default();
         let next = later
             .iter()
@@ -148,12 +166,19 @@ impl Log {
             })
         };
         let next = next
-            .map(|segment| self.part(segment, beginning(segment), upper_bound))
+            .map(|segment| self.part(segment, beginning(segment), upper_bound, wait))
             .transpose()?;
         Ok(ReadPlan { offset, part, next })
     }
 
-    fn part(&self, segment: &Segment, start: Start, upper_bound: i64) -> Result<Part> {
+    fn entry_for(&self, segment: &Segment, offset: i64, wait: Wait) -> Result<OffsetPosition> {
+        if wait == Wait::No {
+            segment.offset_index.check_lookup_at_hand(offset)?;
+        }
+        segment.offset_index.lookup(&*self.context.fs, offset)
+    }
+
+    fn part(&self, segment: &Segment, start: Start, upper_bound: i64, wait: Wait) -> Result<Part> {
         let size = segment.size();
         let is_active = segment.base_offset() == self.active().base_offset();
         let end = if upper_bound == self.log_end_offset {
@@ -162,9 +187,7 @@ impl Log {
             // A bound within a batch (never a high watermark) shows none of it.
             End::At(batch.position)
         } else {
-            let from = segment
-                .offset_index
-                .lookup(&*self.context.fs, upper_bound.saturating_sub(1))?;
+            let from = self.entry_for(segment, upper_bound.saturating_sub(1), wait)?;
             End::Before {
                 offset: upper_bound,
                 from,
@@ -175,6 +198,7 @@ impl Log {
             log: Arc::clone(segment.log()),
             start,
             end,
+            wait,
         })
     }
 
@@ -207,7 +231,7 @@ impl ReadPlan {
 
 impl Part {
     fn scan(&self, position: u64, end: u64) -> HeaderScan<'_> {
-        HeaderScan::new(&*self.log.file, &self.log.path, position, end)
+        HeaderScan::new(&*self.log.file, &self.log.path, position, end).waiting(self.wait)
     }
 
     /// `None`: no batch of this segment holds the offset or a later one.
@@ -258,7 +282,7 @@ impl Part {
     }
 
     fn believed(&self, entry: OffsetPosition, limit: u64) -> Result<u64> {
-        believed(&*self.log.file, &self.log.path, entry, limit)
+        believed(&*self.log.file, &self.log.path, entry, limit, self.wait)
     }
 
     fn end_of_range(&self, first: RecentBatch, max_bytes: usize) -> Result<u64> {

@@ -17,6 +17,7 @@ use super::format::{
     INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_ENTRY, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path,
 };
 use super::header_scan::{HeaderScan, believed};
+use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::entry_file::EntryFile;
 use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
@@ -175,6 +176,7 @@ impl Segment {
             &self.log.path,
             self.offset_index.lookup(fs, offset)?,
             self.size,
+            Wait::Yes,
         )
     }
 

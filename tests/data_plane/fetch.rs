@@ -1,12 +1,14 @@
 //! Fetch: versions, bounds, limits, epochs, who may read (spec: R3.5, R3.6; KIP-74, KIP-320, KIP-516).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kafkastore::broker::{Event, Options};
 use kafkastore::error::ErrorCode;
 use kafkastore::record::{BatchBuilder, Codec, end_transaction_marker};
 
-use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker};
+use crate::fixture::{FOLLOWER, NODE, TOPIC, TOPIC_ID, TestBroker, wait_until};
+use crate::held_sync::HeldSync;
 use crate::requests::{Fetch, Produce, Wanted, batch};
 
 /// A broker with a topic that holds so many batches of this value size in partition 0.
@@ -393,4 +395,84 @@ fn slices_of_several_partitions_come_whole_by_sendfile() {
             "version {version}"
         );
     }
+}
+
+/// A broker with one network loop, and 60 batches in partition 0, of which the places of the last eight are remembered.
+fn with_cold_batches(fs: &HeldSync) -> TestBroker {
+    let options = Options {
+        network_threads: 1,
+        ..Options::default()
+    };
+    let broker = TestBroker::start_on(Arc::new(fs.clone()), options, 1);
+    broker.create(2, &[("segment.bytes", "2000")]);
+    let mut client = broker.connect();
+    for _ in 0..60 {
+        client.produce(&Produce::one(1, batch(100)));
+    }
+    broker
+}
+
+// Issue 13, item 8 (KAFKA-7504): headers that are not in memory are read elsewhere.
+#[test]
+fn a_fetch_that_waits_for_the_disk_holds_up_nobody_else_on_its_loop() {
+    let fs = HeldSync::default();
+    let broker = with_cold_batches(&fs);
+    let (mut reader, mut other) = (broker.connect(), broker.connect());
+    let cold = fs.cool_down();
+    let ids = [Fetch::now(5), Fetch::waiting(6, 10_000)].map(|fetch| reader.send_fetch(&fetch));
+    wait_until("the disk is read", || cold.reads() > 0);
+    for acks in [1, -1] {
+        for index in [0, 1] {
+            let produce = Produce::of(acks, vec![(index, Some(batch(10)))]);
+            assert_eq!(other.produce(&produce).outcomes()[0].0, 0);
+        }
+    }
+    let end = broker.partition(0).offsets().log_end;
+    let hot = other.send_fetch(&Fetch::waiting(end, 1)); // nothing there: it waits, and is due
+    assert_eq!(other.fetch_answer(12).correlation_id, hot);
+    assert!(reader.is_silent());
+    drop(cold);
+    for (id, offset) in ids.into_iter().zip(5..) {
+        let answer = reader.fetch_answer(12);
+        assert_eq!((answer.correlation_id, answer.only().base_offsets()[0]), (id, offset));
+    }
+    let answer = reader.fetch(&Fetch::now(7));
+    assert_eq!(answer.only().base_offsets()[0], 7, "warm again");
+}
+
+// Its session goes on, and a fetch that wants more than there is waits on.
+#[test]
+fn a_cold_fetch_that_is_not_enough_waits_for_more_and_then_has_all() {
+    let fs = HeldSync::default();
+    let broker = with_cold_batches(&fs);
+    let (mut reader, mut other) = (broker.connect(), broker.connect());
+    let cold = fs.cool_down();
+    reader.send_fetch(&Fetch {
+        min_bytes: 1 << 20,
+        ..Fetch::waiting(58, 10_000)
+    });
+    assert!(reader.is_silent());
+    drop(cold);
+    reader.send_fetch(&Fetch::now(3)); // behind it
+    assert!(reader.is_silent(), "it waits for bytes");
+    other.produce(&Produce::one(1, batch(1_000_000)));
+    other.produce(&Produce::one(1, batch(100_000)));
+    assert_eq!(reader.fetch_answer(12).only().base_offsets()[0], 58);
+    assert_eq!(reader.fetch_answer(12).only().base_offsets()[0], 3);
+}
+
+#[test]
+fn a_reader_that_leaves_while_the_disk_is_read_leaves_nothing_behind() {
+    let fs = HeldSync::default();
+    let broker = with_cold_batches(&fs);
+    let mut reader = broker.connect();
+    let cold = fs.cool_down();
+    reader.send_fetch(&Fetch::waiting(5, 10_000));
+    wait_until("the disk is read", || cold.reads() > 0);
+    let before = broker.open_connections();
+    drop(reader);
+    drop(cold);
+    wait_until("it is gone", || broker.open_connections() < before);
+    let answer = broker.connect().fetch(&Fetch::now(5));
+    assert_eq!(answer.only().base_offsets()[0], 5);
 }

@@ -1,4 +1,5 @@
-//! A file system whose `.log` files do not finish a sync before the test lets them, or panic when they are written.
+//! A file system whose `.log` files do not finish a sync before the test lets them, are not in memory, or panic when they are
+//! written.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -12,6 +13,10 @@ struct State {
     is_held: bool,
     /// Syncs that have begun.
     begun: usize,
+    /// Nothing is in memory, and a read waits.
+    is_cold: bool,
+    /// Reads that have waited.
+    reads: usize,
     /// Whether writes and syncs panic.
     has_bug: bool,
 }
@@ -30,11 +35,18 @@ impl Hold {
     pub fn begun(&self) -> usize {
         self.0.state.lock().unwrap().begun
     }
+
+    /// Reads that wait or have waited.
+    pub fn reads(&self) -> usize {
+        self.0.state.lock().unwrap().reads
+    }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.0.state.lock().unwrap().is_held = false;
+        let mut state = self.0.state.lock().unwrap();
+        (state.is_held, state.is_cold) = (false, false);
+        drop(state);
         self.0.changed.notify_all();
     }
 }
@@ -47,6 +59,13 @@ impl HeldSync {
         let mut state = self.0.state.lock().unwrap();
         state.is_held = true;
         state.begun = 0;
+        Hold(Arc::clone(&self.0))
+    }
+
+    /// Nothing is in memory, and reads wait until the hold is dropped.
+    pub fn cool_down(&self) -> Hold {
+        let mut state = self.0.state.lock().unwrap();
+        (state.is_cold, state.reads) = (true, 0);
         Hold(Arc::clone(&self.0))
     }
 
@@ -71,6 +90,16 @@ impl HeldFile {
         let has_bug = |gate: &Arc<Gate>| gate.state.lock().unwrap().has_bug;
         assert!(!self.gate.as_ref().is_some_and(has_bug), "a bug of ours");
     }
+
+    fn wait_for_disk(&self) {
+        if let Some(gate) = &self.gate {
+            let mut state = gate.state.lock().unwrap();
+            if state.is_cold {
+                state.reads += 1;
+                drop(gate.changed.wait_while(state, |s| s.is_cold).unwrap());
+            }
+        }
+    }
 }
 
 impl File for HeldFile {
@@ -79,9 +108,21 @@ impl File for HeldFile {
         self.inner.write_all_at(buf, position)
     }
     fn read_exact_at(&self, buf: &mut [u8], position: u64) -> io::Result<()> {
+        self.wait_for_disk();
         self.inner.read_exact_at(buf, position)
     }
+    fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
+        if self
+            .gate
+            .as_ref()
+            .is_some_and(|gate| gate.state.lock().unwrap().is_cold)
+        {
+            return Ok(false);
+        }
+        self.inner.read_exact_if_cached(buf, position)
+    }
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize> {
+        self.wait_for_disk();
         self.inner.read_at(buf, position)
     }
     fn len(&self) -> io::Result<u64> {

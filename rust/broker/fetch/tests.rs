@@ -75,7 +75,7 @@ fn serve(fixture: &Fixture, body: &[u8]) -> (FetchOutcome, Vec<u8>) {
 fn parked(outcome: FetchOutcome) -> ParkedFetch {
     match outcome {
         FetchOutcome::Parked(parked) => *parked,
-        FetchOutcome::Answered(_) | FetchOutcome::Left => panic!("it should wait"),
+        _ => panic!("it should wait"),
     }
 }
 
@@ -143,8 +143,14 @@ fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
     let waiting = parked(serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)])).0);
     let try_at = |is_due| {
         let mut out = Vec::new();
-        let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", is_due, Instant::now(), &mut out);
-        (done.is_some(), out.is_empty())
+        let done = waiting.try_complete(
+            &fixture.broker,
+            "PLAINTEXT",
+            is_due,
+            (Place::Loop, Instant::now()),
+            &mut out,
+        );
+        (matches!(done, Tried::Answered(_)), out.is_empty())
     };
     assert_eq!(try_at(false), (false, true));
     append(&fixture, 0, 100);
@@ -162,8 +168,14 @@ fn a_parked_fetch_completes_when_a_partition_is_lost_or_gets_a_new_epoch() {
         let waiting = parked(serve(&fixture, &body(WAITING, &[(0, -1, 0), (1, epoch, 0)])).0);
         give(&fixture.partition("t", 1), next);
         let mut out = Vec::new();
-        let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", false, Instant::now(), &mut out);
-        assert!(done.is_some(), "epoch {epoch}");
+        let done = waiting.try_complete(
+            &fixture.broker,
+            "PLAINTEXT",
+            false,
+            (Place::Loop, Instant::now()),
+            &mut out,
+        );
+        assert!(matches!(done, Tried::Answered(_)), "epoch {epoch}");
     }
 }
 

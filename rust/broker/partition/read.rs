@@ -1,13 +1,14 @@
 //! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
 //!
 //! The log's lock is held for the index search only; files are read after it. So a log may be cut while it is read, by a leader that
-//! follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and never changes the log.
+//! follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and never changes the log. Under
+//! the lock an index file is waited for only when it went from memory again and again: before, it is read without.
 
 use std::sync::atomic::Ordering;
 
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
-use crate::storage::{AbortedTxn, FileSlice};
+use crate::storage::{AbortedTxn, FileSlice, Log, Wait};
 use crate::wire::list_offsets::timestamp;
 
 /// Who reads and up to where (spec: R3.6).
@@ -38,6 +39,8 @@ pub struct ReadRequest<'a> {
     pub isolation: Isolation,
     /// By whom it may be served.
     pub served_by: ServedBy,
+    /// Whether the disk may be waited for; what would have to be is [`Error::NotAtHand`].
+    pub wait: Wait,
     /// Brokers that are closer to the reader; a leader sends it there rather than to read here (KIP-392).
     pub nearer: &'a [i32],
 }
@@ -62,6 +65,9 @@ pub struct ReadResult {
     /// This broker follows: the reader is a consumer that was sent here.
     pub is_by_follower: bool,
 }
+
+/// How often an index is read into memory without the lock before it is read under it.
+const WARMED: usize = 3;
 
 impl Partition {
     /// Whether a read at `offset` would give anything; no lock, no file access.
@@ -110,20 +116,28 @@ impl Partition {
         if request.offset == bound && request.offset >= result.log_start {
             return Ok(result);
         }
-        let (plan, truncations) = {
-            let log = self.log.lock();
+        let plan = self.plan(request.wait, |log, wait| {
             if request.offset > bound
                 && request.offset <= log.log_end_offset()
                 && request.offset >= log.log_start_offset()
             {
-                return Ok(result); // past the high watermark but not past the log: wait for it
+                return Ok(None); // past the high watermark but not past the log: wait for it
             }
-            (log.plan_read(request.offset, bound)?, log.truncations())
+            let plan = match wait {
+                Wait::No => log.plan_read_at_once(request.offset, bound, request.wait)?,
+                Wait::Yes => log.plan_read(request.offset, bound)?,
+            };
+            Ok(Some((plan, log.truncations())))
+        })?;
+        let Some((plan, truncations)) = plan else {
+            return Ok(result);
         };
         let slice = plan.resolve(request.max_bytes, request.at_least_one_batch);
         let slice = slice.map_err(|error| self.unless_cut(error, truncations))?;
         if request.isolation == Isolation::ReadCommitted {
-            let plan = self.log.lock().plan_aborted(request.offset, bound, &slice)?;
+            let plan = self.plan(request.wait, |log, wait| {
+                log.plan_aborted(request.offset, bound, &slice, (wait, request.wait))
+            })?;
             result.aborted = Some(plan.resolve()?);
         }
         result.slice = (slice.len > 0).then_some(slice);
@@ -133,11 +147,27 @@ impl Partition {
     /// What to tell of a read that failed; `truncations` was the log's count when it was planned.
     #[cold]
     fn unless_cut(&self, error: Error, truncations: u64) -> Error {
-        if self.log.lock().truncations() == truncations {
+        if matches!(error, Error::NotAtHand { .. }) || self.log.lock().truncations() == truncations {
             return error;
         }
         let message = format!("{}-{} was cut while it was read", self.topic, self.index);
         Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
+    }
+
+    /// Makes a plan under the log's lock. What is not in memory for it is read without the lock, which others wait for.
+    fn plan<T>(&self, wait: Wait, make: impl Fn(&Log, Wait) -> Result<T>) -> Result<T> {
+        for _ in 0..WARMED {
+            let (planned, fs) = {
+                let log = self.log.lock();
+                (make(&log, Wait::No), log.file_system())
+            };
+            match planned {
+                // An error shows again when it is read under the lock.
+                Err(Error::NotAtHand { path }) if wait == Wait::Yes => drop(fs.read_to_vec(&path)),
+                planned => return planned,
+            }
+        }
+        make(&self.log.lock(), Wait::Yes)
     }
 
     fn empty_result(&self) -> ReadResult {

@@ -23,6 +23,7 @@ fn read_at(offset: i64, isolation: Isolation) -> ReadRequest<'static> {
         at_least_one_batch: true,
         isolation,
         served_by: ServedBy::Leader,
+        wait: crate::storage::Wait::Yes,
         nearer: &[],
     }
 }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use crate::error::ErrorCode;
+use super::ReadPlan;
+use crate::error::{Error, ErrorCode};
+use crate::storage::Wait;
 use crate::storage::log::Log;
 use crate::storage::testing::{Bench, read_all};
 
@@ -115,4 +117,41 @@ fn a_damaged_index_costs_time_and_not_truth() {
         let naive: Vec<_> = naive.iter().copied().filter(|it| it.1 > from).collect();
         assert_eq!(read_all(&log, from, log.log_end_offset(), 600), naive, "{from}");
     }
+}
+
+/// What waits for the disk is refused by name; once it is in memory the answers are the same.
+#[test]
+fn a_read_at_once_reads_nothing_that_is_not_in_memory() {
+    let bench = small();
+    let mut log = bench.create();
+    for _ in 0..60 {
+        bench.append(&mut log, 1, 100);
+    }
+    log.close().unwrap();
+    let log = bench.reopen_clean().unwrap();
+    let at_once = |offset, bound| log.plan_read_at_once(offset, bound, Wait::No);
+    let named = |offset, bound| match at_once(offset, bound) {
+        Err(Error::NotAtHand { path }) => Some(path),
+        _ => None,
+    };
+    let first = bench.file(0, ".index");
+    assert_eq!(named(1, 60), Some(first.clone()), "of the offset");
+    assert_eq!(named(1, 3), Some(first), "and of the bound");
+    let second = bench.base_offsets()[1];
+    log.plan_read(1, 60).unwrap();
+    assert_eq!(named(1, 60), None);
+    assert_eq!(named(second, second + 3), Some(bench.file(second, ".index")));
+    let place = |plan: ReadPlan| {
+        let slice = plan.resolve(1 << 20, true).unwrap();
+        (slice.base_offset, slice.position, slice.len)
+    };
+    assert_eq!(place(at_once(1, 60).unwrap()), place(log.plan_read(1, 60).unwrap()));
+    let (told, file) = (
+        log.last_stable_offset(60),
+        &log.plan_read(1, 60).unwrap().resolve(1, true).unwrap(),
+    );
+    assert!(
+        log.plan_aborted(1, told, file, (Wait::No, Wait::No)).is_ok(),
+        "no transactions, no index"
+    );
 }

@@ -130,8 +130,14 @@ pub(super) fn fetch_of(
 
 pub(super) fn completes(fixture: &Fixture, waiting: &ParkedFetch) -> bool {
     let mut out = Vec::new();
-    let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", false, Instant::now(), &mut out);
-    done.is_some()
+    let done = waiting.try_complete(
+        &fixture.broker,
+        "PLAINTEXT",
+        false,
+        (Place::Loop, Instant::now()),
+        &mut out,
+    );
+    matches!(done, Tried::Answered(_))
 }
 
 #[test]
@@ -171,8 +177,14 @@ fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_
     fetch_as(&fixture, 2, 2, UNTOLD_WATERMARK);
     fetch_as(&fixture, 3, 2, UNTOLD_WATERMARK);
     let mut out = Vec::new();
-    let done = waiting.try_complete(&fixture.broker, "PLAINTEXT", false, Instant::now(), &mut out);
-    assert!(done.is_some());
+    let done = waiting.try_complete(
+        &fixture.broker,
+        "PLAINTEXT",
+        false,
+        (Place::Loop, Instant::now()),
+        &mut out,
+    );
+    assert!(matches!(done, Tried::Answered(_)));
     assert_eq!(told(&out), (0, 2, 0));
 }
 

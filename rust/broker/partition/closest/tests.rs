@@ -39,6 +39,7 @@ fn read(partition: &Partition, offset: i64, isolation: Isolation) -> Result<Read
         at_least_one_batch: true,
         isolation,
         served_by: ServedBy::AnyReplica,
+        wait: crate::storage::Wait::Yes,
         nearer: &[],
     })
 }

@@ -18,6 +18,7 @@ fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
         at_least_one_batch: true,
         isolation: Isolation::ReadUncommitted,
         served_by: ServedBy::AnyReplica,
+        wait: crate::storage::Wait::Yes,
         nearer: &[],
     };
     let Ok(read) = partition.read(&request) else {
