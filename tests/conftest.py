@@ -35,6 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=20, help="how often the crash test kills the broker under load")
     parser.addoption("--damages", type=int, default=4, help="how often each kind of metadata store is damaged")
     parser.addoption("--damage-seed", type=int, default=1)
+    parser.addoption(
+        "--every-state-file", action="store_true", help="every state file in the place of which every thing stands"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -50,6 +50,8 @@ pub struct DirEntry {
     pub name: String,
     /// Whether it is a directory.
     pub is_dir: bool,
+    /// Whether it is a file, and no link to one.
+    pub is_file: bool,
 }
 
 /// An open file.

@@ -15,6 +15,7 @@ pub mod kept;
 pub mod map;
 pub mod no_file;
 pub mod os;
+mod plain;
 pub mod scheduling;
 
 pub use clock::{Clock, ManualClock, SystemClock};

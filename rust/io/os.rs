@@ -15,6 +15,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
+use super::plain::open_plain;
 use crate::error::shortage::not_opened;
 
 const FILE_MODE: u32 = 0o600;
@@ -119,7 +120,7 @@ impl FileSystem for OsFileSystem {
             OpenMode::Create => options.write(true).create(true).truncate(true),
             OpenMode::CreateNew => options.write(true).create_new(true),
         };
-        Ok(Arc::new(OsFile(options.open(path)?)))
+        Ok(Arc::new(OsFile(open_plain(&mut options, path)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -155,10 +156,12 @@ impl FileSystem for OsFileSystem {
         for entry in fs::read_dir(path)? {
             let entry = entry?;
             if let Ok(name) = entry.file_name().into_string() {
+                let kind = entry.file_type()?;
                 entries.push(DirEntry {
                     path: path.join(&name),
                     name,
-                    is_dir: entry.file_type()?.is_dir(),
+                    is_dir: kind.is_dir(),
+                    is_file: kind.is_file(),
                 });
             }
         }
@@ -180,7 +183,7 @@ impl FileSystem for OsFileSystem {
 
     /// Most state files are small: one read that comes back short has met the end.
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let mut file = fs::File::open(path)?;
+        let mut file = open_plain(fs::OpenOptions::new().read(true), path)?;
         let mut small = [0; SMALL_FILE];
         let len = loop {
             match file.read(&mut small) {
@@ -198,13 +201,14 @@ impl FileSystem for OsFileSystem {
     /// Two locks on one file: `fcntl`, which is what Java's `FileChannel.tryLock` takes, against other processes
     /// (Apache Kafka among them), and `flock`, which also stands between two openers in this process.
     fn lock_exclusive(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
-        let file = fs::OpenOptions::new()
+        let mut options = fs::OpenOptions::new();
+        options
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
-            .mode(FILE_MODE)
-            .open(path)?;
+            .mode(FILE_MODE);
+        let file = open_plain(&mut options, path)?;
         let busy = |errno: rustix::io::Errno| match errno {
             rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS => io::Error::from(io::ErrorKind::WouldBlock),
             other => io::Error::from(other),

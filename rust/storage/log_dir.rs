@@ -16,8 +16,8 @@ use super::checkpoint::{encode_offsets, read_offset_checkpoint};
 use super::clean_shutdown::{self, Shutdown};
 use super::closed_logs::{self, ClosedLog};
 use super::format::{
-    CLEANER_OFFSET_CHECKPOINT, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, RECOVERY_POINT_CHECKPOINT,
-    REPLICATION_OFFSET_CHECKPOINT,
+    CLEAN_SHUTDOWN, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT,
 };
 use super::meta_properties::MetaProperties;
 use super::state_file::{self, Durability, bad_format};
@@ -28,6 +28,16 @@ use crate::io::{FileSystem, LockGuard, Volume};
 
 /// The log of Kafka's own controllers, which a combined node keeps beside the partitions. It is not ours to serve.
 const METADATA_TOPIC: &str = "__cluster_metadata";
+
+/// The files that are replaced as wholes while it is open.
+const WRITTEN: [&str; 6] = [
+    META_PROPERTIES,
+    CLEAN_SHUTDOWN,
+    CLOSED_LOGS,
+    RECOVERY_POINT_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+];
 
 /// Who the broker is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,6 +140,9 @@ impl LogDir {
             },
             _ => Error::io("lock", &lock_path, error),
         })?;
+        for name in WRITTEN {
+            state_file::check_aside(&*fs, &path.join(name))?;
+        }
         let found = MetaProperties::read(&*fs, path)?.unwrap_or_default();
         let meta_path = path.join(META_PROPERTIES);
         check_identity(&found, identity).map_err(|reason| bad_format(&meta_path, reason))?;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::format::{TEMP_SUFFIX, with_suffix};
+use crate::error::shortage::is_shortage;
 use crate::error::{Error, Result};
 use crate::io::{File, FileSystem, OpenMode};
 
@@ -21,6 +22,10 @@ pub enum Durability {
     /// that carry a checksum and can be rebuilt.
     Lazy,
 }
+
+/// What is said of a directory that has a file's name.
+pub const DIRECTORY_IN_THE_WAY: &str =
+    "it is a directory, not a file; put the file back, or take away what stands there";
 
 /// Replaces `path` with `bytes`.
 pub fn replace(fs: &dyn FileSystem, path: &Path, bytes: &[u8], durability: Durability) -> Result<()> {
@@ -42,12 +47,24 @@ pub fn replace(fs: &dyn FileSystem, path: &Path, bytes: &[u8], durability: Durab
 /// Writes `<path>.tmp` without syncing it: the first step of [`replace`], for callers that sync many files at once.
 pub fn write_aside(fs: &dyn FileSystem, path: &Path, bytes: &[u8]) -> Result<Arc<dyn File>> {
     let temp = with_suffix(path, TEMP_SUFFIX);
-    let file = fs
-        .open(&temp, OpenMode::Create)
-        .map_err(|error| Error::io("create", &temp, error))?;
+    let file = match fs.open(&temp, OpenMode::Create) {
+        // What stands there is no file of ours: a pipe, a link.
+        Err(error) if !is_shortage(&error) && fs.remove_file(&temp).is_ok() => fs.open(&temp, OpenMode::Create),
+        opened => opened,
+    };
+    let file = file.map_err(|error| Error::io("create", &temp, error))?;
     file.write_all_at(bytes, 0)
         .map_err(|error| Error::io("write", &temp, error))?;
     Ok(file)
+}
+
+/// An error when a directory stands where [`write_aside`] will write: better at the start than at the first write.
+pub fn check_aside(fs: &dyn FileSystem, path: &Path) -> Result<()> {
+    let temp = with_suffix(path, TEMP_SUFFIX);
+    if fs.metadata(&temp).is_ok_and(|found| found.is_dir) {
+        return Err(bad_format(&temp, DIRECTORY_IN_THE_WAY));
+    }
+    Ok(())
 }
 
 /// Renames `<path>.tmp` over `path`: the step after the sync.

@@ -10,6 +10,7 @@ import stat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.errors import StartupError
+from kafkastore.plain_files import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ def read_secret(get: Callable[[str], object]) -> Secret | None:
 def _read(path: str) -> str:
     setting = f"{FILE_KEY}={path}"
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_plain) as file:
             mode = os.fstat(file.fileno()).st_mode
             data = file.read(MOST_BYTES + 1)
     except OSError as error:

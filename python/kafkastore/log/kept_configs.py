@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkastore.metadata.marks import Mark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.nonsense import is_topic_name
+from kafkastore.plain_files import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -149,7 +150,7 @@ class KeptConfigs:
         for directory, lines in content.items():
             path = os.path.join(directory, FILE_NAME)
             try:
-                with open(path, "ab") as file:
+                with open(path, "ab", opener=open_plain) as file:
                     file.write(b"".join(lines))
                 self._unsynced.add(directory)
             except OSError as error:
@@ -170,7 +171,7 @@ class KeptConfigs:
         """Blocking."""
         path = os.path.join(directory, FILE_NAME)
         try:
-            with open(path + ".tmp", "wb") as file:
+            with open(path + ".tmp", "wb", opener=open_plain) as file:
                 file.write(b"".join(_line(name, one) for name, one in kept.items()))
                 file.flush()
                 os.fsync(file.fileno())
@@ -199,7 +200,7 @@ def _read(directory: str) -> tuple[dict[str, KeptConfig], int]:
     """What the file says, and how many lines it has. Blocking."""
     path = os.path.join(directory, FILE_NAME)
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_plain) as file:
             lines = file.read().split(b"\n")
     except FileNotFoundError:
         return {}, 0

@@ -28,6 +28,7 @@ from kafkastore.metadata.sqlite_check import (
     open_to_read,
 )
 from kafkastore.metadata.store import join_path
+from kafkastore.plain_files import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -235,7 +236,8 @@ def locked(log_dirs: Sequence[str]) -> Iterator[None]:
     with ExitStack() as stack:
         for directory in log_dirs:
             try:
-                file = stack.enter_context(open(os.path.join(directory, _LOCK_FILE), "ab"))
+                path = os.path.join(directory, _LOCK_FILE)
+                file = stack.enter_context(open(path, "ab", opener=open_plain))
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except FileNotFoundError:  # not there, or never used
                 continue

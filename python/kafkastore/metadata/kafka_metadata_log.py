@@ -20,6 +20,8 @@ import logging
 import os
 from typing import TYPE_CHECKING, Final
 
+from kafkastore.plain_files import open_plain
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -60,7 +62,7 @@ def _values(directory: str) -> Iterator[bytes]:
 def _values_of_file(path: str, start_offset: int) -> Iterator[bytes]:
     """Record values of the batches from ``start_offset`` on; a torn batch at the end is the end."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_plain) as file:
             data = file.read()
     except OSError as error:
         logger.warning("%s cannot be read, topics may lack their configuration: %s", path, error.strerror)

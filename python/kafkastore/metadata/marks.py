@@ -21,6 +21,8 @@ import zlib
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from kafkastore.plain_files import open_plain
+
 DIRECTORY_FILE: Final = "kafkastore-metadata.mark"
 """In a log directory."""
 
@@ -57,7 +59,7 @@ NOTHING: Final = FoundMark(None, is_damaged=False)
 def read_mark(path: str) -> FoundMark:
     """NOTHING when there is no file. Blocking."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_plain) as file:
             content = file.read(2 * SLOT_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return NOTHING
@@ -113,7 +115,7 @@ class MarkFile:
         if self._descriptor is not None and _inode(self.path) == self._inode:
             return self._descriptor
         old = self._descriptor
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+        self._descriptor = open_plain(self.path, os.O_RDWR | os.O_CREAT, _FILE_MODE)
         found = os.fstat(self._descriptor)
         self._inode = found.st_dev, found.st_ino
         if old is not None:  # a file that was taken away is made anew, and in use as that one was

@@ -23,6 +23,7 @@ from kafkastore.errors import StartupError
 from kafkastore.metadata.marks import SIDECAR_SUFFIX, Mark, read_mark
 from kafkastore.metadata.sqlite_transaction import checksum_of
 from kafkastore.metadata.store import join_path
+from kafkastore.plain_files import check_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,8 +66,18 @@ def is_in_the_way(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _IN_THE_WAY
 
 
+def refuse_no_file(path: str, setting: str) -> None:
+    """Something else than a file stands there, or where SQLite has its own beside it. Raises StartupError."""
+    for one in (path, f"{path}-wal", f"{path}-shm"):
+        try:
+            check_plain(one)
+        except OSError as error:
+            raise StartupError(f"{setting}: {one} cannot be opened: {error.strerror}") from None
+
+
 def refuse_damaged(path: str, setting: str) -> None:
     """Cases A to C, and D as far as opening shows it. Raises StartupError."""
+    refuse_no_file(path, setting)
     mark, is_damaged = read_mark(path + SIDECAR_SUFFIX)
     if is_damaged:
         logger.warning("%s is damaged: how far the metadata had come may be known less well", path + SIDECAR_SUFFIX)

@@ -86,7 +86,7 @@ def _path(config: BrokerConfig) -> str:
 
 def _is_in_use(directory: str) -> bool:
     try:
-        os.stat(os.path.join(directory, "meta.properties"))
+        os.lstat(os.path.join(directory, "meta.properties"))  # a link that leads nowhere is named by the engine
     except FileNotFoundError:
         return False
     except (OSError, ValueError):  # the store, or the engine, names the directory and the reason

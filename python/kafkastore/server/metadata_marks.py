@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError, StartupError
 from kafkastore.metadata.marks import DIRECTORY_FILE, Mark, MarkFile, read_mark
-from kafkastore.metadata.sqlite_check import WAYS_OUT, check_mark
+from kafkastore.metadata.sqlite_check import WAYS_OUT, check_mark, refuse_no_file
 from kafkastore.metadata.store import SessionExpiredError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def refuse_missing_store(config: BrokerConfig) -> None:
     path = config.metadata_path
     if config.get("zookeeper.connect") is not None or _has_content(path):
         return
+    refuse_no_file(path, config.metadata_setting)
     for directory in config.log_dirs:
         found = read_mark(os.path.join(directory, DIRECTORY_FILE))
         if found.mark is not None or found.is_damaged:

@@ -35,6 +35,7 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import new_id, topic_id_text
 from kafkastore.metadata.store import Delete, SetData
 from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, load_configs
+from kafkastore.plain_files import open_plain
 from kafkastore.server.topic_plans import MAX_PARTITIONS_PER_REQUEST, internal_configs
 
 if TYPE_CHECKING:
@@ -319,7 +320,8 @@ def _configure(broker: BrokerServices, name: str, configs: dict[str, str]) -> No
 def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
     """The last epoch in ``leader-epoch-checkpoint``; -1 when there is none."""
     try:
-        with open(os.path.join(log_dir, f"{topic}-{partition}", "leader-epoch-checkpoint"), encoding="ascii") as file:
+        path = os.path.join(log_dir, f"{topic}-{partition}", "leader-epoch-checkpoint")
+        with open(path, encoding="ascii", opener=open_plain) as file:
             lines = file.read().split("\n")
         return max((int(line.split()[0]) for line in lines[2:] if line.strip()), default=-1)
     except (OSError, ValueError):

@@ -22,6 +22,7 @@ from kafkastore.metadata.nodes import (
 )
 from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, NodeExistsError, ancestors
+from kafkastore.plain_files import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,7 +94,7 @@ async def _make_permanent_nodes(store: MetadataStore) -> None:
 
 def _cluster_id_of(directory: str) -> str | None:
     try:
-        with open(os.path.join(directory, "meta.properties"), encoding="utf-8") as file:
+        with open(os.path.join(directory, "meta.properties"), encoding="utf-8", opener=open_plain) as file:
             return parse_properties(file.read()).get("cluster.id")
     except (OSError, UnicodeDecodeError):  # absent, or unreadable: the engine names the directory and the reason
         return None

@@ -11,10 +11,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::io::{DirEntry, FileSystem};
+use crate::io::{DirEntry, FileSystem, OpenMode};
 use crate::storage::format::{
-    CLEANED_SUFFIX, DELETED_SUFFIX, INDEX_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX,
-    TXN_INDEX_SUFFIX, file_path, parse_file_name,
+    CLEANED_SUFFIX, DELETED_SUFFIX, INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA, SWAP_SUFFIX,
+    TEMP_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path, parse_file_name,
 };
 use crate::storage::header_scan::HeaderScan;
 use crate::storage::state_file;
@@ -93,8 +93,31 @@ pub fn remove_orphans(fs: &dyn FileSystem, dir: &Path, orphans: &[i64]) -> Resul
 
 fn list(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<DirEntry>> {
     let mut entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
+    let is_ours = |name: &str| {
+        let whole = name.strip_suffix(TEMP_SUFFIX).unwrap_or(name);
+        parse_file_name(name).is_some() || [LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA].contains(&whole)
+    };
+    if let Some(entry) = entries.iter().find(|entry| entry.is_dir && is_ours(&entry.name)) {
+        return Err(state_file::bad_format(&entry.path, state_file::DIRECTORY_IN_THE_WAY));
+    }
     entries.retain(|entry| !entry.is_dir);
+    for entry in entries.iter().filter(|entry| !entry.is_file) {
+        let is_swap = entry.name.ends_with(SWAP_SUFFIX);
+        if is_swap || is_segments(&entry.name) {
+            // A link, perhaps to a file; what else it is, opening it tells, and not years later.
+            let opened = fs.open(&entry.path, OpenMode::Read);
+            opened.map_err(|error| Error::io("open", &entry.path, error))?;
+        }
+        if is_swap {
+            let reason = "it is a link, which no cleaning leaves, and would take a segment's place; take it away";
+            return Err(state_file::bad_format(&entry.path, reason));
+        }
+    }
     Ok(entries)
+}
+
+fn is_segments(name: &str) -> bool {
+    parse_file_name(name).is_some_and(|(_, suffix)| suffix == LOG_SUFFIX || INDEX_SUFFIXES.contains(&suffix))
 }
 
 fn settle_leftovers(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry]) -> Result<()> {
@@ -151,7 +174,7 @@ fn finish_swaps(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry], swaps: &[
 /// The offset after the last whole batch of a segment file.
 fn end_offset(fs: &dyn FileSystem, base_offset: i64, path: &Path) -> Result<i64> {
     let file = fs
-        .open(path, crate::io::OpenMode::Read)
+        .open(path, OpenMode::Read)
         .map_err(|error| Error::io("open", path, error))?;
     let len = file.len().map_err(|error| Error::io("stat", path, error))?;
     let mut scan = HeaderScan::new(&*file, path, 0, len);

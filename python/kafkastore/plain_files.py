@@ -1,0 +1,69 @@
+"""Opening state files that may be something else: a directory, a named pipe, a link that leads nowhere.
+
+To open a pipe could wait for ever, and a link whose target is not mounted looks like a file that was never there. The data plane does the
+same (``rust/io/plain.rs``).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from typing import Final
+
+_WAY_OUT: Final = "put the file back, or take away what stands there"
+_KINDS: Final = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+
+
+def open_plain(path: str, flags: int, mode: int = 0o666) -> int:
+    """The descriptor of a file, as ``os.open`` gives it; may be the ``opener`` of ``open``. Raises OSError, whose ``strerror`` says what
+    stands there instead and what to do; FileNotFoundError only when nothing does."""
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+    except OSError as error:
+        raise _told(error, path) from None
+    kind = stat.S_IFMT(os.fstat(descriptor).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(descriptor)
+        raise _not_a_file(kind, path)
+    return descriptor
+
+
+def check_plain(path: str) -> None:
+    """Raises OSError when something else stands there, without opening it; nothing when nothing does."""
+    try:
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+    except OSError as error:
+        told = _told(error, path)
+        if not isinstance(told, FileNotFoundError):
+            raise told from None
+    else:
+        if kind != stat.S_IFREG:
+            raise _not_a_file(kind, path)
+
+
+def _not_a_file(kind: int, path: str) -> OSError:
+    return OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'a device')}, not a file; {_WAY_OUT}", path)
+
+
+def _told(error: OSError, path: str) -> OSError:
+    """With what the system's error leaves out."""
+    target = ""
+    with suppress(OSError):
+        target = os.readlink(path)
+    if isinstance(error, FileNotFoundError) and target:
+        text = f"it is a link to {target}, where nothing is; mount or put back what it leads to, or remove the link"
+        return OSError(errno.EINVAL, text, path)
+    if error.errno == errno.ELOOP:
+        text = f"it is a link to {target} that leads back to itself; put the file back, or remove the link"
+        return OSError(errno.EINVAL, text, path)
+    if isinstance(error, PermissionError):
+        return PermissionError(
+            error.errno, f"{error.strerror}; let the user that the broker runs as read and write it", path
+        )
+    with suppress(OSError):
+        kind = stat.S_IFMT(os.stat(path).st_mode)
+        if kind != stat.S_IFREG:
+            return _not_a_file(kind, path)
+    return error

@@ -1,0 +1,61 @@
+//! Files that are none: a directory, a named pipe, a device or a link that leads nowhere, where a file is to be read or written.
+//!
+//! To open a pipe could wait for ever, to read an empty one looks like an empty file, and a link whose target is not mounted looks like a
+//! file that was never there. Each is an error that says what stands there and what to do; nothing is read, written or waited for.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Opens a file as `options` say, when it is one.
+pub fn open_plain(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
+    let file = options
+        .custom_flags(libc::O_NONBLOCK) // of a pipe; it changes nothing for a file
+        .open(path)
+        .map_err(|error| told(error, path))?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
+        return Ok(file);
+    }
+    Err(not_a_file(kind))
+}
+
+fn not_a_file(kind: fs::FileType) -> io::Error {
+    let what = if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    io::Error::other(format!(
+        "it is {what}, not a file; put the file back, or take away what stands there"
+    ))
+}
+
+/// What the system's error leaves out.
+fn told(error: io::Error, path: &Path) -> io::Error {
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_symlink());
+    let target = || fs::read_link(path).map_or_else(|_| "itself".to_owned(), |to| to.display().to_string());
+    match error.kind() {
+        io::ErrorKind::NotFound if is_link() => io::Error::other(format!(
+            "it is a link to {}, where nothing is; mount or put back what it leads to, or remove the link",
+            target()
+        )),
+        io::ErrorKind::PermissionDenied => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("{error}; let the user that the broker runs as read and write it"),
+        ),
+        _ if error.raw_os_error() == Some(libc::ELOOP) => io::Error::other(format!(
+            "it is a link to {} that leads back to itself; put the file back, or remove the link",
+            target()
+        )),
+        _ => match fs::metadata(path).map(|found| found.file_type()) {
+            Ok(kind) if !kind.is_file() => not_a_file(kind),
+            _ => error,
+        },
+    }
+}
