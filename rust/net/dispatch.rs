@@ -4,6 +4,8 @@
 //! What Kafka does with what it does not know: an `ApiVersions` of another version gets a version 0 body with error 35;
 //! any other unknown API or version, and any malformed frame, costs the connection and one log line.
 
+mod completion;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,7 +17,7 @@ use super::outbox::{FileRange, Outbox};
 use super::proof::Proof;
 use crate::broker::{
     Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, MetadataOutcome,
-    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Splice, Tried, Waiter,
+    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Splice, Waiter,
 };
 use crate::error::ErrorCode;
 use crate::record::Room;
@@ -23,6 +25,8 @@ use crate::wire::{
     ApiTable, ApiVersionsRequest, FEATURES, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported, write_response_header,
 };
+
+pub use completion::{Completion, complete_fetch};
 
 /// The client id under which Kafka's admin client may write internal topics.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
@@ -426,43 +430,6 @@ fn park_fetch(
     };
     context.operations.park(number, operation, deadline);
     None
-}
-
-/// What came of trying a parked fetch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Completion {
-    /// The response is there.
-    Answered,
-    /// It goes on waiting.
-    Waits,
-    /// It must be tried where the disk may be waited for.
-    Cold,
-}
-
-/// Tries a parked fetch; the response is in `answer` if it is complete.
-pub fn complete_fetch(
-    parked: &ParkedFetch,
-    framing: Framing,
-    listener: &str,
-    is_due: bool,
-    broker: &Broker,
-    place: (Place, Instant),
-    answer: &mut Outbox,
-) -> Completion {
-    let out = answer.tail();
-    let start = begin(out, framing);
-    match parked.try_complete(broker, listener, is_due, place, out) {
-        Tried::Answered(splices) => {
-            finish_with_files(answer, start, splices);
-            return Completion::Answered;
-        }
-        Tried::Waits => out.truncate(start),
-        Tried::Cold => {
-            out.truncate(start);
-            return Completion::Cold;
-        }
-    }
-    Completion::Waits
 }
 
 fn api_versions(

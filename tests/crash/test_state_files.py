@@ -49,7 +49,7 @@ SAID: Final = {
     "pipe": "it is a named pipe, not a file",
     "dangling": "where nothing is",
     "loop": "leads back to itself",
-    "unreadable": "Input/output error",
+    "unreadable": "",  # each part says it in its own words
 }
 
 KILLED: Final = (

@@ -40,6 +40,7 @@ PYTHON_RANKS = {
     "security": 2,
     "errors": 1,
     "client_log": 1,
+    "plain_files": 1,
     "exports": 1,
     "_core": 0,
 }

@@ -1,6 +1,7 @@
 use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
 use super::*;
 use crate::broker::Options;
+use crate::broker::waiters::{WaitKind, Waiter};
 use crate::record::Origin;
 use crate::wire::Writer;
 

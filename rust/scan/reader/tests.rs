@@ -384,7 +384,7 @@ fn what_cannot_be_read_names_operation_and_file() {
     let dir = tempfile::tempdir().unwrap();
     let error = read(&split(dir.path(), 100), &options()).unwrap_err().to_string();
     assert!(
-        error.starts_with(&format!("read of {} failed: ", dir.path().display())),
+        error.starts_with(&format!("open of {} failed: it is a directory", dir.path().display())),
         "{error}"
     );
 }
