@@ -58,6 +58,9 @@ pub enum BatchError {
         /// The most that was allowed.
         limit: usize,
     },
+    /// A zstd frame whose window is too large to inflate it piece by piece.
+    #[error("the zstd frame needs a window of more than 32 MiB; compress smaller batches, or at a lower level")]
+    InflateWindow,
     /// The codec's library refused to compress.
     #[error("cannot compress with {codec}")]
     Deflate {
@@ -80,7 +83,7 @@ impl BatchError {
                 ErrorCode::CORRUPT_MESSAGE
             }
             Self::InvalidRecord { .. } | Self::InvalidControlRecord(_) => ErrorCode::INVALID_RECORD,
-            Self::InflateLimit { .. } => ErrorCode::MESSAGE_TOO_LARGE,
+            Self::InflateLimit { .. } | Self::InflateWindow => ErrorCode::MESSAGE_TOO_LARGE,
             Self::UnknownCodec(_) | Self::Inflate { .. } | Self::Deflate { .. } => ErrorCode::UNKNOWN_SERVER_ERROR,
         }
     }

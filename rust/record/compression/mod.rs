@@ -90,6 +90,8 @@ enum Stop {
     Corrupt(&'static str),
     /// More would come than is allowed.
     Limit,
+    /// More would have to stand in memory than is allowed.
+    Window,
 }
 
 /// Inflates all of `src` onto the end of `out`, at most `limit` bytes.
@@ -108,6 +110,7 @@ pub fn decompress(codec: Codec, src: &[u8], limit: usize, out: &mut Vec<u8>) -> 
     done.map_err(|stop| match stop {
         Stop::Corrupt(reason) => BatchError::Inflate { codec, reason },
         Stop::Limit => BatchError::InflateLimit { limit },
+        Stop::Window => BatchError::InflateWindow,
     })
 }
 

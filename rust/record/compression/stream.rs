@@ -13,6 +13,8 @@ use crate::record::BatchError;
 
 /// The largest window of a zstd frame: level 20 of 22 writes 32 MB.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+/// `ZSTD_error_frameParameter_windowTooLarge`, which libzstd gives negated.
+const ZSTD_WINDOW_TOO_LARGE: usize = 16;
 
 /// The inflated bytes of one payload, in order.
 pub(crate) struct Source<'a> {
@@ -71,6 +73,7 @@ fn failed(codec: Codec, stop: Stop) -> BatchError {
     match stop {
         Stop::Corrupt(reason) => BatchError::Inflate { codec, reason },
         Stop::Limit => BatchError::InflateLimit { limit: usize::MAX },
+        Stop::Window => BatchError::InflateWindow,
     }
 }
 
@@ -132,6 +135,15 @@ fn read_gzip(member: &mut Option<Box<GzDecoder<&[u8]>>>, out: &mut [u8]) -> Resu
     Ok(0)
 }
 
+/// A frame that needs a larger window is good: its client may split the batch, as for any that is too much at once.
+fn stop_of_zstd(code: usize) -> Stop {
+    if code == ZSTD_WINDOW_TOO_LARGE.wrapping_neg() {
+        Stop::Window
+    } else {
+        Stop::Corrupt("the zstd frame is damaged")
+    }
+}
+
 fn read_zstd(
     context: &mut DCtx<'static>,
     input: &mut InBuffer<'_>,
@@ -140,9 +152,7 @@ fn read_zstd(
 ) -> Result<usize, Stop> {
     while !(*is_whole && input.pos == input.src.len()) {
         let mut output = OutBuffer::around(&mut *out);
-        let hint = context
-            .decompress_stream(&mut output, input)
-            .map_err(|_| Stop::Corrupt("the zstd frame is damaged"))?;
+        let hint = context.decompress_stream(&mut output, input).map_err(stop_of_zstd)?;
         let count = output.pos();
         *is_whole = hint == 0;
         if count > 0 {

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::ErrorCode;
 
 const CODECS: [Codec; 4] = [Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
 
@@ -210,4 +211,24 @@ fn names_are_kafkas() {
     assert_eq!(Codec::from_name("producer"), None);
     assert_eq!(Codec::from_attributes(0x7ff8 | 3), Some(Codec::Lz4));
     assert_eq!(Codec::from_attributes(5), None);
+}
+
+/// A frame by RFC 8878: a window descriptor, then the payload as it is in one block.
+fn zstd_frame(window_log: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, (window_log - 10) << 3];
+    let block = (u32::try_from(payload.len()).unwrap() << 3) | 1;
+    frame.extend_from_slice(&block.to_le_bytes()[..3]);
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// Issue 13, item 3: clients split a batch on this error; `UNKNOWN_SERVER_ERROR` told them nothing.
+#[test]
+fn zstd_frame_with_a_window_beyond_the_limit_is_too_large_and_not_damaged() {
+    let mut out = [0; 16];
+    let mut read = |frame: &[u8]| Source::new(Codec::Zstd, frame)?.read(&mut out);
+    assert_eq!(read(&zstd_frame(25, b"payload")), Ok(7));
+    let refused = read(&zstd_frame(27, b"payload")).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::MESSAGE_TOO_LARGE);
+    assert!(refused.to_string().contains("window"), "{refused}");
 }
