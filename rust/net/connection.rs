@@ -81,6 +81,8 @@ pub struct Connection {
     pub starved_in: Option<usize>,
     /// It may go on receiving its frame though the broker has no room, so that somebody always can.
     pub is_first_starved: bool,
+    /// Its next request waits for room for the answer.
+    pub is_waiting: bool,
     /// Of the broker's unsent bytes: what this connection holds.
     pub unsent: Option<Charge>,
     /// Of the broker's bytes of requests: what is kept of the next frame.
@@ -118,6 +120,7 @@ impl Connection {
             is_held_up: false,
             starved_in: None,
             is_first_starved: false,
+            is_waiting: false,
             unsent: None,
             received: None,
             for_control: None,

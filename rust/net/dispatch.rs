@@ -209,7 +209,8 @@ fn leave(
 ) {
     let number = context.operations.number();
     connection.wait_for(number, true);
-    let away = Away::default();
+    let mut away = Away::default();
+    away.expect_answer(body.get().len(), &errand, &context.broker.unsent);
     let mut body = body;
     body.charge(match errand {
         Errand::Metadata(_) => &context.broker.control.waiting, // it may wait there, too

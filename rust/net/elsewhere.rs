@@ -68,6 +68,20 @@ pub struct Away {
     pub is_woken: bool,
     /// Its time was up meanwhile.
     pub is_due: bool,
+    /// Of the broker's unsent bytes: about what its answer will be.
+    pub expected: Option<Charge>,
+}
+
+impl Away {
+    /// Counts an answer of half as much again as the request, among the unsent ones: a row of a fetch or of a lookup is answered by more
+    /// bytes than it has. A produce's answer is small.
+    pub fn expect_answer(&mut self, request_bytes: usize, errand: &Errand, unsent: &Arc<Budget>) {
+        if !matches!(errand, Errand::Produce(_)) {
+            let mut charge = unsent.account();
+            charge.set(request_bytes / 2 * 3);
+            self.expected = Some(charge);
+        }
+    }
 }
 
 /// What is to be done.

@@ -1,8 +1,8 @@
 //! What a loop does when the broker's budgets for bytes of clients are used up.
 //!
-//! Unsent answers (`kafkastore.unsent.max.bytes`): connections with anything unsent are not served (`serve`). A client that has taken
-//! nothing for [`PATIENCE`] is closed, the one with the most bytes first, until there is room again; sooner when twice the
-//! budget is held.
+//! Unsent answers (`kafkastore.unsent.max.bytes`): connections with anything unsent are not served, and large requests of others
+//! wait for room, one after the other (`serve`). A client that has taken nothing for [`PATIENCE`] is closed, the one with the most
+//! bytes first, until there is room again; sooner when others wait or twice the budget is held.
 //!
 //! Requests that arrive in parts (`queued.max.request.bytes`): connections wait with the rest of their frames in the kernel's
 //! buffers, in the order in which they came; the first of each loop goes on, so that somebody always can. A frame that trickles is
@@ -22,7 +22,7 @@ use crate::broker::{Broker, Size};
 
 /// How long a client may take nothing of its answers while the budget is used up.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The same while twice the budget is held.
+/// The same while requests wait for room, or twice the budget is held.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a frame may arrive before its rate counts.
 const FRAME_PATIENCE: Duration = Duration::from_secs(10);
@@ -94,6 +94,7 @@ impl Reactor {
     fn is_pressed(&self) -> bool {
         let broker = &self.shared.broker;
         self.starved.iter().any(|lane| !lane.waiting.is_empty())
+            || !self.waiting.is_empty()
             || broker.unsent.is_used_up()
             || broker.queued.is_used_up()
             || broker.control.arriving.is_used_up()
@@ -104,6 +105,7 @@ impl Reactor {
         for lane in 0..LANES {
             self.feed_starved(lane);
         }
+        self.serve_waiting();
         if now < self.next_pressure_check || !self.is_pressed() {
             return;
         }
@@ -113,7 +115,11 @@ impl Reactor {
         let is_trickled = broker.queued.is_used_up() || !broker.control.has_room(Size::Large);
         if broker.unsent.is_used_up() {
             let limit = broker.unsent.limit();
-            let patience = if unsent / 2 >= limit { SHORT_PATIENCE } else { PATIENCE };
+            let patience = if unsent / 2 >= limit || !self.waiting.is_empty() {
+                SHORT_PATIENCE
+            } else {
+                PATIENCE
+            };
             self.close_unread(now, patience, unsent.saturating_sub(limit));
         }
         if is_trickled {
@@ -155,6 +161,30 @@ impl Reactor {
         }
     }
 
+    /// Puts a connection whose next request needs room for its answer behind those that wait for room.
+    pub(super) fn wait_for_room(&mut self, key: usize) {
+        if let Some(connection) = self.connections.get_mut(key)
+            && !std::mem::replace(&mut connection.is_waiting, true)
+        {
+            self.waiting.push_back(connection.reference);
+        }
+    }
+
+    /// Lets the first of those that wait for room go on when there is some; the next one follows in the loop's next pass, if there is
+    /// room still.
+    fn serve_waiting(&mut self) {
+        while !self.waiting.is_empty() && !self.shared.broker.unsent.is_used_up() {
+            let Some(reference) = self.waiting.pop_front() else {
+                return;
+            };
+            if self.find(reference) {
+                self.connections[reference.key].is_waiting = false;
+                self.queue(reference);
+                return;
+            }
+        }
+    }
+
     /// Closes clients that do not read, until `excess` bytes are free.
     fn close_unread(&mut self, now: Instant, patience: Duration, excess: usize) {
         let held = |c: &Connection| c.unsent.as_ref().map_or(0, crate::broker::Charge::amount);
@@ -190,6 +220,7 @@ impl Reactor {
                 .saturating_mul(LEAST_RATE);
             !c.input.is_empty()
                 && c.starved_in.is_none()
+                && !c.is_waiting
                 && !c.is_muted()
                 && age >= FRAME_PATIENCE
                 && c.input.held_bytes() < due

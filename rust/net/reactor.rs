@@ -63,6 +63,8 @@ pub struct Reactor {
     pub(super) mail: Vec<Message>,
     /// Connections whose frames wait for room.
     pub(super) starved: [Starved; LANES],
+    /// Connections whose next request waits for room for its answer, in order.
+    pub(super) waiting: VecDeque<ConnectionRef>,
     pub(super) next_pressure_check: Instant,
     next_idle_check: Instant,
     drain_until: Option<Instant>,
@@ -91,6 +93,7 @@ impl Reactor {
             ready: VecDeque::new(),
             mail: Vec::new(),
             starved: Starved::lanes(),
+            waiting: VecDeque::new(),
             next_pressure_check: Instant::now(),
             next_idle_check: Instant::now() + IDLE_CHECK,
             drain_until: None,
@@ -239,6 +242,7 @@ impl Reactor {
         connection.is_queued = false;
         connection.starved_in = None; // the lists of the other loop do not know it any more
         connection.is_first_starved = false;
+        connection.is_waiting = false;
         entry.insert(connection);
         self.queue(reference);
     }

@@ -14,7 +14,7 @@ use super::mailbox::Mailbox;
 use super::pressure::{DATA_LANE, lane_of};
 use super::reactor::Reactor;
 use super::spread;
-use crate::broker::{Charge, Size, Waiter, Wake};
+use crate::broker::{Broker, Charge, Size, Waiter, Wake};
 use crate::wire::ApiTable;
 
 /// Bytes of one connection served before the others get their turn.
@@ -55,7 +55,7 @@ impl Reactor {
                 } else {
                     input::is_one_large_frame(&kept, self.shared.max_frame_bytes)
                 };
-                if is_kept && may_serve_next(connection, &kept) {
+                if is_kept && may_serve_next(connection, &kept) && has_room(&self.shared.broker, &kept) {
                     served += kept.len();
                     self.serve_own(key, kept, now)?;
                     continue;
@@ -257,6 +257,10 @@ impl Reactor {
             if !may_serve_next(connection, rest) {
                 return Ok((used, Need::Stop));
             }
+            if !has_room(&self.shared.broker, &rest[..SIZE_BYTES + len]) && !self.shared.is_trusted(connection) {
+                self.wait_for_room(key);
+                return Ok((used, Need::Stop));
+            }
             let mut context = Context {
                 broker: &self.shared.broker,
                 proof: &self.shared.proof,
@@ -357,6 +361,20 @@ pub(super) fn is_held_up(connection: &Connection) -> bool {
     let is_used_up = connection.unsent.as_ref().is_some_and(Charge::is_used_up);
     let most = if is_used_up { 1 } else { MAX_UNSENT_BYTES };
     connection.outbox.has_files() || connection.outbox.buffered_bytes() >= most
+}
+
+/// Whether there is room for the answer to the frame with its size. Of what the data plane answers from memory only large requests
+/// have large answers: they wait when the budget is used up.
+fn has_room(broker: &Broker, sized: &[u8]) -> bool {
+    let has_rows = |key: &[u8; 2]| {
+        matches!(
+            i16::from_be_bytes(*key),
+            ApiTable::FETCH | ApiTable::LIST_OFFSETS | ApiTable::METADATA
+        )
+    };
+    sized.len() < spread::HEAVY_BYTES
+        || !broker.unsent.is_used_up()
+        || !sized[SIZE_BYTES..].first_chunk().is_some_and(has_rows)
 }
 
 fn is_produce(frame: &[u8]) -> bool {

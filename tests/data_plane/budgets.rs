@@ -2,7 +2,8 @@
 //!
 //! There is one network loop in each test, so that whoever holds it holds up everybody. Progress is counted in answers, not in time.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
+use std::net::Shutdown;
 
 use kafkastore::broker::{Event, Options, WaitKind};
 use kafkastore::error::ErrorCode;
@@ -182,6 +183,51 @@ fn answers_that_nobody_reads_are_bounded_for_the_whole_broker() {
     // Each may get one answer more, and what was answered before the budget was used up.
     assert!(unsent() <= LIMIT + CLIENTS * (64 << 10), "{} bytes", unsent());
     drop(deaf);
+    wait_until("everything is returned", || unsent() == 0);
+}
+
+#[test]
+fn large_requests_wait_until_there_is_room_for_their_answers() {
+    const CLIENTS: usize = 16;
+    const LIMIT: usize = 16 << 20;
+    const ANSWER: usize = 4 << 20;
+    let broker = one_loop(Options {
+        unsent_bytes: LIMIT,
+        ..Options::default()
+    });
+    broker.create(1, &[]);
+    let large = Fetch {
+        max_wait_ms: 0,
+        ..Fetch::of((1..100_000).map(|index| Wanted::new(index, 0)).collect())
+    };
+    let bytes = crate::client::frame(1, 12, 7, true, &large.body());
+    let deaf: Vec<Client> = (0..CLIENTS).map(|_| broker.connect()).collect();
+    let senders: Vec<_> = deaf
+        .iter()
+        .map(|client| {
+            let (mut socket, bytes) = (client.socket.try_clone().unwrap(), bytes.clone());
+            std::thread::spawn(move || (0..8).all(|_| socket.write_all(&bytes).is_ok())) // until it is closed
+        })
+        .collect();
+    let unsent = || broker.broker().unsent.used();
+    wait_until("the budget is used up", || unsent() >= LIMIT);
+    let mut honest = broker.connect();
+    let mut most = 0;
+    for nth in 0..50 {
+        let produced = honest.produce(&Produce::of(1, vec![(0, Some(batch(10)))]));
+        assert_eq!(produced.outcomes(), [(0, nth)]);
+        most = most.max(unsent());
+    }
+    // Whoever reads nothing is closed, one after the other, so that everybody has a turn.
+    assert_eq!(honest.fetch(&large).partitions.len(), 99_999);
+    most = most.max(unsent());
+    assert!(most <= LIMIT + 4 * ANSWER, "{most} bytes");
+    for client in deaf {
+        client.socket.shutdown(Shutdown::Both).ok();
+    }
+    for sender in senders {
+        sender.join().unwrap();
+    }
     wait_until("everything is returned", || unsent() == 0);
 }
 
