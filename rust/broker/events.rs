@@ -173,6 +173,15 @@ impl EventQueue {
         self.signal.as_fd()
     }
 
+    /// Whether its eventfd is readable: asked of the kernel, as an event loop does.
+    #[cfg(feature = "simulator")]
+    pub fn is_signalled(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut fds = [PollFd::new(&self.signal, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Adds an event; never blocks.
     pub fn push(&self, event: Event) {
         let mut queue = self.queue.lock();

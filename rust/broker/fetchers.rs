@@ -54,6 +54,13 @@ impl Source {
         (!inbox.is_stopped).then(|| std::mem::take(&mut inbox.changes))
     }
 
+    /// Whether who waits here would wake up.
+    #[cfg(feature = "simulator")]
+    pub fn is_rung(&self) -> bool {
+        let inbox = self.inbox.lock();
+        !inbox.changes.is_empty() || inbox.is_stopped
+    }
+
     /// Waits until something changes or `limit` is over.
     pub fn wait(&self, limit: Duration) {
         let mut inbox = self.inbox.lock();

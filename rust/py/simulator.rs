@@ -19,8 +19,9 @@ use super::convert::{LeaseTuple, lease, topic_id};
 use super::engine::PyEngine;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    self, Broker, Caller, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next, ParkedFetch, ParkedProduce, Place,
-    ProduceOutcome, ProduceScratch, ReplicaFetcher, Splice, Tried,
+    self, Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next,
+    ParkedFetch, ParkedProduce, Place, ProduceOutcome, ProduceScratch, ReplicaFetcher, Source, Splice, Tried, Waiter,
+    Wake,
 };
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
@@ -91,6 +92,32 @@ enum Parked {
     Fetch(Box<ParkedFetch>),
 }
 
+impl Parked {
+    fn watch(&self, waiter: &Waiter) {
+        match self {
+            Self::Produce(produce) => produce.watch(waiter),
+            Self::Fetch(fetch) => fetch.watch(waiter),
+        }
+    }
+
+    fn forget(&self, waiter: &Waiter) {
+        match self {
+            Self::Produce(produce) => produce.forget(waiter),
+            Self::Fetch(fetch) => fetch.forget(waiter),
+        }
+    }
+}
+
+/// Who is woken, as the mailbox of a network loop has it: the operations that may be able to complete, in the order of the calls.
+#[derive(Default)]
+struct Mailbox(Mutex<Vec<u64>>);
+
+impl Wake for Mailbox {
+    fn wake(&self, operation: u64) {
+        self.0.lock().push(operation);
+    }
+}
+
 #[derive(Default)]
 struct State {
     fetchers: BTreeMap<i32, ReplicaFetcher>,
@@ -104,6 +131,9 @@ struct State {
 type Served = (Option<Py<PyBytes>>, Option<(u64, u64)>);
 /// (API key, version, body) to send, or until when there is nothing to do.
 type Asked = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
+/// What rings: (operations were woken, the queue of events is signalled, logs are to be flushed, replicas are to be moved, the leaders
+/// of whose partitions something has changed).
+type Rung = (bool, bool, bool, bool, Vec<i32>);
 /// (first offset, last offset, leader epoch, bytes).
 type BatchTuple = (i64, i64, i32, Py<PyBytes>);
 
@@ -112,6 +142,9 @@ type BatchTuple = (i64, i64, i32, Py<PyBytes>);
 pub struct Steps {
     broker: Arc<Broker>,
     state: Mutex<State>,
+    mailbox: Arc<Mailbox>,
+    /// The brokers that a thread would fetch from.
+    sources: Arc<Mutex<Vec<Arc<Source>>>>,
 }
 
 #[pymethods]
@@ -119,11 +152,39 @@ impl Steps {
     #[new]
     fn new(engine: &PyEngine) -> Self {
         let broker = engine.hosted();
-        broker.fetchers.run_with(Box::new(|_| ()));
+        let sources: Arc<Mutex<Vec<Arc<Source>>>> = Arc::default();
+        let spawned = Arc::clone(&sources);
+        broker
+            .fetchers
+            .run_with(Box::new(move |source| spawned.lock().push(source)));
         Self {
             broker,
             state: Mutex::default(),
+            mailbox: Arc::default(),
+            sources,
         }
+    }
+
+    /// What this broker's threads would wake up for now; without it they sleep, whatever the state of what they wait for.
+    fn rung(&self) -> Rung {
+        let broker = &self.broker;
+        let mut told: Vec<i32> = self
+            .sources
+            .lock()
+            .iter()
+            .filter(|s| s.is_rung())
+            .map(|s| s.node_id)
+            .collect();
+        told.sort_unstable();
+        let is_woken = !self.mailbox.0.lock().is_empty();
+        let has_flushes = broker.flusher.has_queued();
+        (
+            is_woken,
+            broker.events.is_signalled(),
+            has_flushes,
+            broker.has_moves(),
+            told,
+        )
     }
 
     /// As when its process has died.
@@ -152,10 +213,6 @@ impl Steps {
     }
 
     // ---- moves between log directories
-    fn has_moves(&self) -> bool {
-        self.broker.has_moves()
-    }
-
     /// One piece of one move; whether there is more to do.
     fn move_one(&self) -> bool {
         self.broker.move_one()
@@ -180,40 +237,79 @@ impl Steps {
             Parked::Produce(produce) => produce.deadline,
             Parked::Fetch(fetch) => fetch.deadline,
         };
-        let mut state = self.state.lock();
-        state.last_token += 1;
-        let token = state.last_token;
-        state.parked.insert(token, parked);
+        let token = {
+            let mut state = self.state.lock();
+            state.last_token += 1;
+            let token = state.last_token;
+            state.parked.insert(token, parked);
+            token
+        };
+        if let Some(body) = self.try_operation(token, false, at(now_us))? {
+            return Ok((Some(PyBytes::new(py, &body).unbind()), None));
+        }
         Ok((None, Some((token, micros(deadline)))))
     }
 
-    /// The answers of requests that waited and need not any more.
-    fn settle(&self, py: Python<'_>, now_us: u64) -> PyResult<Vec<(u64, Py<PyBytes>)>> {
-        let now = at(now_us);
-        let mut state = self.state.lock();
+    /// A request for the control plane: it finds it among its events, and answers under the token. `now_us` is not asked, for it waits as
+    /// long as the control plane says.
+    fn ask_control_plane(&self, api_key: i16, api_version: i16, client_id: String, body: Vec<u8>) -> u64 {
+        let token = {
+            let mut state = self.state.lock();
+            state.last_token += 1;
+            state.last_token
+        };
+        let client = ClientInfo {
+            connection_id: token,
+            listener: Arc::from(LISTENER),
+            host: "/127.0.0.1".to_owned(),
+            ..ClientInfo::nobody()
+        };
+        self.broker.events.push(Event::Request(ControlRequest {
+            token,
+            api_key,
+            api_version,
+            correlation_id: 0,
+            client_id: Some(client_id),
+            client: Arc::new(client),
+            body,
+        }));
+        token
+    }
+
+    /// The answers of requests that were woken and need not wait any more. Who is not woken is not looked at.
+    fn take_mail(&self, py: Python<'_>, now_us: u64) -> PyResult<Vec<(u64, Py<PyBytes>)>> {
+        let woken = std::mem::take(&mut *self.mailbox.0.lock());
         let mut answers = Vec::new();
-        let tokens: Vec<u64> = state.parked.keys().copied().collect();
-        for token in tokens {
-            let Some(parked) = state.parked.get_mut(&token) else {
-                continue;
-            };
-            if let Some(body) = self.completed(parked, now)? {
-                state.parked.remove(&token);
+        for token in woken {
+            if let Some(body) = self.try_operation(token, false, at(now_us))? {
                 answers.push((token, PyBytes::new(py, &body).unbind()));
             }
         }
         Ok(answers)
     }
 
+    /// The answer of a request whose time is up, none when it has been answered; and whether it waited in vain: what it waited for has
+    /// come before, and nobody has woken it.
+    fn expire(&self, py: Python<'_>, token: u64, now_us: u64) -> PyResult<(Option<Py<PyBytes>>, bool)> {
+        let is_woken = self.mailbox.0.lock().contains(&token);
+        let early = self.try_operation(token, false, at(now_us))?;
+        let is_lost = early.is_some() && !is_woken;
+        let body = match early {
+            Some(body) => Some(body),
+            None => self.try_operation(token, true, at(now_us))?,
+        };
+        Ok((body.map(|body| PyBytes::new(py, &body).unbind()), is_lost))
+    }
+
     /// The connection of a request that waits is gone.
     fn forget(&self, token: u64) {
-        self.state.lock().parked.remove(&token);
+        let parked = self.state.lock().parked.remove(&token);
+        if let Some(parked) = parked {
+            parked.forget(&self.waiter(token));
+        }
     }
 
     // ---- following
-    fn sources(&self) -> Vec<i32> {
-        self.broker.fetchers.sources().iter().map(|s| s.node_id).collect()
-    }
 
     fn fetcher_next(&self, py: Python<'_>, source: i32, now_us: u64) -> Asked {
         let mut state = self.state.lock();
@@ -221,7 +317,7 @@ impl Steps {
             .fetchers
             .entry(source)
             .or_insert_with(|| ReplicaFetcher::new(source));
-        for known in self.broker.fetchers.sources() {
+        for known in self.sources.lock().iter() {
             if known.node_id == source {
                 fetcher.apply(known.take().unwrap_or_default());
             }
@@ -346,12 +442,40 @@ impl Steps {
         }
     }
 
-    fn completed(&self, parked: &mut Parked, now: Instant) -> PyResult<Option<Vec<u8>>> {
+    fn waiter(&self, operation: u64) -> Waiter {
+        Waiter {
+            owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>,
+            operation,
+        }
+    }
+
+    /// Answers an operation if it can be, in the steps of a network loop: `is_due` answers it whatever there is. One that goes on waiting
+    /// watches again.
+    fn try_operation(&self, token: u64, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
+        let waiter = self.waiter(token);
+        let mut state = self.state.lock();
+        let Some(parked) = state.parked.get_mut(&token) else {
+            return Ok(None);
+        };
+        parked.forget(&waiter);
+        let mut answer = self.completed(parked, is_due, now)?;
+        if answer.is_none() {
+            parked.watch(&waiter);
+            answer = self.completed(parked, is_due, now)?;
+        }
+        if answer.is_some() {
+            parked.forget(&waiter);
+            state.parked.remove(&token);
+        }
+        Ok(answer)
+    }
+
+    fn completed(&self, parked: &mut Parked, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
         let mut out = Vec::new();
         match parked {
             Parked::Produce(produce) => {
                 if !produce.poll() {
-                    if now < produce.deadline {
+                    if !is_due {
                         return Ok(None);
                     }
                     produce.expire();
@@ -359,7 +483,6 @@ impl Steps {
                 produce.encode(&self.broker, LISTENER, &mut out);
             }
             Parked::Fetch(fetch) => {
-                let is_due = now >= fetch.deadline;
                 let place = (Place::Elsewhere, now);
                 let Tried::Answered(splices) = fetch.try_complete(&self.broker, LISTENER, is_due, place, &mut out)
                 else {

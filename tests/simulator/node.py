@@ -19,13 +19,17 @@ from simulator.network import FASTEST_S, Lost, break_off, in_world
 from simulator.virtual_loop import Process
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from simulator.sockets import Connection
     from simulator.world import World
 
 START_MS = 1_700_000_000_000
 FOLLOW_LIMIT_S = 0.5
 FOLLOW_BACKOFF_S = 0.05
+FOLLOWER_SLEEPS_S = 60.0
+"""How long a replica fetcher's thread sleeps at most that has nothing to fetch: longer than a run, so a wake-up that is lost shows."""
 RESTART_S = 0.3
 """After a start that failed."""
 
@@ -41,6 +45,8 @@ class Node:
         self.process: Process | None = None
         self.life: Life | None = None
         self.lives = 0
+        self.has_power = True
+        """Of the machine: one without it does not even say that nobody listens."""
         names = [str(node_id), *(f"{node_id}-{number}" for number in range(1, dirs))]
         self.log_dirs = [str(folder / name) for name in names]
         self._settings = {
@@ -58,6 +64,7 @@ class Node:
     def start(self) -> None:
         assert self.process is None
         self.lives += 1
+        self.has_power = True
         self.process = process = Process(self.name)
         self.life = Life(self, process, BrokerConfig(dict(self._settings)))
         process.context.run(self.life.begin)
@@ -71,10 +78,13 @@ class Node:
         process.is_alive = False
         life.end()
         if power:
+            self.has_power = False
             self.disk.lose_unsynced()
-        else:
-            for answer in process.owes:  # its host closes the connections
-                in_world(asyncio.get_running_loop().call_later, FASTEST_S, break_off, answer)
+            return
+        for answer in process.owes:  # its host closes the connections
+            in_world(asyncio.get_running_loop().call_later, FASTEST_S, break_off, answer)
+        for connection in life.connections:
+            connection.close()
 
     def find(self) -> Process | None:
         return self.process
@@ -93,10 +103,13 @@ class Life:
         self.broker = Broker(config)
         self.engine: SimulatedEngine | None = None
         self.is_started = False
+        self.is_listening = False
+        self.connections: list[Connection] = []
+        """That others hold open to this process."""
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._followed: dict[int, asyncio.Event] = {}
-        self._is_due = False
-        self._is_moving = False
+        self._due: set[str] = set()
+        """The threads and loops that were woken and have not run since."""
 
     def _run(self, callback: Any, *arguments: Any) -> None:
         """In the process."""
@@ -148,52 +161,100 @@ class Life:
 
     # ---- the data plane
     async def serve(self, api_key: int, version: int, body: bytes) -> bytes | None:
-        """A request of a client or follower. None when nothing is answered."""
+        """A request of a client or follower to the data plane. None when nothing is answered."""
         if self.engine is None:
             return None
         now_us, now_ms = self.now()
         answer, parked = self.engine.steps.serve(api_key, version, body, now_us, now_ms)
-        self.touch()
+        self.listen_for_bells()
         if parked is None:
             return answer
         token, deadline_us = parked
         waiting = self._waiting[token] = self.loop.create_future()
-        self.loop.call_at(deadline_us / 1e6, self.touch)
+        timer = self.loop.call_at(deadline_us / 1e6, self._expire, token)
+        try:
+            return await waiting
+        finally:
+            timer.cancel()
+
+    async def serve_control(self, api_key: int, version: int, client_id: str, body: bytes) -> bytes | None:
+        """A request of a client to the control plane, as bytes, on the way that requests come to it. None when there is no answer:
+        the connection is closed."""
+        if self.engine is None or not self.is_listening:
+            return None
+        token = self.engine.steps.ask_control_plane(api_key, version, client_id, body)
+        waiting = self._waiting[token] = self.loop.create_future()
+        self.listen_for_bells()
         return await waiting
 
-    def touch(self) -> None:
-        """Something has changed in the data plane: whoever waits for it is looked at soon."""
-        if not self._is_due:
-            self._is_due = True
-            self._run(self._settle)
+    def answer(self, token: int, body: bytes | None) -> None:
+        waiting = self._waiting.pop(token, None)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(body)
 
-    def _settle(self) -> None:
-        self._is_due = False
-        engine = self.engine
-        assert engine is not None
-        engine.steps.flush_queued()
-        for token, answer in engine.steps.settle(self.now()[0]):
-            waiting = self._waiting.pop(token, None)
-            if waiting is not None and not waiting.done():
-                waiting.set_result(answer)
+    def _expire(self, token: int) -> None:
+        """The deadline of a request that waits."""
+        assert self.engine is not None
+        body, has_waited_in_vain = self.engine.steps.expire(token, self.now()[0])
+        if has_waited_in_vain:
+            self.world.violate("stalled", f"{self.node.name} let a request wait until its time was up for what had come")
+        self.listen_for_bells()
+        if body is not None:
+            self.answer(token, body)
+
+    # ---- who is woken
+    def listen_for_bells(self) -> None:
+        """After each call of the data plane: whoever it has woken, by the means of the real threads (a mailbox, an eventfd, a queue
+        that a thread sleeps at), runs soon. Nobody is asked whether what it waits for has come."""
+        if self.engine is None:
+            return
+        has_mail, has_events, has_flushes, has_moves, told = self.engine.steps.rung()
+        soon, delay_s = self.loop.call_soon, self.world.disk_s
+        if has_mail:
+            self._wake("mail", soon, self._take_mail)
+        if has_events and self.engine.fileno() in self.loop.readers:
+            self._wake("events", soon, self._take_events)
+        if has_flushes:
+            self._wake("flush", self.loop.call_later, delay_s(), self._flush)
+        if has_moves:
+            self._wake("move", self.loop.call_later, self.world.network.delay(), self._move)
+        for source in told:
+            if source not in self._followed:
+                self._followed[source] = asyncio.Event()
+                task = self.loop.create_task(self._follow(source), context=self.process.context.copy())
+                task.add_done_callback(self._note_failure)
+            self._followed[source].set()
+
+    def _wake(self, who: str, schedule: Any, *arguments: Any) -> None:
+        if who not in self._due:
+            self._due.add(who)
+            *when, work = arguments
+            schedule(*when, self._work, who, work, context=self.process.context)
+
+    def _work(self, who: str, work: Callable[[SimulatedEngine], None]) -> None:
+        self._due.discard(who)
+        assert self.engine is not None
+        work(self.engine)
+        self.listen_for_bells()
+
+    def _take_mail(self, engine: SimulatedEngine) -> None:
+        """What a network loop does when it is woken."""
+        for token, answer in engine.steps.take_mail(self.now()[0]):
+            self.answer(token, answer)
+
+    def _take_events(self, engine: SimulatedEngine) -> None:
+        """What the event loop does when the descriptor is readable."""
         reader = self.loop.readers.get(engine.fileno())
         if reader is not None:
             reader()
-        if engine.steps.has_moves() and not self._is_moving:
-            self._is_moving = True
-            self.loop.call_later(self.world.network.delay(), self._move, context=self.process.context)
-        for source in engine.steps.sources():
-            if source not in self._followed:
-                self._followed[source] = asyncio.Event()
-                self.loop.create_task(self._follow(source)).add_done_callback(self._note_failure)
-            self._followed[source].set()
 
-    def _move(self) -> None:
+    def _flush(self, engine: SimulatedEngine) -> None:
+        """What a thread that flushes does."""
+        engine.steps.flush_queued()
+
+    def _move(self, engine: SimulatedEngine) -> None:
         """What a thread that moves replicas between log directories does, a piece at a time."""
-        assert self.engine is not None
-        self._is_moving = False
-        self.engine.steps.move_one()
-        self.touch()
+        engine.steps.move_one()
 
     # ---- following
     async def _follow(self, source: int) -> None:
@@ -203,11 +264,10 @@ class Life:
         while True:
             changed.clear()
             ask, until_us = steps.fetcher_next(source, self.now()[0])
+            self.listen_for_bells()
             if ask is None:
-                timer = None if until_us is None else self.loop.call_at(until_us / 1e6, changed.set)
-                await changed.wait()
-                if timer is not None:
-                    timer.cancel()
+                limit_s = self.loop.time() + FOLLOWER_SLEEPS_S
+                await self._wait(changed, limit_s if until_us is None else min(limit_s, until_us / 1e6))
                 continue
             try:
                 body = await self.world.network.ask(
@@ -217,12 +277,20 @@ class Life:
                 body = None
             if body is None:
                 steps.fetcher_lost(source)
-                await asyncio.sleep(FOLLOW_BACKOFF_S)
+                await self._wait(changed, self.loop.time() + FOLLOW_BACKOFF_S)
                 continue
             before = self.world.ends_of(self)
             steps.fetcher_complete(source, body, self.now()[0])
             self.world.note_ends(self, before)
-            self.touch()
+            self.listen_for_bells()
+
+    async def _wait(self, changed: asyncio.Event, until_s: float) -> None:
+        """For a change that this thread is told of, until then at most."""
+        timer = self.loop.call_at(until_s, changed.set)
+        try:
+            await changed.wait()
+        finally:
+            timer.cancel()
 
 
 def server_of(node: Node, api_key: int, version: int, body: bytes) -> Any:
@@ -241,7 +309,21 @@ class SimulatedEngine:
         self.steps = Steps(real)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
+        found = getattr(self.real, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: Any) -> Any:
+            try:
+                return found(*arguments)
+            finally:
+                self.life.listen_for_bells()
+
+        return call
+
+    def fileno(self) -> int:
+        number: int = self.real.fileno()
+        return number
 
     def abandon(self) -> None:
         """The process is dead: nothing that is left of it changes a log."""
@@ -249,22 +331,23 @@ class SimulatedEngine:
         self.real = None
 
     def listen(self, wanted: list[tuple[str, str, int]]) -> list[int]:
+        self.life.is_listening = True
         return [port for _, _, port in wanted]
 
     def close_network(self, timeout_ms: int) -> None:
         return
+
+    def respond(self, answers: list[tuple[int, bytes | None]]) -> None:
+        for token, body in answers:
+            self.life.answer(token, body)
 
     def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
         before = self.life.world.ends_of(self.life)
         self.steps.publish_leases(topic, topic_id, leases, self.life.now()[0])
         self.life.world.note_leases(self.life, topic_id, leases)
         self.life.world.note_ends(self.life, before)
-        self.life.touch()
+        self.life.listen_for_bells()
 
     def shrink_isrs(self) -> None:
         self.steps.shrink_isrs(self.life.now()[0])
-        self.life.touch()
-
-    def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
-        self.real.withdraw_isr_change(topic, partition, partition_epoch)
-        self.life.touch()
+        self.life.listen_for_bells()

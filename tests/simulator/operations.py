@@ -32,6 +32,8 @@ LIMIT_S = 0.8
 """Of one request."""
 PAUSE_S = 0.05
 MOST_PARTITIONS = 3
+BACK_S = 0.3, 1.0
+"""From a move to the one back."""
 
 KINDS = ("reassign", "reassign", "reassign all", "reassign by node", "cancel", "grow", "delete", "elect", "move dir")
 
@@ -77,6 +79,16 @@ def draw(random: Random, node_ids: tuple[int, ...]) -> tuple[list[Operation], li
     return sorted(operations, key=lambda one: one.begins_s), faults
 
 
+def with_ways_back(random: Random, operations: list[Operation]) -> list[Operation]:
+    """Each move, and soon after it the one back to where the partition was at first."""
+    found = list(operations)
+    for one in operations:
+        if one.kind == "reassign":
+            begins_s = one.begins_s + random.uniform(*BACK_S)
+            found.append(one._replace(kind="move back", begins_s=begins_s))
+    return sorted(found, key=lambda one: one.begins_s)
+
+
 def _soon(random: Random) -> float:
     return random.choice((0.01, 0.05, 0.2)) * random.random()
 
@@ -103,6 +115,7 @@ class Admin:
         perform: Callable[[Topic, Operation], Coroutine[Any, Any, None]] = {
             "reassign": self._reassign,
             "reassign all": self._reassign,
+            "move back": self._move_back,
             "reassign by node": self._reassign_by_node,
             "cancel": self._cancel,
             "grow": self._grow,
@@ -120,6 +133,10 @@ class Admin:
     async def _reassign(self, topic: Topic, operation: Operation) -> None:
         partitions = range(len(topic.assigned)) if operation.kind == "reassign all" else (_partition(topic, operation),)
         await self._alter(topic, dict.fromkeys(partitions, operation.target))
+
+    async def _move_back(self, topic: Topic, operation: Operation) -> None:
+        partition = _partition(topic, operation)
+        await self._alter(topic, {partition: topic.first[partition]})
 
     async def _cancel(self, topic: Topic, operation: Operation) -> None:
         await self._alter(topic, dict.fromkeys(range(len(topic.assigned))))
@@ -192,7 +209,6 @@ class Admin:
             if life is not None and life.is_started:
                 codes = await log_dir_moves.alter(life.broker.services, {(topic.name, partition): directory}, Turn())
                 self.world.note(f"{node.name} moves {topic.key(partition)} to another directory: {codes}")
-                life.touch()
 
         with suppress(Lost):
             await self.world.network.ask("admin", node.name, node.find, serve, LIMIT_S)

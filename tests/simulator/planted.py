@@ -13,6 +13,7 @@ from kafkastore._core import plant as plant_in_data_plane
 from kafkastore.controller import alter_partition, leader_election, state_writer, topic_deletion
 from kafkastore.controller.states import ReplicaState
 from kafkastore.metadata.store import ANY_VERSION, SetData
+from kafkastore.replica.assigned import AssignedReplicas
 from simulator.node import SimulatedEngine
 
 if TYPE_CHECKING:
@@ -71,6 +72,36 @@ def _delete_without_id() -> None:
     SimulatedEngine.logs = logs  # type: ignore[attr-defined]
 
 
+# ---- fences of late requests, one taken away by each
+def _late_leader_and_isr() -> None:
+    """A LeaderAndIsr is taken whatever leader epoch and partition epoch it tells, also one that later ones have overtaken."""
+    accept = AssignedReplicas._accept
+
+    def accept_any(self: Any, told: Any, configs: Any, errors: Any) -> Any:
+        known = self.held.topic(told.name)
+        if known is not None and known.topic_id == told.topic_id:
+            for number in told.states.keys() & set(range(len(known.partitions))):
+                known.partitions[number] = known.partitions[number]._replace(leader_epoch=-1, partition_epoch=-1)
+        return accept(self, told, configs, errors)
+
+    AssignedReplicas._accept = accept_any  # type: ignore[method-assign]
+
+
+def _late_stop_replica() -> None:
+    """A StopReplica is obeyed whatever leader epoch it names, also when a later LeaderAndIsr has given the replica back."""
+    AssignedReplicas._late_stop = lambda *_: 0  # type: ignore[method-assign]
+
+
+def _order_for_an_earlier_life() -> None:
+    """An order of the controller is obeyed whatever broker epoch it is for: also one for the life before, which had other logs."""
+    refusal = AssignedReplicas._refusal
+
+    def refuse_no_life(self: Any, controller_epoch: int, _: int) -> int:
+        return refusal(self, controller_epoch, -1)
+
+    AssignedReplicas._refusal = refuse_no_life  # type: ignore[method-assign]
+
+
 BUGS: dict[str, Callable[[], None]] = {
     "truncate-to-hw": lambda: plant_in_data_plane("truncate-to-hw"),
     "no-min-isr-gate": lambda: plant_in_data_plane("no-min-isr-gate"),
@@ -78,4 +109,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "isr-without-version": _isr_without_version,
     "move-before-in-sync": _move_before_in_sync,
     "delete-without-id": _delete_without_id,
+    "late-leader-and-isr": _late_leader_and_isr,
+    "late-stop-replica": _late_stop_replica,
+    "order-for-an-earlier-life": _order_for_an_earlier_life,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from simulator.faults import FAULTS_FROM_S, Fault, draw
+from simulator.faults import FAULTS_FROM_S, FAULTS_TO_S, Fault, draw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FAIL_OVERS = 12
 FAIL_OVER_S = 0.25
 """From one to the next: A, B, A and C lead within a second."""
+
+LATE_TIMES = 4
 
 POWER_LOSSES_S = (1.3, 3.6)
 
@@ -35,6 +37,10 @@ class Script(NamedTuple):
     """Names of rules (``history/checker.py``)."""
     has_operations: bool = False
     """Whether topics move, grow, go and come (``operations.py``)."""
+    late: float = 0.0
+    """The part of all requests that comes when its sender has given up, as long as the clients work."""
+    is_back_soon: bool = False
+    """Whether what was moved is moved back at once."""
 
 
 def _power_of_all(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
@@ -58,6 +64,18 @@ def _fast_fail_over(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     return found
 
 
+def _late(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
+    """All the time requests come seconds after their sender gave up, while leaders are fenced, brokers die and are back at once, and
+    replicas go and come back: what was meant for one epoch, or one life, meets the next."""
+    found = []
+    for _ in range(LATE_TIMES):
+        kind = random.choice(("fence", "fence leader", "power", "kill", "power leader", "stop controller", "cut"))
+        lasts_s = random.choice((0.02, 0.1, 0.5)) * random.uniform(0.5, 1.5)
+        begins_s = random.uniform(FAULTS_FROM_S, FAULTS_TO_S)
+        found.append(Fault(kind, begins_s, lasts_s, *random.sample(node_ids, 2)))
+    return sorted(found, key=lambda fault: fault.begins_s)
+
+
 LOSSES = frozenset({"lost", "moved", "changed", "went-back"})
 
 UNSYNCED = {"unclean.leader.election.enable": "true", "flush.ms": "100", "min.insync.replicas": "1"}
@@ -67,4 +85,5 @@ SCRIPTS = {
     "power-of-all": Script(_power_of_all, UNSYNCED, LOSSES),  # H2, KIP-101 scenario 2
     "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
     "operations": Script(draw, has_operations=True),  # H16, spec R2.5
+    "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, KIP-841, KIP-903
 }

@@ -32,6 +32,8 @@ class Topic:
         """Its deletion was decided."""
         self.allowed: dict[int, set[Target]] = {}
         """By partition: where its replicas may be at last."""
+        self.first: dict[int, tuple[int, ...]] = {}
+        """Where they were at first."""
         self.ever: dict[int, set[Target]] = {}
         """Where they were, or were to be, at any time: a cancellation may bring that back."""
         self.unsure: set[int] = set()
@@ -91,6 +93,7 @@ class Topics:
         topic.assigned = assigned
         for partition in new:
             topic.allowed[partition] = {frozenset(assigned[partition].replicas)}
+            topic.first[partition] = tuple(assigned[partition].replicas)
             topic.ever[partition] = set(topic.allowed[partition])
             self.on_partition(topic, partition)
 

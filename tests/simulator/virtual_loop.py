@@ -50,6 +50,12 @@ class Process:
 _PROCESS: ContextVar[Process | None] = ContextVar("process", default=None)
 
 
+def current_process() -> str:
+    """The name of the process that runs now; empty for none."""
+    process = _PROCESS.get()
+    return "" if process is None else process.name
+
+
 class Quiescent(Exception):  # noqa: N818 - that nothing is left to do is no error of the loop
     """Nothing is scheduled any more."""
 
@@ -117,7 +123,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return future
 
     def add_reader(self, fd: Any, callback: Any, *args: Any) -> None:
+        """Called once at once, as if it were readable: it may be."""
         self.readers[fd] = callback
+        self.call_soon(callback, *args)
 
     def remove_reader(self, fd: Any) -> bool:
         return self.readers.pop(fd, None) is not None

@@ -26,12 +26,14 @@ from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
+from kafkastore.server.presence import Presence
 from simulator import ending, faults, operations
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE
 from simulator.metadata import SimulatedStore, Tree
 from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
+from simulator.sockets import open_connection
 from simulator.topics import Topics
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
@@ -49,6 +51,7 @@ BUSY_S = 5.0
 SETTLE_S = 40.0
 """How long the cluster may take to be whole again, with the longest wait of any part of it in it."""
 STEP_S = 0.05
+FASTEST_DISK_S, SLOWEST_DISK_S = 0.0002, 0.003
 
 SETTINGS = {
     "min.insync.replicas": "2",
@@ -97,6 +100,8 @@ class World:
         self.lasting_topic, self.passing_topic = LASTING, PASSING
         self.late_s = LATE_S
         self.network = Network(self.random_of("network"))
+        self.network.late = 0.0 if script is None else script.late
+        self._disks = self.random_of("disks")
         self.tree = Tree()
         self.topics = Topics(self.tree)
         self.history = History()
@@ -123,6 +128,10 @@ class World:
     def random_of(self, name: str) -> random.Random:
         """A generator of its own for each part, so that what one draws changes nothing for another."""
         return random.Random(f"{self.seed}/{name}")
+
+    def disk_s(self) -> float:
+        """How long until a disk has brought what was asked of it to safety."""
+        return self._disks.uniform(FASTEST_DISK_S, SLOWEST_DISK_S)
 
     # ---- notes
     def time(self) -> float:
@@ -211,7 +220,8 @@ class World:
     def heal(self) -> None:
         self.note("heal")
         self.network.heal()
-        self.network.loss = self.network.late = 0.0
+        self.network.loss = 0.0
+        self.network.late = self.script.late if self.script is not None and self.is_busy else 0.0
         self.network.slowest_s = SLOWEST_S
 
     def may_crash(self, node_id: int, *, power: bool) -> bool:
@@ -262,7 +272,7 @@ class World:
         for node in self.nodes.values():
             node.start()
         if not await self._holds(lambda: self.controller_now() != 0 and self.all_started()):
-            self._violate("stuck", "the brokers do not start")
+            self.violate("stuck", "the brokers do not start")
             return
         await self._create_topic(self.lasting_topic, self.partitions)
         if self.has_operations:
@@ -277,7 +287,7 @@ class World:
         if is_whole:
             await ending.read_all(self)
         else:
-            self._violate("stuck", ending.why_not_whole(self) or "a client has not ended")
+            self.violate("stuck", ending.why_not_whole(self) or "a client has not ended")
         self.is_over = True
         for task in self._tasks():
             task.cancel()
@@ -291,6 +301,8 @@ class World:
         drawn = draw(self.random_of("faults"), self.node_ids)
         if self.has_operations:
             asked, more = operations.draw(self.random_of("what is asked"), self.node_ids)
+            if self.script is not None and self.script.is_back_soon:
+                asked = operations.with_ways_back(self.random_of("ways back"), asked)
             for operation in asked:
                 self.later(operation.begins_s - faults.FAULTS_FROM_S, self.admin.begin, operation)
             drawn = sorted(drawn + more, key=lambda fault: fault.begins_s)
@@ -348,7 +360,7 @@ class World:
         is_quiet = self.time() > self.admin.unsure_until_s and all(task.done() for task in self._tasks())
         return is_quiet and not ending.why_not_whole(self)
 
-    def _violate(self, rule: str, what: str) -> None:
+    def violate(self, rule: str, what: str) -> None:
         self.violations.append(Violation(rule, "", what))
 
 
@@ -382,10 +394,6 @@ class _Way:
         return
 
 
-def _sessions_decide(*_: object) -> None:
-    """There are no sockets whose end would tell of a death."""
-
-
 def _replaced(world: World) -> list[Any]:
     """The patches of a run."""
     ids = world.random_of("ids")
@@ -414,7 +422,10 @@ def _replaced(world: World) -> list[Any]:
         patch("kafkastore.server.registration.new_id", new_id),
         patch("kafkastore.server.member.Controller", functools.partial(Controller, now_ms=now_ms, make_id=new_id)),
         patch("kafkastore.server.member.BrokerClient", functools.partial(_Way, world)),
-        patch("kafkastore.server.presence.Presence.update", _sessions_decide),
+        patch(
+            "kafkastore.server.member.Presence",
+            functools.partial(Presence, open_connection=functools.partial(open_connection, world)),
+        ),
     ]
 
 
