@@ -1,4 +1,4 @@
-//! Bugs that the simulator must find, each of which Apache Kafka had once: off unless it plants them (docs/simulator.md).
+//! Bugs that the simulator must find, most of which Apache Kafka had once: off unless it plants them (docs/simulator.md).
 //!
 //! Only in builds with the feature `simulator`, which no wheel has; no configuration reaches them.
 
@@ -13,17 +13,21 @@ pub enum Bug {
     CommitBelowMinIsr,
     /// A follower does not say in which epoch its log ends, so its leader cannot tell where the logs part, as before KIP-101.
     FetchWithoutEpoch,
+    /// Who waits for the high watermark is not woken when it moves, and hears of it when its time is up.
+    LostWakeUp,
 }
 
 static TRUNCATE_TO_HIGH_WATERMARK: AtomicBool = AtomicBool::new(false);
 static COMMIT_BELOW_MIN_ISR: AtomicBool = AtomicBool::new(false);
 static FETCH_WITHOUT_EPOCH: AtomicBool = AtomicBool::new(false);
+static LOST_WAKE_UP: AtomicBool = AtomicBool::new(false);
 
 const fn switch(bug: Bug) -> &'static AtomicBool {
     match bug {
         Bug::TruncateToHighWatermark => &TRUNCATE_TO_HIGH_WATERMARK,
         Bug::CommitBelowMinIsr => &COMMIT_BELOW_MIN_ISR,
         Bug::FetchWithoutEpoch => &FETCH_WITHOUT_EPOCH,
+        Bug::LostWakeUp => &LOST_WAKE_UP,
     }
 }
 

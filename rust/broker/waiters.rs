@@ -99,6 +99,10 @@ impl Waiters {
             self.count(kind).store(0, Ordering::SeqCst);
             std::mem::take(lists.of(kind))
         };
+        #[cfg(feature = "simulator")]
+        if kind == WaitKind::Produce && super::planted::has(super::planted::Bug::LostWakeUp) {
+            return;
+        }
         for waiter in called {
             waiter.owner.wake(waiter.operation);
         }

@@ -250,8 +250,7 @@ impl Steps {
         Ok((None, Some((token, micros(deadline)))))
     }
 
-    /// A request for the control plane: it finds it among its events, and answers under the token. `now_us` is not asked, for it waits as
-    /// long as the control plane says.
+    /// A request for the control plane: it finds it among its events, and answers under the token.
     fn ask_control_plane(&self, api_key: i16, api_version: i16, client_id: String, body: Vec<u8>) -> u64 {
         let token = {
             let mut state = self.state.lock();
@@ -354,15 +353,20 @@ impl Steps {
         if offsets.log_start >= offsets.log_end {
             return Ok(Vec::new());
         }
-        let bytes = {
+        let mut bytes = Vec::new();
+        let mut next = offsets.log_start;
+        while next < offsets.log_end {
+            // What is asked for ends where a segment does.
             let slice = partition
                 .log()
-                .plan_read(offsets.log_start, offsets.log_end)?
+                .plan_read(next, offsets.log_end)?
                 .resolve(DUMP_BYTES, true)?;
-            let mut bytes = vec![0; slice.len];
-            slice.file.read_exact_at(&mut bytes, slice.position)?;
-            bytes
-        };
+            let mut part = vec![0; slice.len];
+            slice.file.read_exact_at(&mut part, slice.position)?;
+            let Some(last) = Batches::new(&part).last() else { break };
+            next = last.map_err(malformed)?.header().next_offset();
+            bytes.append(&mut part);
+        }
         let mut found = Vec::new();
         let mut position = 0;
         for batch in Batches::new(&bytes) {
@@ -549,6 +553,7 @@ fn plant(name: &str) -> PyResult<()> {
         "truncate-to-hw" => Bug::TruncateToHighWatermark,
         "no-min-isr-gate" => Bug::CommitBelowMinIsr,
         "fetch-without-epoch" => Bug::FetchWithoutEpoch,
+        "lost-wake-up" => Bug::LostWakeUp,
         other => {
             let message = format!("there is no bug {other}");
             return Err(Error::rejected(ErrorCode::INVALID_REQUEST, message).into());

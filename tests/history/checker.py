@@ -5,7 +5,7 @@ name, and a violation is one sentence with that name. It reads no log, knows no 
 
 | rule | broken when |
 |---|---|
-| ``lost`` | an id acknowledged as durable, or read by a consumer, is not in the final log |
+| ``lost`` | an id acknowledged as durable, or read by a consumer, is not in the final log, and not below a log start that was asked for |
 | ``moved`` | an id was acknowledged or read at one offset and is in the final log, or was told, at another |
 | ``duplicated`` | an id of an idempotent producer is in the final log twice |
 | ``reordered`` | of two ids of one producer the later one is first in the final log (idempotent producers) |
@@ -32,7 +32,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from history.events import Acked, Led, Read, Refused, Sent, Watermark
+from history.events import Acked, Led, Read, Refused, Sent, Trimmed, Watermark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,14 +75,24 @@ def _final_offsets(history: History) -> dict[Place, list[int]]:
     return offsets
 
 
+def _log_starts(history: History) -> dict[Partition, int]:
+    """How far whoever may do so has asked for the log start to go, by partition."""
+    starts: dict[Partition, int] = defaultdict(int)
+    for trimmed in _all(history, Trimmed):
+        starts[trimmed.partition] = max(starts[trimmed.partition], trimmed.offset)
+    return starts
+
+
 def _promises(history: History) -> Iterator[Violation]:
     """``lost``."""
-    final = _final_offsets(history)
+    final, start = _final_offsets(history), _log_starts(history)
     told: set[Place] = set()
     for event in history.events:
         if isinstance(event, Acked) and not event.is_durable:
             continue
         if not isinstance(event, Acked | Read) or event.partition not in history.final:
+            continue
+        if event.offset < start[event.partition]:
             continue
         place = event.partition, event.id
         if place not in final and place not in told:

@@ -77,7 +77,18 @@ class Led:
     time: float = 0.0
 
 
-Event = Sent | Acked | Refused | Read | Watermark | Led
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """Somebody was entitled to move the log start up to there: a client that asked for it (DeleteRecords), or retention by the
+    configuration that was asked for, whatever a broker did. What is below may be gone."""
+
+    partition: Partition
+    offset: int
+    why: str = ""
+    time: float = 0.0
+
+
+Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from history.checker import broken_rules, check
-from history.events import Acked, History, Led, Placement, Read, Refused, Replica, Sent, Watermark
+from history.events import Acked, History, Led, Placement, Read, Refused, Replica, Sent, Trimmed, Watermark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +62,17 @@ def test_record_acknowledged_without_durability_may_be_lost() -> None:
     change(history, Acked("b3", P, 7), Acked("b3", P, 7, is_durable=False))
     history.final[P] = history.final[P][:-1]
     assert check(history) == []
+
+
+@pytest.mark.parametrize(("gone", "broken"), [(3, set()), (4, {"lost"})])
+def test_only_records_below_a_log_start_that_was_asked_for_may_be_gone(gone: int, broken: set[str]) -> None:
+    """What was asked for is what counts, not what the replicas did (issue 13, item 8)."""
+    history = sound()
+    history.events.append(Trimmed(P, 3))
+    history.events.append(Trimmed(P, 1))
+    history.final[P] = history.final[P][gone:]
+    history.replicas[:] = [replace(one, log_start=gone) for one in history.replicas]
+    assert broken_rules(history) == broken
 
 
 def test_record_whose_fate_is_unknown_may_be_in_the_log() -> None:

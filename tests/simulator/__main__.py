@@ -9,6 +9,7 @@ import argparse
 import gc
 import json
 import os
+import resource
 import sys
 import time
 from functools import partial
@@ -32,6 +33,7 @@ class Played(NamedTuple):
     digest: str
     acknowledged: int
     leaders: int
+    segments: int
     violations: list[str]
     trace: list[str]
 
@@ -40,6 +42,8 @@ def _begin(planted: str | None) -> None:
     """In each process that plays."""
     sys.unraisablehook = lambda _: None  # what is left of killed brokers is thrown away by the collector, not by a loop
     gc.disable()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the files of all brokers, and of all their earlier lives
     if planted is not None:
         BUGS[planted]()
 
@@ -48,7 +52,9 @@ def _play(script: str | None, seed: int) -> Played:
     outcome = run(seed, None if script is None else SCRIPTS[script])
     gc.collect()
     violations = [str(violation) for violation in outcome.violations]
-    return Played(seed, outcome.digest, outcome.acknowledged, outcome.leaders, violations, outcome.trace)
+    return Played(
+        seed, outcome.digest, outcome.acknowledged, outcome.leaders, outcome.segments, violations, outcome.trace
+    )
 
 
 def _all(seeds: range, jobs: int, planted: str | None, script: str | None) -> Iterator[Played]:
@@ -93,13 +99,14 @@ def _show(played: Played, arguments: argparse.Namespace) -> None:
 def main() -> int:
     arguments = _arguments()
     begin = time.monotonic()
-    count = acknowledged = leaders = 0
+    count = acknowledged = leaders = segments = 0
     failed: list[int] = []
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     for played in _all(seeds, arguments.jobs, arguments.planted, arguments.script):
         count += 1
         acknowledged += played.acknowledged
         leaders += played.leaders
+        segments += played.segments
         _show(played, arguments)
         if played.violations:
             failed.append(played.seed)
@@ -111,7 +118,7 @@ def main() -> int:
     rate = f"{count} seeds in {took:.1f} s: {count / took:.1f} a second"
     print(f"{rate}, {acknowledged} records, {leaders} leaders; {len(failed)} failed")
     told = {"seeds": count, "failed": failed, "seconds": round(took, 1), "planted": arguments.planted}
-    print(json.dumps(told | {"leaders": leaders, "acknowledged": acknowledged}))
+    print(json.dumps(told | {"leaders": leaders, "acknowledged": acknowledged, "segments": segments}))
     return 1 if failed else 0
 
 

@@ -1,4 +1,5 @@
-"""The clients of a simulation: producers that retry, consumers that go on where they were. They note what they were told.
+"""The clients of a simulation: producers that retry (``pipeline.py`` has those with several batches in flight), consumers that go
+on where they were. They note what they were told.
 
 A client knows a leader and its epoch from the metadata of some broker, and never goes back to an older epoch (KIP-320). It is
 outside of every process: nothing stops it.
@@ -13,7 +14,7 @@ from history.events import Acked, Read, Sent, Watermark
 from kafkastore._core import producer_batch, record_values
 from simulator import wire
 from simulator.network import Lost
-from simulator.node import START_MS, server_of
+from simulator.node import server_of
 
 if TYPE_CHECKING:
     from simulator.topics import Topic
@@ -103,7 +104,9 @@ class Producer(Client):
     async def _send(self, names: list[str]) -> None:
         while not (self.world.is_over or self.topic.is_doomed):
             values = [name.encode() for name in names]
-            batch = producer_batch(values, START_MS, self.producer_id, self.sequence if self.is_idempotent else -1)
+            batch = producer_batch(
+                values, self.world.now_ms(), self.producer_id, self.sequence if self.is_idempotent else -1
+            )
             acks = -1 if self.is_idempotent else 1
             body = wire.produce_request(self.topic.topic_id, self.partition, batch, acks)
             answer = await self.ask(wire.PRODUCE, wire.PRODUCE_VERSION, body)
@@ -118,17 +121,23 @@ class Producer(Client):
     def _is_done(self, names: list[str], produced: wire.Produced) -> bool:
         if produced.error in (0, DUPLICATE):
             self.sequence += len(names)
-            if produced.base_offset >= 0:
-                self.world.note(f"{self.name} {names[0]}+{len(names)} acknowledged at {produced.base_offset}")
-                for number, name in enumerate(names):
-                    acked = Acked(name, self.key, produced.base_offset + number, self.is_idempotent, self.world.time())
-                    self.world.history.events.append(acked)
+            note_acknowledged(self, names, produced.base_offset, is_durable=self.is_idempotent)
             return True
         if produced.error in (OUT_OF_ORDER, UNKNOWN_PRODUCER):
             self.world.note(f"{self.name} is told that its sequence {self.sequence} is out of order")
             self.producer_id += 1000
             self.sequence = 0
         return False
+
+
+def note_acknowledged(client: Client, names: list[str], base_offset: int, *, is_durable: bool = True) -> None:
+    """One batch; -1 where it is not told where it stands."""
+    if base_offset < 0:
+        return
+    client.world.note(f"{client.name} {names[0]}+{len(names)} acknowledged at {base_offset}")
+    for number, name in enumerate(names):
+        acked = Acked(name, client.key, base_offset + number, is_durable, client.world.time())
+        client.world.history.events.append(acked)
 
 
 class Consumer(Client):
@@ -154,6 +163,8 @@ class Consumer(Client):
         fetched = None if answer is None else wire.fetch_response(answer)
         if fetched is None or fetched.error:
             await self.refresh()
+            if fetched is not None and fetched.error == wire.OFFSET_OUT_OF_RANGE:
+                await self._find_start()
             return []
         found = []
         for offset, value in record_values(fetched.records):
@@ -165,12 +176,23 @@ class Consumer(Client):
         return found
 
     async def ask_end(self) -> int | None:
-        body = wire.list_offsets_request(self.topic.name, self.partition, self.leader_epoch)
+        end = await self._list_offset(wire.LATEST)
+        if end is not None:
+            self.world.history.events.append(Watermark(self.key, end, self.name, self.world.time()))
+        return end
+
+    async def _find_start(self) -> None:
+        """What it wanted is there no more: it goes on where the log begins now. Only of a topic that is the only one of its name."""
+        start = await self._list_offset(wire.EARLIEST) if self.topic.name == self.world.lasting_topic else None
+        if start is not None and start > self.offset:
+            self.world.note(f"{self.name} goes on at {start}, where the log begins, from {self.offset}")
+            self.offset = start
+
+    async def _list_offset(self, timestamp: int) -> int | None:
+        body = wire.list_offsets_request(self.topic.name, self.partition, self.leader_epoch, timestamp)
         answer = await self.ask(wire.LIST_OFFSETS, wire.LIST_OFFSETS_VERSION, body)
         ended = None if answer is None else wire.list_offsets_response(answer, self.topic.name)
         if ended is None or ended.error:
             await self.refresh()
             return None
-        mark = Watermark(self.key, ended.offset, self.name, self.world.time())
-        self.world.history.events.append(mark)
         return ended.offset

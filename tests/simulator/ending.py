@@ -133,5 +133,5 @@ def _replicas(world: World, topic: Topic, number: int) -> Iterator[Replica]:
         for first, last, _, content in life.engine.steps.batches(topic.name, number):
             digest = hashlib.sha256(content).digest()
             records.update(dict.fromkeys(range(first, last + 1), digest))
-        _, high_watermark, _, _ = life.engine.real.partition_offsets(topic.name, number)
-        yield Replica(topic.key(number), node_id, high_watermark, records)
+        log_start, high_watermark, _, _ = life.engine.real.partition_offsets(topic.name, number)
+        yield Replica(topic.key(number), node_id, high_watermark, records, log_start)

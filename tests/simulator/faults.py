@@ -62,6 +62,11 @@ def draw(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
 def begin(world: World, fault: Fault) -> None:
     """Makes it happen, if it can; its end is scheduled."""
     kind, _, where = fault.kind.partition(" ")
+    if where == "followers":
+        for one in world.node_ids:
+            if one != world.leader_now():
+                begin(world, fault._replace(kind=kind, target=one))
+        return
     target = (
         world.leader_now() if where == "leader" else world.controller_now() if where == "controller" else fault.target
     )

@@ -197,7 +197,9 @@ class Life:
         assert self.engine is not None
         body, has_waited_in_vain = self.engine.steps.expire(token, self.now()[0])
         if has_waited_in_vain:
-            self.world.violate("stalled", f"{self.node.name} let a request wait until its time was up for what had come")
+            self.world.violate(
+                "stalled", f"{self.node.name} let a request wait until its time was up for what had come"
+            )
         self.listen_for_bells()
         if body is not None:
             self.answer(token, body)
@@ -340,6 +342,24 @@ class SimulatedEngine:
     def respond(self, answers: list[tuple[int, bytes | None]]) -> None:
         for token, body in answers:
             self.life.answer(token, body)
+
+    def run_retention(self) -> int:
+        self.life.now()
+        self.life.world.changes.note_retention(self.life)
+        before = self.life.world.starts_of(self.life)
+        deleted: int = self.real.run_retention()
+        self.life.world.note_starts(self.life, before)
+        self.life.listen_for_bells()
+        return deleted
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
+        if before_offset == -1:
+            self.life.world.changes.note_deletion(self.life, topic, partition)
+        try:
+            start: int = self.real.delete_records(topic, partition, before_offset)
+        finally:
+            self.life.listen_for_bells()
+        return start
 
     def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
         before = self.life.world.ends_of(self.life)

@@ -231,14 +231,14 @@ class Admin:
             try:
                 answer = await self.world.network.ask("admin", node.name, node.find, serve, LIMIT_S)
             except Lost:
-                self._is_unsure()
+                self.is_unsure()
                 return None
             if not isinstance(answer, NotControllerError):
                 return answer
             await asyncio.sleep(PAUSE_S * (0.2 + self.random.random()))
         return None
 
-    def _is_unsure(self) -> None:
+    def is_unsure(self) -> None:
         self.unsure_until_s = self.world.time() + self.world.late_s
 
 

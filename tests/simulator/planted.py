@@ -1,6 +1,6 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Three are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out of the
+Four are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out of the
 control plane, in this process only. Nothing of this is reachable from a configuration.
 """
 
@@ -106,6 +106,7 @@ BUGS: dict[str, Callable[[], None]] = {
     "truncate-to-hw": lambda: plant_in_data_plane("truncate-to-hw"),
     "no-min-isr-gate": lambda: plant_in_data_plane("no-min-isr-gate"),
     "fetch-without-epoch": lambda: plant_in_data_plane("fetch-without-epoch"),
+    "lost-wake-up": lambda: plant_in_data_plane("lost-wake-up"),
     "isr-without-version": _isr_without_version,
     "move-before-in-sync": _move_before_in_sync,
     "delete-without-id": _delete_without_id,

@@ -22,6 +22,8 @@ FAIL_OVER_S = 0.25
 
 LATE_TIMES = 4
 
+ALONE_FROM_S = (1.0, 3.2)
+
 POWER_LOSSES_S = (1.3, 3.6)
 
 BACK_AFTER_S = (0.02, 2.2)
@@ -76,7 +78,17 @@ def _late(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
     return sorted(found, key=lambda fault: fault.begins_s)
 
 
-LOSSES = frozenset({"lost", "moved", "changed", "went-back"})
+def _last_standing(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
+    """All but the leader are cut off, and when it has been alone for a while it dies, as the others are heard of again."""
+    found = []
+    for begins_s in ALONE_FROM_S:
+        alone_s = random.uniform(1.0, 1.7)
+        found.append(Fault("isolate followers", begins_s, alone_s + random.uniform(0.0, 0.1), *node_ids[:2]))
+        found.append(Fault("kill leader", begins_s + alone_s, random.uniform(0.8, 1.3), *node_ids[:2]))
+    return found
+
+
+LOSSES = frozenset({"lost", "moved", "changed", "went-back", "out-of-order"})
 
 UNSYNCED = {"unclean.leader.election.enable": "true", "flush.ms": "100", "min.insync.replicas": "1"}
 """Each broker syncs at another place, and whoever is there first leads."""
@@ -84,6 +96,7 @@ UNSYNCED = {"unclean.leader.election.enable": "true", "flush.ms": "100", "min.in
 SCRIPTS = {
     "power-of-all": Script(_power_of_all, UNSYNCED, LOSSES),  # H2, KIP-101 scenario 2
     "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
+    "last-standing": Script(_last_standing),  # H7, KIP-966
     "operations": Script(draw, has_operations=True),  # H16, spec R2.5
     "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, KIP-841, KIP-903
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ from kafkastore.metadata.store import (
 )
 from simulator.metadata import NAME, SESSION_TIMEOUT_S, SimulatedStore, Tree
 from simulator.network import Lost, Network, in_world
+from simulator.sockets import open_connection
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
 
 if TYPE_CHECKING:
@@ -211,5 +213,57 @@ def test_call_over_a_cut_link_ends_and_is_not_applied() -> None:
         with pytest.raises(StoreUnavailableError):
             await store.create("/a")
         assert "/a" not in world.tree.nodes
+
+    play(test)
+
+
+# ---- connections (issue 13, item 8)
+class Machine:
+    """As much of a node as a connection sees."""
+
+    def __init__(self, process: Process) -> None:
+        self.name = process.name
+        self.has_power = True
+        self.life: Any = SimpleNamespace(is_listening=True, connections=[])
+
+
+@pytest.mark.parametrize("how", ["dies", "loses its power", "is cut off and dies"])
+def test_held_connection_ends_when_the_process_dies_and_is_heard_to(how: str) -> None:
+    async def test() -> None:
+        machine = Machine(Process("broker-2"))
+        world: Any = SimpleNamespace(network=Network(Random(1)), nodes={2: machine}, is_over=False)
+        reader, _ = await open_connection(world, "broker-2", 9092)
+        ended = asyncio.get_running_loop().create_task(reader.read(1))
+        if how == "is cut off and dies":
+            world.network.cut_both_ways("", "broker-2")
+        if how != "loses its power":
+            for connection in machine.life.connections:
+                connection.close()
+        await asyncio.sleep(5)
+        assert ended.done() == (how == "dies")
+        world.network.heal()
+        await asyncio.sleep(5)
+        assert ended.done() == (how != "loses its power")
+        ended.cancel()
+
+    play(test)
+
+
+def test_connection_is_refused_by_a_machine_alone() -> None:
+    """Without power, or over a cut link, nothing is said."""
+
+    async def test() -> None:
+        machine = Machine(Process("broker-2"))
+        world: Any = SimpleNamespace(network=Network(Random(1)), nodes={2: machine}, is_over=False)
+        machine.life = None
+        with pytest.raises(ConnectionRefusedError):
+            await open_connection(world, "broker-2", 9092)
+        machine.has_power = False
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(open_connection(world, "broker-2", 9092), 10)
+        machine.has_power = True
+        world.network.cut_one_way("broker-2", "")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(open_connection(world, "broker-2", 9092), 10)
 
     play(test)

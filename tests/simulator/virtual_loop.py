@@ -130,6 +130,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def remove_reader(self, fd: Any) -> bool:
         return self.readers.pop(fd, None) is not None
 
+    def close(self) -> None:
+        """And it lets go of all that it held: somebody may hold the loop for as long as this process lives."""
+        self.tasks.clear()
+        self._timers.clear()
+        self._ready.clear()
+        self.readers.clear()
+        super().close()
+
     # ---- one round
     def _run_once(self) -> None:
         ready: Any = self._ready

@@ -1,4 +1,5 @@
-"""The few requests that the simulation's clients send, as bytes: Produce 13, Fetch 13, ListOffsets 5; and what comes back.
+"""The few requests that the simulation's clients send, as bytes: Produce 13, Fetch 13, ListOffsets 5, DeleteRecords 2,
+IncrementalAlterConfigs 1; and what comes back.
 
 Produce and Fetch name a topic by its id (KIP-516), so what was meant for a topic that is gone does not reach another of its name.
 """
@@ -9,8 +10,13 @@ import struct
 from typing import NamedTuple
 
 PRODUCE, FETCH, LIST_OFFSETS = 0, 1, 2
+DELETE_RECORDS, DELETE_RECORDS_VERSION = 21, 2
+ALTER_CONFIGS, ALTER_CONFIGS_VERSION = 44, 1
+OF_TOPIC, OF_BROKER = 2, 4
+"""Kinds of resources that have a configuration."""
 PRODUCE_VERSION, FETCH_VERSION, LIST_OFFSETS_VERSION = 13, 13, 5
-LATEST = -1
+LATEST, EARLIEST = -1, -2
+OFFSET_OUT_OF_RANGE = 1
 
 TIMEOUT_MS = 600
 """How long a produce waits for its replicas."""
@@ -89,8 +95,8 @@ def fetch_response(body: bytes) -> FetchedRecords:
     return FetchedRecords(error, high_watermark, body[at : at + max(length - 1, 0)])
 
 
-def list_offsets_request(topic: str, partition: int, leader_epoch: int) -> bytes:
-    row = struct.pack(">iiiq", 1, partition, leader_epoch, LATEST)
+def list_offsets_request(topic: str, partition: int, leader_epoch: int, timestamp: int = LATEST) -> bytes:
+    row = struct.pack(">iiiq", 1, partition, leader_epoch, timestamp)
     return struct.pack(">ibi", -1, 0, 1) + _text(topic) + row
 
 
@@ -103,3 +109,40 @@ def list_offsets_response(body: bytes, topic: str) -> Ended:
     at = 4 + 4 + 2 + len(topic) + 4
     _, error, _, offset, _ = struct.unpack_from(">ihqqi", body, at)
     return Ended(error, offset)
+
+
+# ---- to the control plane
+def _compact(text: str) -> bytes:
+    return _varint(len(text) + 1) + text.encode()
+
+
+def delete_records_request(topic: str, partition: int, offset: int, timeout_ms: int) -> bytes:
+    row = struct.pack(">iq", partition, offset) + NO_TAGS
+    return ONE + _compact(topic) + ONE + row + NO_TAGS + struct.pack(">i", timeout_ms) + NO_TAGS
+
+
+class Deleted(NamedTuple):
+    error: int
+    low_watermark: int
+
+
+def delete_records_response(body: bytes, topic: str) -> Deleted:
+    _, low_watermark, error = struct.unpack_from(">iqh", body, 4 + 1 + 1 + len(topic) + 1)
+    return Deleted(error, low_watermark)
+
+
+def alter_configs_request(kind: int, name: str, configs: dict[str, str | None]) -> bytes:
+    """Each value is set; one that is None is deleted."""
+    rows = b"".join(
+        _compact(key) + (b"\x01" + NULL if value is None else b"\x00" + _compact(value)) + NO_TAGS
+        for key, value in configs.items()
+    )
+    resource = struct.pack(">b", kind) + _compact(name) + _varint(len(configs) + 1) + rows + NO_TAGS
+    return ONE + resource + b"\x00" + NO_TAGS
+
+
+def alter_configs_response(body: bytes) -> int:
+    """The error of the one resource."""
+    error: int
+    (error,) = struct.unpack_from(">h", body, 4 + 1)
+    return error

@@ -14,6 +14,7 @@ import logging
 import random
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
@@ -21,18 +22,21 @@ from unittest.mock import patch
 from history.checker import Violation, check
 from history.events import Acked, History, Led
 from kafkastore._core import EngineError
+from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.controller.controller import Controller
 from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
 from kafkastore.server.presence import Presence
-from simulator import ending, faults, operations
+from simulator import changes, ending, faults, operations
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE
 from simulator.metadata import SimulatedStore, Tree
 from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
+from simulator.pipeline import PipelinedProducer
+from simulator.scripts import LOSSES
 from simulator.sockets import open_connection
 from simulator.topics import Topics
 from simulator.virtual_loop import Process, Quiescent, VirtualLoop
@@ -63,6 +67,9 @@ SETTINGS = {
     "controller.socket.timeout.ms": "500",
     "replica.high.watermark.checkpoint.interval.ms": "300",
     "log.flush.offset.checkpoint.interval.ms": "700",
+    "log.flush.start.offset.checkpoint.interval.ms": "500",
+    "log.retention.check.interval.ms": "200",
+    "log.segment.bytes": "1500",
     "log.initial.task.delay.ms": "100",
     "num.recovery.threads.per.data.dir": "1",
     "leader.imbalance.check.interval.seconds": "1",
@@ -78,6 +85,8 @@ class Outcome(NamedTuple):
     acknowledged: int
     leaders: int
     """How often a partition was led by another, or in another epoch."""
+    segments: int
+    """Different ones of all partitions that were on some disk at the end."""
 
 
 class _Crash:
@@ -119,6 +128,8 @@ class World:
         dirs = 2 if self.has_operations else 1
         self.nodes = {number: Node(self, number, folder, settings, dirs) for number in self.node_ids}
         self.admin = operations.Admin(self)
+        self.changes = changes.Changes(self)
+        self._made = self.random_of("topics that are made")
         self.clients: list[asyncio.Task[None]] = []
         self._crashes: dict[tuple[Topic, int, int], _Crash] = {}
         """Of each partition on each node the last one, until it is made good."""
@@ -136,6 +147,10 @@ class World:
     # ---- notes
     def time(self) -> float:
         return asyncio.get_running_loop().time()
+
+    def now_ms(self) -> int:
+        """The wall clock of all machines."""
+        return START_MS + int(self.time() * 1000)
 
     def note(self, what: str) -> None:
         self.trace.append(f"{self.time():9.6f} {what}")
@@ -158,6 +173,19 @@ class World:
             except EngineError:  # it is not there
                 continue
         return ends
+
+    def starts_of(self, life: Life) -> dict[str, int]:
+        starts: dict[str, int] = {}
+        for topic, number in self.topics.places():
+            with suppress(EngineError, AttributeError):  # it is not there
+                starts[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number)[0]  # type: ignore[union-attr]
+        return starts
+
+    def note_starts(self, life: Life, before: dict[str, int]) -> None:
+        """Logs of which retention has deleted something."""
+        for key, start in self.starts_of(life).items():
+            if start > before.get(key, start):
+                self.note(f"{life.node.name} retains {key} from {start}, before from {before[key]}")
 
     def note_ends(self, life: Life, before: dict[str, int]) -> None:
         """Logs that were cut."""
@@ -306,10 +334,14 @@ class World:
             for operation in asked:
                 self.later(operation.begins_s - faults.FAULTS_FROM_S, self.admin.begin, operation)
             drawn = sorted(drawn + more, key=lambda fault: fault.begins_s)
+        if self.script is None or self.script.has_operations:
+            for change in changes.draw(self.random_of("what is changed")):
+                self.later(change.begins_s - faults.FAULTS_FROM_S, self.changes.begin, change)
         return drawn
 
     async def _create_topic(self, name: str, partitions: int) -> None:
-        asked = NewTopic(name, partitions, 3, configs=self.script.configs if self.script else None)
+        configs = changes.first_configs(self._made) | dict(self.script.configs if self.script else {})
+        asked = NewTopic(name, partitions, 3, configs=configs)
         while name not in self.topics.living:
             controller = self.nodes[self.controller_now() or 1].life
             assert controller is not None
@@ -324,18 +356,19 @@ class World:
             create_task = asyncio.get_running_loop().create_task
             self.clients += [create_task(client.run()) for client in self._clients(topic, number)]
 
-    def _clients(self, topic: Topic, number: int) -> Iterator[Producer | Consumer]:
+    def _clients(self, topic: Topic, number: int) -> Iterator[Producer | PipelinedProducer | Consumer]:
         is_first = topic.name == self.lasting_topic
         name = str(number) if is_first else topic.key(number)
         for one in range(2 if is_first else 1):
             producer_id = 100 * number + one
-            yield Producer(self, f"producer-{name}-{one}", topic, number, producer_id=producer_id, gap_s=0.06)
+            kind = self._made.choice((Producer, PipelinedProducer))
+            yield kind(self, f"producer-{name}-{one}", topic, number, producer_id=producer_id, gap_s=0.06)
         if is_first:
             yield Producer(self, f"loose-{name}", topic, number, producer_id=-1, gap_s=0.25)
         yield Consumer(self, f"consumer-{name}", topic, number, gap_s=0.1)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self.clients, *self.admin.tasks]
+        return [*self.clients, *self.admin.tasks, *self.changes.tasks]
 
     async def _mend(self) -> None:
         self.heal()
@@ -411,16 +444,17 @@ def _replaced(world: World) -> list[Any]:
     def new_id() -> bytes:
         return ids.randbytes(16)
 
-    def now_ms() -> int:
-        return START_MS + int(world.time() * 1000)
-
     return [
         patch("kafkastore.server.broker.Engine", make_engine),
         patch("kafkastore.server.broker.open_store", open_store),
         patch("kafkastore.server.broker.refuse_missing_store", lambda _: None),  # there is no file
-        patch("kafkastore.server.context.now_ms", now_ms),
+        patch.object(topic_keys()["segment.bytes"], "valid", "[14,...]"),  # Kafka's is 1 MiB
+        patch.object(broker_keys()["log.segment.bytes"], "valid", "[14,...]"),
+        patch("kafkastore.server.context.now_ms", world.now_ms),
         patch("kafkastore.server.registration.new_id", new_id),
-        patch("kafkastore.server.member.Controller", functools.partial(Controller, now_ms=now_ms, make_id=new_id)),
+        patch(
+            "kafkastore.server.member.Controller", functools.partial(Controller, now_ms=world.now_ms, make_id=new_id)
+        ),
         patch("kafkastore.server.member.BrokerClient", functools.partial(_Way, world)),
         patch(
             "kafkastore.server.member.Presence",
@@ -447,12 +481,15 @@ def run(seed: int, script: Script | None = None) -> Outcome:
             one.stop()
         world.end()
         loop.close()
+        segments = len({(path.parent.name, path.name[:20]) for path in folder.rglob("*.log*")})
         shutil.rmtree(folder, ignore_errors=True)
     for failure in loop.failures:
         world.violations.append(Violation("failed", "", f"{failure['message']}: {failure['exception']!r}"))
-    broken = script.breaks if script is not None else ()
-    violations = world.violations + [one for one in check(world.history) if one.rule not in broken]
+    broken = script.breaks if script is not None else frozenset()
+    if world.changes.allows_losses:
+        broken |= LOSSES
+    violations = [one for one in world.violations + check(world.history) if one.rule not in broken]
     digest = hashlib.sha256("\n".join(world.trace).encode()).hexdigest()
     acknowledged = sum(isinstance(event, Acked) for event in world.history.events)
     leaders = len({(event.partition, event.leader_epoch) for event in world.history.events if isinstance(event, Led)})
-    return Outcome(seed, violations, digest, world.trace, acknowledged, leaders)
+    return Outcome(seed, violations, digest, world.trace, acknowledged, leaders, segments)
