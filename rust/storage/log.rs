@@ -187,6 +187,16 @@ impl Log {
         self.segments.last_mut().expect("a log has a segment")
     }
 
+    /// Where its files begin: at the log start or before it. What lies between is deleted for readers, but what producers have
+    /// written there still counts (KIP-360), or a repetition of it would be taken for something new.
+    pub(super) fn first_offset(&self) -> i64 {
+        let first = self
+            .segments
+            .first()
+            .map_or(self.log_start_offset, Segment::base_offset);
+        first.min(self.log_start_offset)
+    }
+
     /// The place of the last segment whose base offset is at most `offset`, or 0.
     pub(super) fn segment_at(&self, offset: i64) -> usize {
         if offset >= self.active().base_offset() {

@@ -192,7 +192,7 @@ impl Log {
             self.recovery_point = self.log_end_offset;
             let (fs, end) = (self.fs(), self.log_end_offset);
             self.producers
-                .truncate_and_reload(&*fs, &self.dir, self.log_start_offset, end, now_ms)?;
+                .truncate_and_reload(&*fs, &self.dir, self.first_offset(), end, now_ms)?;
             self.remove_stray_snapshots()?;
             self.replay_producers(end)
         } else {
@@ -255,7 +255,7 @@ impl Log {
         self.check_indexes(from)?;
         let base_offset = self.segments.get(from).map_or(0, Segment::base_offset);
         self.epochs.truncate_from_end(base_offset);
-        let start = self.log_start_offset.min(base_offset);
+        let start = self.first_offset().min(base_offset);
         self.producers
             .truncate_and_reload(&*fs, &self.dir, start, base_offset, now_ms)?;
         self.replay_producers(base_offset)?;

@@ -96,7 +96,7 @@ impl Log {
         self.log_start_offset = self.log_start_offset.min(self.log_end_offset);
         self.epochs.truncate_from_end(self.log_end_offset);
         self.producers
-            .truncate_and_reload(&*fs, &self.dir, self.log_start_offset, self.log_end_offset, now_ms)?;
+            .truncate_and_reload(&*fs, &self.dir, self.first_offset(), self.log_end_offset, now_ms)?;
         self.replay_producers(self.log_end_offset)
     }
 

@@ -102,8 +102,8 @@ def _promises(history: History) -> Iterator[Violation]:
 
 
 def _places(history: History) -> Iterator[Violation]:
-    """``moved``."""
-    final = _final_offsets(history)
+    """``moved``. Of what was written twice the first may be below the log start."""
+    final, start = _final_offsets(history), _log_starts(history)
     may_repeat = {(one.partition, one.id) for one in _all(history, Sent) if not one.is_idempotent}
     durable: dict[Place, int] = {}
     for event in history.events:
@@ -111,7 +111,7 @@ def _places(history: History) -> Iterator[Violation]:
             continue
         place = event.partition, event.id
         stands = final.get(place)
-        if stands is not None and event.offset not in stands:
+        if stands is not None and event.offset not in stands and event.offset >= start[event.partition]:
             yield Violation("moved", event.partition, f"{event.id} was told to be at {event.offset}, is at {stands}")
         before = durable.setdefault(place, event.offset)
         if before != event.offset and place not in may_repeat:

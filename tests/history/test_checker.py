@@ -75,6 +75,17 @@ def test_only_records_below_a_log_start_that_was_asked_for_may_be_gone(gone: int
     assert broken_rules(history) == broken
 
 
+def test_first_copy_of_a_record_may_be_below_the_log_start() -> None:
+    """A producer without idempotence has written it twice."""
+    history = sound()
+    first = Sent("a0", "a", P, 0)
+    change(history, first, replace(first, is_idempotent=False))
+    history.final[P] = [*history.final[P][1:], Read("a0", P, RECORDS)]
+    assert broken_rules(history) == {"moved"}
+    history.events.append(Trimmed(P, 1))
+    assert broken_rules(history) == set()
+
+
 def test_record_whose_fate_is_unknown_may_be_in_the_log() -> None:
     history = sound()
     history.final[P] = [*history.final[P], Read("a9", P, RECORDS)]

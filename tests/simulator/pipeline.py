@@ -4,7 +4,8 @@ connection.
 On a connection requests arrive in the order in which they were sent, and answers come back in that of their requests, as the data
 plane's network has it: a produce that waits for its replicas keeps none behind it from being appended. What breaks, breaks the
 connection for all that is behind it. The producer then opens another one, to whoever leads now, and sends all that is not acknowledged
-again, in order; what it sent before may still arrive.
+again, in order; what it sent before may still arrive. The first batch goes alone: of a producer of which it knows nothing a broker
+takes any sequence, as Kafka's do, so one that begins to lead between two batches would take the second for the first.
 """
 
 from __future__ import annotations
@@ -126,6 +127,8 @@ class PipelinedProducer(Client):
         self._pending: deque[_Batch] = deque()
         """All that is not acknowledged, in order."""
         self._more = asyncio.Event()
+        self._is_known = False
+        """Whether the partition has something of this producer."""
 
     async def run(self) -> None:
         making = asyncio.get_running_loop().create_task(self._make())
@@ -169,7 +172,7 @@ class PipelinedProducer(Client):
         connection = Connection(self.world, self.name, self.world.nodes[self.leader])
         flying: deque[asyncio.Future[bytes]] = deque()
         while self._pending and not self.topic.is_doomed:
-            for batch in list(self._pending)[len(flying) : IN_FLIGHT]:
+            for batch in list(self._pending)[len(flying) : IN_FLIGHT if self._is_known else 1]:
                 flying.append(connection.send(wire.PRODUCE_VERSION, self._request(batch)))
             self._more.clear()
             await self._wait(flying[0])
@@ -205,6 +208,7 @@ class PipelinedProducer(Client):
     def _is_taken(self, produced: wire.Produced) -> bool:
         """What became of the oldest batch."""
         if produced.error in (0, DUPLICATE):
+            self._is_known = True
             note_acknowledged(self, self._pending.popleft().names, produced.base_offset)
             return True
         if produced.error in (OUT_OF_ORDER, UNKNOWN_PRODUCER):
@@ -218,6 +222,7 @@ class PipelinedProducer(Client):
         """As another producer."""
         self.producer_id += 1000
         self._sequence = 0
+        self._is_known = False
         for _ in range(len(self._pending)):
             names = self._pending.popleft().names
             self._pending.append(_Batch(names, self._sequence))

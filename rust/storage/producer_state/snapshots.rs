@@ -95,29 +95,29 @@ impl ProducerState {
         Ok(true)
     }
 
-    /// Brings the state to what the newest sound snapshot in (`log_start_offset`, `log_end_offset`] says, and unlinks
-    /// those outside. Afterwards the caller feeds every batch from [`map_end_offset`](Self::map_end_offset) to the
+    /// Brings the state to what the newest sound snapshot in [`first_offset`, `log_end_offset`] says, and unlinks those outside.
+    /// `first_offset` is where the log's files begin. Afterwards the caller feeds every batch from [`map_end_offset`](Self::map_end_offset) to the
     /// log's end to [`update`](Self::update). Nothing is read when the state already ends at `log_end_offset`.
     pub fn truncate_and_reload(
         &mut self,
         fs: &dyn FileSystem,
         dir: &Path,
-        log_start_offset: i64,
+        first_offset: i64,
         log_end_offset: i64,
         now_ms: i64,
     ) -> Result<()> {
-        self.delete_snapshots(fs, dir, |offset| offset > log_end_offset || offset <= log_start_offset)?;
+        self.delete_snapshots(fs, dir, |offset| offset > log_end_offset || offset < first_offset)?;
         if self.map_end_offset == log_end_offset {
-            self.on_log_start_offset_incremented(log_start_offset);
+            self.on_log_start_offset_incremented(first_offset);
             return Ok(());
         }
         self.clear();
-        self.load_latest(fs, dir, log_start_offset, now_ms)
+        self.load_latest(fs, dir, first_offset, now_ms)
     }
 
-    fn load_latest(&mut self, fs: &dyn FileSystem, dir: &Path, log_start_offset: i64, now_ms: i64) -> Result<()> {
-        self.last_snapshot_offset = log_start_offset;
-        self.map_end_offset = log_start_offset;
+    fn load_latest(&mut self, fs: &dyn FileSystem, dir: &Path, first_offset: i64, now_ms: i64) -> Result<()> {
+        self.last_snapshot_offset = first_offset;
+        self.map_end_offset = first_offset;
         while let Some(offset) = self.latest_snapshot_offset() {
             let path = file_path(dir, offset, SNAPSHOT_SUFFIX);
             let bytes = state_file::read(fs, &path)?.unwrap_or_default();

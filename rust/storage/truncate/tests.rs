@@ -55,6 +55,28 @@ fn truncation_takes_producers_back() {
     assert_eq!((next.first_offset, next.is_duplicate), (1, false));
 }
 
+// spec: R3.4; issue 13, item 8: the simulator saw acknowledged batches written again
+#[test]
+fn truncation_knows_producers_by_what_lies_below_the_log_start() {
+    let bench = Bench::new(&[]);
+    let mut log = bench.create();
+    for sequence in 0..6 {
+        let mut bytes = producer_batch(START_MS, 7, sequence, false);
+        log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+        if sequence == 1 {
+            log.roll(START_MS).unwrap();
+        }
+    }
+    assert!(log.advance_log_start_offset(5, 6).unwrap());
+    log.truncate_to(5).unwrap();
+    assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(4));
+    let mut repeated = producer_batch(START_MS, 7, 3, false);
+    let again = log
+        .append_as_leader(&mut repeated, 0, Origin::Client, START_MS)
+        .unwrap();
+    assert_eq!((again.first_offset, again.is_duplicate), (3, true));
+}
+
 #[test]
 fn truncation_below_the_start_begins_anew_there() {
     let (_bench, mut log) = sample();

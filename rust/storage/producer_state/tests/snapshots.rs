@@ -184,9 +184,16 @@ fn the_newest_sound_snapshot_is_used_and_corrupt_ones_are_unlinked() {
 #[test]
 fn snapshots_outside_of_the_log_are_unlinked() {
     let (dir, _) = three_snapshots();
-    let state = reopened(dir.path(), 10, 25);
+    let state = reopened(dir.path(), 11, 25);
     assert_eq!((state.snapshot_offsets(), state.map_end_offset()), (&[20][..], 20));
     assert!(!snapshot_path(dir.path(), 10).exists() && !snapshot_path(dir.path(), 30).exists());
+}
+
+#[test]
+fn the_snapshot_where_the_log_begins_is_used() {
+    let (dir, _) = three_snapshots();
+    let state = reopened(dir.path(), 20, 20);
+    assert_eq!((state.snapshot_offsets(), state.map_end_offset()), (&[20][..], 20));
 }
 
 // spec: R3.4; issue 13, item 4
