@@ -98,5 +98,5 @@ SCRIPTS = {
     "fast-fail-over": Script(_fast_fail_over),  # H3, KIP-279
     "last-standing": Script(_last_standing),  # H7, KIP-966
     "operations": Script(draw, has_operations=True),  # H16, spec R2.5
-    "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, KIP-841, KIP-903
+    "late": Script(_late, has_operations=True, late=0.15, is_back_soon=True),  # H19, H20, H21, KIP-841, KIP-903
 }

@@ -28,7 +28,7 @@ NO_SCRIPT = ""
 
 FINDERS = {
     "truncate-to-hw": NO_SCRIPT,
-    "isr-without-version": NO_SCRIPT,
+    "isr-without-version": "late",
     "move-before-in-sync": NO_SCRIPT,
     "delete-without-id": NO_SCRIPT,
     "lost-wake-up": NO_SCRIPT,
