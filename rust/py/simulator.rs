@@ -19,9 +19,9 @@ use super::convert::{LeaseTuple, lease, topic_id};
 use super::engine::PyEngine;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    self, Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, Next,
-    ParkedFetch, ParkedProduce, Place, ProduceOutcome, ProduceScratch, ReplicaFetcher, Source, Splice, Tried, Waiter,
-    Wake,
+    self, Broker, Budget, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome,
+    Next, ParkedFetch, ParkedProduce, Place, ProduceOutcome, ProduceScratch, ReplicaFetcher, Source, Splice, Tried,
+    Waiter, Wake,
 };
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
@@ -271,6 +271,7 @@ impl Steps {
             client_id: Some(client_id),
             client: Arc::new(client),
             body,
+            charge: Budget::new(0).account(),
         }));
         token
     }
