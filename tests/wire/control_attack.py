@@ -81,7 +81,8 @@ def describe_broker() -> bytes:
 
 def _schema(api_name: str, name: str) -> type:
     module = schema_class(BY_NAME[api_name], BY_NAME[api_name].max_version, "request").__module__
-    return getattr(__import__(module, fromlist=[name]), name)
+    found: type = getattr(__import__(module, fromlist=[name]), name)
+    return found
 
 
 class Attack(NamedTuple):
