@@ -73,7 +73,7 @@ pub enum Error {
         /// The partition directory.
         path: PathBuf,
     },
-    /// Bytes on disk that must be good are not; the start is refused.
+    /// Bytes on disk that must be good are not: a start is refused, a client gets `CORRUPT_MESSAGE`. The log directory serves on.
     #[error("{path} is corrupt at position {position}: {reason}")]
     CorruptFile {
         /// The file.
@@ -164,6 +164,7 @@ impl Error {
         match self {
             Self::Rejected { code, .. } => *code,
             Self::Closed { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            Self::CorruptFile { .. } => ErrorCode::CORRUPT_MESSAGE,
             _ => ErrorCode::KAFKA_STORAGE_ERROR,
         }
     }

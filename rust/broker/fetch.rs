@@ -374,7 +374,7 @@ impl Plan {
             }
             Err(Error::NotAtHand { .. }) => return None,
             Err(error) => {
-                if matches!(error, Error::Io { .. }) {
+                if matches!(error, Error::Io { .. } | Error::CorruptFile { .. }) {
                     broker.storage_failed(partition, &error);
                 }
                 Outcome::failed(error.code())

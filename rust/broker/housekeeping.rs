@@ -107,10 +107,16 @@ impl Broker {
             .map(Path::to_path_buf)
     }
 
-    /// See [`Broker::storage_failed`]. A shortage is only told: the operation that met it has failed, and nothing else.
+    /// See [`Broker::storage_failed`]. A shortage and a corrupt file are only told: the operation that met it has failed, and nothing else.
     pub fn storage_failed_in(&self, log_dir: &Path, error: &Error) {
         if error.is_shortage() {
             self.say_shortage(error);
+        } else if let Error::CorruptFile { path, position, .. } = error {
+            if self.corrupt_said.lock().is_news(path, *position, Instant::now()) {
+                self.log(&format!(
+                    "{error}; who reads there is told CORRUPT_MESSAGE, the log directory serves on"
+                ));
+            }
         } else if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
             self.fail_log_dir(log_dir, &error.to_string());
         }

@@ -116,7 +116,7 @@ fn answer(broker: &Broker, version: i16, body: &[u8], request: &ListOffsetsReque
         results.push(match one(partition, row, version, isolation) {
             Ok(result) => result,
             Err(error) => {
-                if matches!(error, Error::Io { .. }) {
+                if matches!(error, Error::Io { .. } | Error::CorruptFile { .. }) {
                     broker.storage_failed(partition, &error);
                 }
                 ListOffsetsResult::nothing(error.code())

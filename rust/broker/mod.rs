@@ -7,6 +7,7 @@
 
 mod budget;
 mod closing;
+mod corrupt_said;
 mod events;
 mod fetch;
 mod fetch_session;

@@ -545,13 +545,13 @@ fn note_progress(broker: &Broker, row: &mut Row, fetched: &FollowerFetched, now:
     }
 }
 
-/// A storage failure takes the log directory offline; a refusal is only told.
+/// A storage failure takes the log directory offline; a refusal and a corrupt file are only told.
 fn fail(broker: &Broker, partition: &Partition, error: &Error) -> ErrorCode {
     if matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
         return error.code();
     }
     broker.storage_failed(partition, error);
-    ErrorCode::KAFKA_STORAGE_ERROR
+    error.code()
 }
 
 /// Errors that come with every change of leaders.

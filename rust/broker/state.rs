@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 use super::budget::{Budget, ControlBudget};
+use super::corrupt_said::CorruptSaid;
 use super::events::{Event, EventQueue};
 use super::fetch_session::SessionCache;
 use super::fetchers::Fetchers;
@@ -122,6 +123,7 @@ pub struct Broker {
     log_limit: Mutex<LogLimit>,
     /// When a shortage of descriptors or memory was told.
     pub(super) shortage_said: Mutex<Option<Instant>>,
+    pub(super) corrupt_said: Mutex<CorruptSaid>,
     disk_threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -245,6 +247,7 @@ impl Broker {
                 lines: 0,
             }),
             shortage_said: Mutex::default(),
+            corrupt_said: Mutex::default(),
             disk_threads: Mutex::default(),
         }
     }

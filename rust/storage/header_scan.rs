@@ -27,6 +27,7 @@ pub struct HeaderScan<'a> {
     window: [u8; WINDOW],
     window_at: u64,
     window_len: usize,
+    is_whole: bool,
 }
 
 /// The position that an index entry names, if a batch that ends with the entry's offset begins there; else 0. A damaged
@@ -55,6 +56,7 @@ impl<'a> HeaderScan<'a> {
             window: [0; WINDOW],
             window_at: 0,
             window_len: 0,
+            is_whole: false,
         }
     }
 
@@ -65,10 +67,17 @@ impl<'a> HeaderScan<'a> {
         self
     }
 
+    /// A batch that is cut short at the end is corrupt: `end` is where a batch ends.
+    #[must_use]
+    pub fn of_whole_batches(mut self) -> Self {
+        self.is_whole = true;
+        self
+    }
+
     /// The next batch: where it begins and its header. `None` at the end, and at a batch that is cut short there.
     pub fn next_header(&mut self) -> Result<Option<(u64, BatchHeader)>> {
         if self.end.saturating_sub(self.position) < BATCH_HEADER as u64 {
-            return Ok(None);
+            return self.cut_short();
         }
         let at = self.fill()?;
         let header = BatchHeader::parse(self.window.get(at..self.window_len).unwrap_or_default())
@@ -76,10 +85,18 @@ impl<'a> HeaderScan<'a> {
         let position = self.position;
         let next = position + header.size_bytes() as u64;
         if next > self.end {
-            return Ok(None);
+            return self.cut_short();
         }
         self.position = next;
         Ok(Some((position, header)))
+    }
+
+    /// Nothing whole follows.
+    fn cut_short(&self) -> Result<Option<(u64, BatchHeader)>> {
+        if !self.is_whole || self.position == self.end {
+            return Ok(None);
+        }
+        Err(self.corrupt(format!("no whole batch begins there before position {}", self.end)))
     }
 
     /// Goes to the first batch after an index entry's, or to the segment's beginning when no batch that ends with the

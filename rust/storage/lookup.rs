@@ -235,7 +235,7 @@ impl Place {
     }
 
     fn scan(&self, position: u64) -> HeaderScan<'_> {
-        HeaderScan::new(&*self.log.file, &self.log.path, position, self.end)
+        HeaderScan::new(&*self.log.file, &self.log.path, position, self.end).of_whole_batches()
     }
 
     fn search_for(&self, target: i64, position: u64) -> Result<Option<FoundTimestamp>> {

@@ -6,7 +6,8 @@
 //! places are remembered, nor for where the log ends.
 //!
 //! An index entry is believed only when the batch that it names ends with the offset that it names; else the scan
-//! starts at the segment's beginning, so that a damaged index costs time and not truth.
+//! starts at the segment's beginning, so that a damaged index costs time and not truth. A damaged header is
+//! [`Error::CorruptFile`] to who must read past it: to take its length for the segment's end would pass over records.
 
 use std::sync::Arc;
 
@@ -231,7 +232,9 @@ impl ReadPlan {
 
 impl Part {
     fn scan(&self, position: u64, end: u64) -> HeaderScan<'_> {
-        HeaderScan::new(&*self.log.file, &self.log.path, position, end).waiting(self.wait)
+        HeaderScan::new(&*self.log.file, &self.log.path, position, end)
+            .waiting(self.wait)
+            .of_whole_batches()
     }
 
     /// `None`: no batch of this segment holds the offset or a later one.
@@ -296,7 +299,14 @@ impl Part {
             return Ok(known);
         }
         let mut scan = self.scan(known, size);
-        while let Some((position, header)) = scan.next_header()? {
+        loop {
+            let (position, header) = match scan.next_header() {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                // The batches before it are good; who reads on from them is told.
+                Err(Error::CorruptFile { position, .. }) if position > first.position => break,
+                Err(error) => return Err(error),
+            };
             if header.last_offset() >= offset {
                 return Ok(position);
             }

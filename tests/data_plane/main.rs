@@ -8,6 +8,7 @@
 
 mod budgets;
 mod client;
+mod corruption;
 mod durability;
 mod fetch;
 mod fixture;

@@ -1,0 +1,45 @@
+//! Which corrupt places of files the log has told of: every request may meet them again.
+//!
+//! It holds so many places at most and forgets each after a while. It reads no clock and no file.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often one place is told at most.
+const AGAIN: Duration = Duration::from_mins(1);
+/// Most places that are told in that time.
+const PLACES: usize = 64;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct CorruptSaid(HashMap<(PathBuf, u64), Instant>);
+
+impl CorruptSaid {
+    /// Whether a place is to be told now; it then counts as told.
+    pub fn is_news(&mut self, path: &Path, position: u64, now: Instant) -> bool {
+        self.0.retain(|_, said| now.saturating_duration_since(*said) < AGAIN);
+        let place = (path.to_path_buf(), position);
+        if self.0.len() >= PLACES || self.0.contains_key(&place) {
+            return false;
+        }
+        self.0.insert(place, now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_once_in_a_while_and_no_more_than_so_many() {
+        let (mut said, now, path) = (CorruptSaid::default(), Instant::now(), Path::new("a.log"));
+        let told = (0..1000).filter(|position| said.is_news(path, *position, now)).count();
+        assert_eq!(told, PLACES);
+        assert!(!said.is_news(path, 0, now + AGAIN / 2));
+        assert!(said.is_news(path, 0, now + AGAIN));
+        assert!(!said.is_news(path, 0, now + AGAIN));
+        assert!(said.is_news(Path::new("b.log"), 0, now + AGAIN));
+    }
+}
