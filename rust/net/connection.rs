@@ -67,6 +67,8 @@ pub struct Connection {
     pub is_readable: bool,
     /// The client sends no more; what it sent may not have been read yet.
     pub is_ended: bool,
+    /// The socket failed, or is closed both ways: no answer can be sent.
+    pub is_broken: bool,
     /// It had its turn and waits for the next one; others that have something to do come first.
     pub is_queued: bool,
     /// Pages are being read ahead for the front of the outbox.
@@ -113,6 +115,7 @@ impl Connection {
             muted_by: None,
             is_readable: true,
             is_ended: false,
+            is_broken: false,
             is_queued: false,
             is_warming: false,
             is_closing: false,
@@ -219,6 +222,11 @@ impl Connection {
         }
         self.for_control = size;
         self.account();
+    }
+
+    /// Whether it can end at once: nothing can be sent, and nothing that would show it is read while an answer is waited for.
+    pub fn waits_in_vain(&self) -> bool {
+        self.is_broken && (self.is_muted() || self.is_closing)
     }
 
     /// Whether nothing is in flight in either direction.

@@ -313,6 +313,7 @@ impl Reactor {
         connection.is_readable |= event.is_readable();
         let ends = event.is_read_closed() && !connection.is_ended;
         connection.is_ended |= ends;
+        connection.is_broken |= event.is_write_closed();
         let (reference, is_queued) = (connection.reference, connection.is_queued);
         if ends && connection.starved_in.is_some_and(|lane| lane != DATA_LANE) {
             return self.close(key); // a request for the control plane that has not begun ends with its client
@@ -350,10 +351,18 @@ impl Reactor {
             Ok(false) => {}
             Err(reason) => {
                 self.log_refusal(reference.key, &reason);
-                self.send(reference.key);
-                self.close(reference.key);
+                if self.send(reference.key) && !self.is_owed(reference.key, &reason) {
+                    self.close(reference.key);
+                }
                 return;
             }
+        }
+        if self
+            .connections
+            .get(reference.key)
+            .is_some_and(Connection::waits_in_vain)
+        {
+            return self.close(reference.key);
         }
         let was_held_up = self
             .connections
@@ -363,6 +372,16 @@ impl Reactor {
             self.queue(reference); // no event will say that what came behind can be served now
         }
         self.hand_on_if_heavy(reference.key);
+    }
+
+    /// Whether a client that sends no more still gets answers; it closes once they are sent. A client that has gone altogether
+    /// cannot be told from it before something is sent.
+    fn is_owed(&mut self, key: usize, reason: &Closed) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return false;
+        };
+        connection.is_closing |= matches!(reason, Closed::ByPeer);
+        matches!(reason, Closed::ByPeer) && !connection.is_broken && !connection.is_quiet()
     }
 
     pub(super) fn log_refusal(&self, key: usize, reason: &Closed) {
@@ -441,8 +460,10 @@ impl Reactor {
         if max_idle.is_zero() {
             return;
         }
-        // Unsent answers do not keep it: a client that reads none of them for so long is gone as well.
-        let is_idle = |c: &Connection| !c.has_gap() && now.saturating_duration_since(c.last_active) >= max_idle;
+        // Unsent answers do not keep it: a client that reads none of them for so long is gone as well. Nor do answers that are not
+        // there yet, when it has ended its side.
+        let is_idle =
+            |c: &Connection| (!c.has_gap() || c.is_ended) && now.saturating_duration_since(c.last_active) >= max_idle;
         let idle: Vec<usize> = self
             .connections
             .iter()

@@ -127,6 +127,11 @@ impl Client {
         matches!(result, Err(e) if e.kind() == ErrorKind::WouldBlock || e.kind() == ErrorKind::TimedOut)
     }
 
+    /// The client goes, and its system says so at once (RST).
+    pub fn reset(self) {
+        rustix::net::sockopt::set_socket_linger(&self.socket, Some(Duration::ZERO)).unwrap();
+    }
+
     /// The client says that it will send no more.
     pub fn finish_sending(&self) {
         self.socket.shutdown(Shutdown::Write).unwrap();

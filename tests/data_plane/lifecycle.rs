@@ -66,6 +66,17 @@ fn idle_connections_are_closed_and_busy_ones_are_not() {
 }
 
 #[test]
+fn a_long_poll_of_a_client_that_has_gone_ends_when_it_is_idle() {
+    let broker = impatient();
+    let mut gone = broker.connect();
+    gone.send_fetch(&Fetch::waiting(0, i32::MAX));
+    wait_until_parked(&broker, WaitKind::Fetch);
+    drop(gone);
+    wait_until("it is closed", || broker.open_connections() == 0);
+    assert_eq!(broker.partition(0).waiters().len(WaitKind::Fetch), 0);
+}
+
+#[test]
 fn a_client_that_reads_none_of_its_answers_is_closed_as_idle() {
     let broker = impatient();
     let mut deaf = broker.connect();

@@ -298,13 +298,50 @@ fn a_fetch_sees_nothing_past_the_high_watermark_and_wakes_when_it_moves() {
 }
 
 #[test]
-fn a_client_that_goes_leaves_nothing_parked() {
+fn a_client_that_is_reset_leaves_nothing_parked() {
     let broker = replicated(&[], 1);
     let mut producer = broker.connect();
     producer.send_produce(&Produce::one(-1, batch(10)));
     wait_for_parked(&broker, WaitKind::Produce);
-    drop(producer);
-    wait_until("it is forgotten", || {
-        broker.partition(0).waiters().len(WaitKind::Produce) == 0
-    });
+    producer.reset();
+    let mut consumer = broker.connect();
+    consumer.send_fetch(&Fetch::waiting(0, i32::MAX));
+    wait_for_parked(&broker, WaitKind::Fetch);
+    consumer.reset();
+    for kind in [WaitKind::Produce, WaitKind::Fetch] {
+        wait_until("it is forgotten", || broker.partition(0).waiters().len(kind) == 0);
+    }
+    wait_until("both are closed", || broker.open_connections() == 0);
+}
+
+/// The request and the reset may come together, so that no event follows the request.
+#[test]
+fn a_fetch_that_comes_with_a_reset_is_not_kept() {
+    let broker = replicated(&[], 1);
+    for _ in 0..50 {
+        let mut consumer = broker.connect();
+        consumer.send_fetch(&Fetch::waiting(0, i32::MAX));
+        consumer.reset();
+    }
+    let mut last = broker.connect();
+    last.fetch(&Fetch::now(0)); // so all before it were accepted
+    wait_until("all others are closed", || broker.open_connections() == 1);
+    wait_until("none waits", || broker.partition(0).waiters().len(WaitKind::Fetch) == 0);
+}
+
+#[test]
+fn a_client_that_only_ends_its_side_gets_its_answers_and_is_closed() {
+    let broker = replicated(&[], 1);
+    let (mut producer, mut consumer) = (broker.connect(), broker.connect());
+    producer.send_produce(&Produce::one(-1, batch(10)));
+    producer.finish_sending();
+    consumer.send_fetch(&Fetch::waiting(0, i32::MAX));
+    consumer.finish_sending();
+    wait_for_parked(&broker, WaitKind::Produce);
+    wait_for_parked(&broker, WaitKind::Fetch);
+    assert!(producer.is_silent() && consumer.is_silent());
+    broker.lease(TOPIC, 0, 0, &[NODE, FOLLOWER], &[NODE]);
+    assert_eq!(producer.produce_answer(12).outcomes(), [(0, 0)]);
+    assert_eq!(consumer.fetch_answer(12).only().base_offsets(), [0]);
+    assert!(producer.is_closed() && consumer.is_closed());
 }
