@@ -28,6 +28,9 @@ const INFLATED_BYTES: usize = 256 << 20;
 const INFLATED_RATIO: usize = 20;
 /// What a slice of a request inflates before other requests have their turn.
 const SLICE_BYTES: usize = 16 << 20;
+/// What a request inflates among the small ones; the rest of it goes on among the large ones. A full batch of a producer's own settings
+/// inflates to less.
+const LITTLE_BYTES: usize = 1 << 20;
 /// Records at fault that an answer lists, over all partitions.
 const MAX_RECORD_ERRORS: usize = 1000;
 
@@ -82,7 +85,9 @@ pub struct LeftProduce {
     results: Vec<ProduceResult>,
     waits: Vec<Wait>,
     listed: usize,
+    little: Room,
     room: Room,
+    is_large: bool,
     deadline: Instant,
 }
 
@@ -140,7 +145,9 @@ pub fn handle(
             results: std::mem::take(&mut scratch.results),
             waits,
             listed,
+            little: Room::little(LITTLE_BYTES),
             room: Room::of_request(inflated),
+            is_large: false,
             deadline: now + timeout,
         })));
     }
@@ -174,6 +181,11 @@ impl LeftProduce {
         self.request.acks != 0
     }
 
+    /// Whether it has inflated more than others should wait for: what is left of it goes on among its like.
+    pub fn is_large(&self) -> bool {
+        self.is_large
+    }
+
     /// Appends the next slice of it; true when all is appended. `body` is the one that it was decoded from.
     pub fn run(&mut self, broker: &Broker, body: &mut [u8], now_ms: i64) -> bool {
         let caller = Caller {
@@ -191,7 +203,12 @@ impl LeftProduce {
             waits: &mut self.waits,
             listed: &mut self.listed,
         };
-        appending.append_slice(body, &mut self.room)
+        if self.is_large {
+            return appending.append_slice(body, &mut self.room) == Slice::Last;
+        }
+        let slice = appending.append_slice(body, &mut self.little);
+        self.is_large = slice == Slice::Left;
+        slice == Slice::Last
     }
 
     /// What became of it, when all is appended.
@@ -220,6 +237,17 @@ impl LeftProduce {
     }
 }
 
+/// What became of a slice.
+#[derive(PartialEq, Eq)]
+enum Slice {
+    /// There are no more.
+    Last,
+    /// There are more.
+    Full,
+    /// The next batch takes more than there is room for.
+    Left,
+}
+
 /// The appending of one request's batches, in order; `results` has one for each that is done.
 struct Appending<'a> {
     broker: &'a Broker,
@@ -241,18 +269,24 @@ impl Appending<'_> {
         self.append_up_to(body, usize::MAX, append)
     }
 
-    /// Elsewhere: the next ones; true when there are no more.
-    fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> bool {
+    /// Elsewhere: the next ones.
+    fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> Slice {
         let (last_row, least_room) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
+        let mut bytes = 0;
         loop {
+            let at = self.results.len();
             let append = |partition: &Partition, batch: &mut [u8], acks, now_ms| {
-                partition.append_elsewhere(batch, acks, now_ms, room).map(Some)
+                bytes += batch.len();
+                partition.append_elsewhere(batch, acks, now_ms, room)
             };
             if self.append_up_to(body, 1, append) {
-                return true;
+                return Slice::Last;
             }
-            if self.results.len() >= last_row || room.bytes() < least_room {
-                return false;
+            if self.results.len() == at {
+                return Slice::Left;
+            }
+            if self.results.len() >= last_row || bytes >= MANY_BYTES || room.bytes() < least_room {
+                return Slice::Full;
             }
         }
     }

@@ -52,8 +52,10 @@ const READ_THREADS: usize = 1;
 
 /// See [`Broker::request_threads`]. Those that write do not wait for those that read.
 pub struct RequestThreads {
-    /// Produces.
+    /// Produces, while they inflate little.
     pub produce: Workers,
+    /// What is left of those that inflate much. The system shares the processor between these threads and the others.
+    pub inflate: Workers,
     /// Fetches, lookups of offsets, Metadata.
     pub read: Workers,
 }
@@ -142,6 +144,7 @@ impl Broker {
             Workers::start(&events, "disk", DISK_THREADS)?,
             RequestThreads {
                 produce: Workers::start(&events, "produce", produce_threads)?,
+                inflate: Workers::start(&events, "inflate", produce_threads)?,
                 read: Workers::start(&events, "read", READ_THREADS)?,
             },
         );
@@ -184,6 +187,7 @@ impl Broker {
         let events = Arc::new(EventQueue::new()?);
         let request_threads = RequestThreads {
             produce: Workers::none(),
+            inflate: Workers::none(),
             read: Workers::none(),
         };
         let threads = (Workers::none(), request_threads);
@@ -268,6 +272,7 @@ impl Broker {
     /// Ends the disk threads after their queues.
     pub fn stop_threads(&self) {
         self.request_threads.produce.stop_at_once();
+        self.request_threads.inflate.stop_at_once();
         self.request_threads.read.stop_at_once();
         self.workers.stop();
         self.flusher.stop();

@@ -142,6 +142,7 @@ impl Task {
         let broker = Arc::clone(&self.broker);
         let threads = &broker.request_threads;
         match &self.errand {
+            Errand::Produce(left) if left.is_large() => threads.inflate.submit(move || self.run_produce()),
             Errand::Produce(_) => threads.produce.submit(move || self.run_produce()),
             // It was left because it waits for the disk.
             Errand::TryFetch(parked, _) if !parked.is_large() => broker.workers.submit(move || self.run_read()),

@@ -66,6 +66,44 @@ fn produce_that_inflates_much_holds_up_nobody_and_is_bounded() {
     assert_eq!(errors[19], ErrorCode::MESSAGE_TOO_LARGE.0, "beyond it");
 }
 
+/// A record of bytes that do not shrink: more than a network loop inflates, little elsewhere.
+fn dense(bytes: usize) -> Vec<u8> {
+    let mut state = 1_u64;
+    let value: Vec<u8> = (0..bytes)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state.to_be_bytes()[0]
+        })
+        .collect();
+    let mut builder = BatchBuilder::new(Codec::Lz4);
+    builder.append(1_700_000_000_000, Some(b"key"), Some(&value), &[]);
+    builder.build(0, -1)
+}
+
+#[test]
+fn produce_that_inflates_little_waits_for_none_of_many_that_inflate_much() {
+    const ATTACKERS: i32 = 40;
+    let broker = one_loop(Options::default());
+    broker.create(ATTACKERS + 1, &[("cleanup.policy", "compact")]);
+    let (heavy, light) = (bomb(64 << 20), dense(100_000));
+    let mut attackers: Vec<Client> = (0..ATTACKERS).map(|_| broker.connect()).collect();
+    for (attacker, index) in attackers.iter_mut().zip(0..) {
+        attacker.send_produce(&Produce::of(1, vec![(index, Some(heavy.clone()))]));
+    }
+    let mut honest = broker.connect();
+    let waiting = |attackers: &[Client]| attackers.iter().filter(|attacker| !has_answer(attacker)).count();
+    let mut answers = 0;
+    while waiting(&attackers) > attackers.len() / 2 {
+        let answer = honest.produce(&Produce::of(1, vec![(ATTACKERS, Some(light.clone()))]));
+        assert_eq!(answer.outcomes(), [(0, answers)]);
+        answers += 1;
+    }
+    assert!(answers >= i64::try_from(PROGRESS).unwrap(), "{answers} answers");
+    for attacker in &mut attackers {
+        assert_eq!(attacker.produce_answer(12).partitions[0].error, 0);
+    }
+}
+
 #[test]
 fn requests_behind_one_that_is_served_elsewhere_are_answered_in_order() {
     let broker = one_loop(Options::default());

@@ -39,14 +39,14 @@ impl Partition {
         self.append_judged(batch, acks, Origin::Client, now_ms, judge)
     }
 
-    /// The same on another thread: the batch is judged without the log's lock. `room` is final.
+    /// The same on another thread: the batch is judged without the log's lock.
     pub fn append_elsewhere(
         &self,
         batch: &mut [u8],
         acks: i16,
         now_ms: i64,
         room: &mut Room,
-    ) -> Result<Done, AppendError> {
+    ) -> Result<Option<Done>, AppendError> {
         loop {
             let rules = {
                 let log = self.log.lock();
@@ -56,9 +56,12 @@ impl Partition {
                 *log.rules()
             };
             let mut judged = validate_within(batch, &rules, Origin::Client, now_ms, room)?;
+            if judged.is_none() {
+                return Ok(None);
+            }
             let judge = |log: &Log, _: &[u8]| Ok(judged.take().filter(|_| *log.rules() == rules));
             if let Some(done) = self.append_judged(batch, acks, Origin::Client, now_ms, judge)? {
-                return Ok(done);
+                return Ok(Some(done));
             }
         }
     }

@@ -63,6 +63,35 @@ fn turn_has_room_for_small_batches_until_it_is_used_up() {
     assert_eq!(judged, [true, true, true, false, false]);
 }
 
+/// Of many values that hardly shrink; its payload is larger than what a loop inflates.
+fn dense(codec: Codec) -> Vec<u8> {
+    let mut builder = BatchBuilder::new(codec);
+    let mut state = 1_u64;
+    for _ in 0..20_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        builder.append(NOW_MS, Some(b"key"), Some(&state.to_be_bytes()), &[]);
+    }
+    builder.build(0, -1)
+}
+
+#[test]
+fn little_room_elsewhere_has_place_for_batches_of_any_kind_until_it_is_used_up() {
+    let rewritten = Rules {
+        codec: Some((Codec::Zstd, 3)),
+        ..compacted()
+    };
+    for (codec, rules) in CODECS.map(|codec| (codec, compacted())).into_iter().chain([(Codec::None, rewritten)]) {
+        let bytes = dense(codec);
+        let left = validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut Room::here(32 << 20));
+        assert_eq!(left, Ok(None), "{codec}");
+        let mut little = Room::little(6 << 20);
+        let mut judged = || validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut little).unwrap().is_some();
+        assert_eq!((judged(), (0..20).all(|_| judged())), (true, false), "{codec}");
+        let none = validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut Room::little(1000));
+        assert_eq!(none, Ok(None), "{codec}");
+    }
+}
+
 #[test]
 fn request_that_inflates_beyond_its_room_is_refused() {
     for codec in CODECS {

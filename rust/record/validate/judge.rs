@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::room::Room;
+use super::room::{Kind, Room};
 use super::window::{Fault, Window};
 use super::{Rejection, Rules, Validated, check_size, in_place};
 use crate::error::ErrorCode;
@@ -205,7 +205,12 @@ impl<'a> Judge<'a> {
         let keeps_codec = codec == target;
         let most = self.most_inflated(keeps_codec, target, room);
         let is_small = batch.payload().len() <= SMALL_PAYLOAD_BYTES;
-        if !room.is_final && (!is_small || most == 0 || Self::is_slow_to_compress(codec, target)) {
+        let is_left = match room.kind {
+            Kind::Here => !is_small || most == 0 || Self::is_slow_to_compress(codec, target),
+            Kind::Little => most == 0 || codec == Codec::None && batch.payload().len() > most,
+            Kind::Request => false,
+        };
+        if is_left {
             return self.leave();
         }
         if codec == Codec::None {
@@ -215,8 +220,8 @@ impl<'a> Judge<'a> {
         if is_small || !keeps_codec {
             let whole = if keeps_codec { most.min(WHOLE_BYTES) } else { most };
             match self.inflate_whole(batch, codec, target, whole, room) {
-                Err(WholeFault::Limit) if !room.is_final => {
-                    room.take(whole);
+                Err(WholeFault::Limit) if !room.is_final() => {
+                    room.take(room.bytes);
                     return self.leave();
                 }
                 Err(WholeFault::Limit) if keeps_codec && whole < most => {}
@@ -226,13 +231,17 @@ impl<'a> Judge<'a> {
             }
         }
         self.check_largest_timestamp()?;
-        let found = self.walk_inflating(batch.payload(), codec, most, room)?;
+        let found = match self.walk_inflating(batch.payload(), codec, most, room) {
+            Err(_) if room.kind == Kind::Little && room.bytes == 0 => return self.leave(),
+            found => found?,
+        };
         if found.has_plain_offsets {
             return Ok(Some(in_place(self.header, self.max_timestamp(found.max_timestamp))));
         }
         let limit = self.rules.inflate_limit.min(REWRITTEN_BYTES).min(room.bytes);
         match self.inflate_whole(batch, codec, target, limit, room) {
             Ok(validated) => Ok(Some(validated)),
+            Err(WholeFault::Limit) if !room.is_final() => self.leave(),
             Err(WholeFault::Limit) => Err(BatchError::InflateLimit { limit }.into()),
             Err(WholeFault::Rejected(rejection)) => Err(rejection),
         }
@@ -250,7 +259,7 @@ impl<'a> Judge<'a> {
             (true, _) => most,
             // What is larger would be refused once it is written.
             (false, Codec::None) => most.min(self.rules.max_message_bytes as usize),
-            (false, _) if room.is_final => most.min(REWRITTEN_BYTES),
+            (false, _) if room.is_final() => most.min(REWRITTEN_BYTES),
             (false, _) => most / COST_OF_COMPRESSING,
         }
     }
@@ -275,7 +284,7 @@ impl<'a> Judge<'a> {
                 Err(error) => Err(WholeFault::Rejected(error.into())),
                 Ok(()) => {
                     let cost = if codec == target { 1 } else { COST_OF_COMPRESSING };
-                    room.take(scratch.len().saturating_mul(if room.is_final { 1 } else { cost }));
+                    room.take(scratch.len().saturating_mul(if room.is_final() { 1 } else { cost }));
                     self.finish_deep(scratch, codec, target).map_err(WholeFault::Rejected)
                 }
             };
