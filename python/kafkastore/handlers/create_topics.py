@@ -16,16 +16,18 @@ from kafkastore.errors import (
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     KafkastoreError,
+    PolicyViolationError,
     RequestTimedOutError,
 )
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.server.context import milliseconds
-from kafkastore.server.topic_plans import NewTopic
+from kafkastore.server.topic_plans import MAX_PARTITIONS_PER_REQUEST, NewTopic
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kafkastore.metadata.image import TopicImage
+    from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
@@ -37,8 +39,9 @@ FIRST_VERSION_WITH_CONFIGS: Final = 5
 async def handle(context: RequestContext, request: Any) -> Any:
     if milliseconds(request.timeout) <= 0:
         raise RequestTimedOutError
-    counts: dict[str, int] = {}
     turn = context.turn()
+    await _check_size(context, request.topics, turn)
+    counts: dict[str, int] = {}
     async for topic in turn.each(request.topics):
         counts[topic.name] = counts.get(topic.name, 0) + 1
     outcomes: dict[str, TopicImage | KafkastoreError] = {}  # in the order of the request
@@ -52,7 +55,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             outcomes[topic.name] = error.with_traceback(None)
         else:
             outcomes[topic.name] = KafkastoreError()  # until it is made
-    made = await context.broker.topics.create_all(asked, validate_only=request.validate_only)
+    made = await context.broker.topics.create_all(asked, validate_only=request.validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
     if not request.validate_only:
         fresh = (one for one in asked if not isinstance(outcomes[one.name], KafkastoreError))
@@ -66,6 +69,16 @@ async def handle(context: RequestContext, request: Any) -> Any:
             ),
         )
     )
+
+
+async def _check_size(context: RequestContext, topics: Sequence[Any], turn: Turn) -> None:
+    """Before anything is made of them; as in Kafka what will be refused counts too. A topic of no partitions counts as one."""
+    default, count = context.broker.config.get_int("num.partitions"), 0
+    async for topic in turn.each(topics):
+        asked = default if topic.num_partitions == -1 else topic.num_partitions
+        count += max(len(topic.assignments) or asked, 1)
+        if count > MAX_PARTITIONS_PER_REQUEST:
+            raise PolicyViolationError("Excessively large number of partitions per request.")
 
 
 def _new_topic(topic: Any, count: int) -> NewTopic:

@@ -106,3 +106,5 @@ class _Timed:
                     error = thrown
         except StopIteration as finished:
             return finished.value
+        finally:
+            error = None  # it would keep this frame, and this frame keeps it, with all that the work has in hand

@@ -425,6 +425,8 @@ class KafkaApis:
                 "%s v%d from %s (%s) failed", context.api.name, request.api_version, request.client_host,
                 request.client_id or "", exc_info=error,
             )  # fmt: skip
+        # whoever still holds the error (a task that has ended with it) would hold all that the handler had in hand
+        error.__traceback__ = error.__context__ = error.__cause__ = None
         from kafkastore.server.error_response import error_answer
 
         response = error_answer(context.api, request.api_version, context.decoded, code, message)

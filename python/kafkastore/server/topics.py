@@ -95,27 +95,29 @@ class Topics:
         return outcome
 
     async def create_all(
-        self, asked: Sequence[NewTopic], *, validate_only: bool = False
+        self, asked: Sequence[NewTopic], *, validate_only: bool = False, turn: Turn | None = None
     ) -> list[TopicImage | KafkastoreError]:
         """Creates topics of different names, in one write of the controller: for each the topic, or the error that it has
-        for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
+        for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError. What the check of
+        ``turn`` raises ends it while it plans, before the write."""
         self._check_controller()
+        turn = turn or Turn()
         async with self._locked([one.name for one in asked]):
-            found = await self._plan_and_make(asked, validate_only=validate_only)
+            found = await self._plan_and_make(asked, turn, validate_only=validate_only)
             for _ in range(REPLANS):
                 placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
                 if not placed:
                     break
                 # the controller knew of a dead broker before this one, which learns of it next
                 await self.broker.controller.wait_told(self.broker.node_id, TOLD_LIMIT_S)
-                found |= await self._plan_and_make(placed, validate_only=validate_only)
+                found |= await self._plan_and_make(placed, turn, validate_only=validate_only)
             return [found[one.name] for one in asked]
 
     async def _plan_and_make(
-        self, asked: Sequence[NewTopic], *, validate_only: bool
+        self, asked: Sequence[NewTopic], turn: Turn, *, validate_only: bool
     ) -> dict[str, TopicImage | KafkastoreError]:
         async with self._planning:  # names that differ may collide
-            outcomes = await self._planner.plan_all(asked, self._under_way, Turn())
+            outcomes = await self._planner.plan_all(asked, self._under_way, turn)
             found = dict(zip([one.name for one in asked], outcomes, strict=True))
             planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
             if validate_only or not planned:

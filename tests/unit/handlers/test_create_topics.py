@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.config import topic_keys
+from kafkastore.handlers import create_topics
 
 if TYPE_CHECKING:
     from .conftest import MakeBroker
     from .one_broker import OneBroker
 
 INVALID_TOPIC, TOPIC_ALREADY_EXISTS, INVALID_REQUEST, INVALID_PARTITIONS, INVALID_CONFIG = 17, 36, 42, 37, 40
+POLICY_VIOLATION = 44
 
 
 def topic(name: str, partitions: int = 1, **more: Any) -> dict[str, Any]:
@@ -110,3 +112,15 @@ def test_compaction_that_is_asked_for_is_warned_of_once_a_request(
     assert lines == [
         "cleanup.policy=compact of 7 topics (c0, c1, c2, c3, c4, ...): this version does not compact, every record is kept"
     ]
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize("partitions", [0, 1, -1])
+def test_more_topics_than_there_may_be_partitions_are_refused_before_anything_is_made_of_them(
+    broker: OneBroker, partitions: int, validate_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:  # issue 13, item 3
+    monkeypatch.setattr(create_topics, "_new_topic", None)
+    asked = [topic(f"t{number}", partitions) for number in range(10_001)]
+    answer = broker.ask("create_topics", 7, {"topics": asked, "validate_only": validate_only})
+    assert {one.error_code for one in answer.topics} == {POLICY_VIOLATION}
+    assert len(answer.topics) == 10_001

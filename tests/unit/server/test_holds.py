@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -75,3 +78,32 @@ def test_recent_holds_are_kept_for_one_to_two_minutes_whoever_looks() -> None:
     assert holds.recent() == {"Heartbeat": pytest.approx(0.01)}
     clock.now_s += 2 * RECENT_S
     assert holds.recent() == {}
+
+
+def test_error_that_work_is_told_is_not_kept() -> None:
+    class TellTaleError(Exception):
+        pass
+
+    async def work() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    def told() -> weakref.ref[TellTaleError]:
+        error = TellTaleError()
+        steps = Holds(Clock()).timed("Heartbeat", work()).__await__()
+        next(steps)
+        reference = weakref.ref(error)
+        try:
+            with contextlib.suppress(TellTaleError):
+                steps.throw(error)
+        finally:
+            del error
+        return reference
+
+    async def run() -> None:
+        assert told()() is None
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+    finally:
+        gc.enable()

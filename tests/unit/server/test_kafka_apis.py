@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import sys
 import time
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -165,6 +167,35 @@ def test_errors_of_handlers_become_the_apis_error_response(
     tracebacks = [record for record in caplog.records if record.exc_info]
     assert len(tracebacks) == (1 if code == -1 else 0)
     assert all("Heartbeat v4" in record.getMessage() for record in tracebacks)
+
+
+def test_error_that_somebody_keeps_keeps_nothing_of_its_request(tmp_path: Path, handler: types.ModuleType) -> None:
+    class Large:
+        pass
+
+    held: list[weakref.ref[Large]] = []
+    kept: list[Exception] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        large = Large()
+        held.append(weakref.ref(large))
+        await asyncio.sleep(0)
+        kept.append(UnknownMemberIdError())
+        raise kept[0]
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        (body,) = await answered(broker, heartbeat())
+        assert decode("Heartbeat", 4, body).error_code == 25
+        await asyncio.sleep(0)
+
+    gc.disable()
+    try:
+        check(tmp_path, test)
+    finally:
+        gc.enable()
+    assert [one() for one in held] == [None]
 
 
 def test_handler_that_waits_sees_cancellation_when_the_broker_stops(tmp_path: Path, handler: types.ModuleType) -> None:

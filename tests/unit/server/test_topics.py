@@ -15,6 +15,7 @@ from kafkastore.config import BrokerConfig
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
 from kafkastore.purgatory.turns import Turn
+from kafkastore.server.context import AbandonedError
 from kafkastore.server.topic_plans import NewTopic, TopicPlanner
 
 from .member_world import until
@@ -435,6 +436,22 @@ def test_logs_that_cannot_be_deleted_are_that_topics_error_and_the_next_start_fi
         assert (failed.code if failed else 0, deleted) == (ErrorCode.KAFKA_STORAGE_ERROR, None)
         assert services.image.topics == {}
         assert await services.store.get_children("/admin/delete_topics") == ["a"]
+
+    check(tmp_path, test)
+
+
+def test_creation_that_nobody_waits_for_ends_while_it_is_planned(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        topics = broker.services.topics
+
+        def check_wanted() -> None:
+            raise AbandonedError
+
+        asked = [NewTopic(f"t{number}") for number in range(5000)]
+        with pytest.raises(AbandonedError):
+            await topics.create_all(asked, turn=Turn(check_wanted))
+        assert broker.services.image.topics == {}
+        assert (await topics.create("t0")).name == "t0"  # no lock is held
 
     check(tmp_path, test)
 
