@@ -80,12 +80,20 @@ fn little_room_elsewhere_has_place_for_batches_of_any_kind_until_it_is_used_up()
         codec: Some((Codec::Zstd, 3)),
         ..compacted()
     };
-    for (codec, rules) in CODECS.map(|codec| (codec, compacted())).into_iter().chain([(Codec::None, rewritten)]) {
+    for (codec, rules) in CODECS
+        .map(|codec| (codec, compacted()))
+        .into_iter()
+        .chain([(Codec::None, rewritten)])
+    {
         let bytes = dense(codec);
         let left = validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut Room::here(32 << 20));
         assert_eq!(left, Ok(None), "{codec}");
         let mut little = Room::little(6 << 20);
-        let mut judged = || validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut little).unwrap().is_some();
+        let mut judged = || {
+            validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut little)
+                .unwrap()
+                .is_some()
+        };
         assert_eq!((judged(), (0..20).all(|_| judged())), (true, false), "{codec}");
         let none = validate_within(&bytes, &rules, Origin::Client, NOW_MS, &mut Room::little(1000));
         assert_eq!(none, Ok(None), "{codec}");
