@@ -204,11 +204,11 @@ impl LeftProduce {
             listed: &mut self.listed,
         };
         if self.is_large {
-            return appending.append_slice(body, &mut self.room) == Slice::Last;
+            return appending.append_slice(body, &mut self.room) == Some(true);
         }
-        let slice = appending.append_slice(body, &mut self.little);
-        self.is_large = slice == Slice::Left;
-        slice == Slice::Last
+        let is_last = appending.append_slice(body, &mut self.little);
+        self.is_large = is_last.is_none();
+        is_last == Some(true)
     }
 
     /// What became of it, when all is appended.
@@ -237,17 +237,6 @@ impl LeftProduce {
     }
 }
 
-/// What became of a slice.
-#[derive(PartialEq, Eq)]
-enum Slice {
-    /// There are no more.
-    Last,
-    /// There are more.
-    Full,
-    /// The next batch takes more than there is room for.
-    Left,
-}
-
 /// The appending of one request's batches, in order; `results` has one for each that is done.
 struct Appending<'a> {
     broker: &'a Broker,
@@ -269,8 +258,8 @@ impl Appending<'_> {
         self.append_up_to(body, usize::MAX, append)
     }
 
-    /// Elsewhere: the next ones.
-    fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> Slice {
+    /// Elsewhere: the next ones; true when there are no more, `None` when the next one takes more than `room`.
+    fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> Option<bool> {
         let (last_row, least_room) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
         let mut bytes = 0;
         loop {
@@ -280,13 +269,13 @@ impl Appending<'_> {
                 partition.append_elsewhere(batch, acks, now_ms, room)
             };
             if self.append_up_to(body, 1, append) {
-                return Slice::Last;
+                return Some(true);
             }
             if self.results.len() == at {
-                return Slice::Left;
+                return None;
             }
             if self.results.len() >= last_row || bytes >= MANY_BYTES || room.bytes() < least_room {
-                return Slice::Full;
+                return Some(false);
             }
         }
     }
