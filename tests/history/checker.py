@@ -102,7 +102,9 @@ def _promises(history: History) -> Iterator[Violation]:
 
 
 def _places(history: History) -> Iterator[Violation]:
-    """``moved``. Of what was written twice the first may be below the log start."""
+    """``moved``. Of what was written twice the first may be below the log start: a replica whose log began there, empty, does not know
+    what the producer had written, and takes a repeat for new, as Apache Kafka's does.
+    """
     final, start = _final_offsets(history), _log_starts(history)
     may_repeat = {(one.partition, one.id) for one in _all(history, Sent) if not one.is_idempotent}
     durable: dict[Place, int] = {}
@@ -114,7 +116,7 @@ def _places(history: History) -> Iterator[Violation]:
         if stands is not None and event.offset not in stands and event.offset >= start[event.partition]:
             yield Violation("moved", event.partition, f"{event.id} was told to be at {event.offset}, is at {stands}")
         before = durable.setdefault(place, event.offset)
-        if before != event.offset and place not in may_repeat:
+        if before != event.offset and place not in may_repeat and before >= start[event.partition]:
             yield Violation("moved", event.partition, f"{event.id} was told to be at {before}, then at {event.offset}")
 
 

@@ -86,6 +86,16 @@ def test_first_copy_of_a_record_may_be_below_the_log_start() -> None:
     assert broken_rules(history) == set()
 
 
+def test_repeat_of_a_record_below_the_log_start_may_be_acknowledged_elsewhere() -> None:
+    """Its producer is idempotent; a replica whose log began behind the first copy does not know it."""
+    history = sound()
+    history.events.append(Acked("a0", P, RECORDS))
+    history.final[P] = [Read("a0", P, RECORDS)]
+    assert "moved" in broken_rules(history)
+    history.events.append(Trimmed(P, RECORDS))
+    assert broken_rules(history) == set()
+
+
 def test_record_whose_fate_is_unknown_may_be_in_the_log() -> None:
     history = sound()
     history.final[P] = [*history.final[P], Read("a9", P, RECORDS)]
