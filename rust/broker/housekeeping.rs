@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::Broker;
 use super::events::Event;
 use super::followers::Proposal;
-use super::partition::Partition;
+use super::partition::{FutureLog, Partition};
 use crate::error::shortage::is_removed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batches, ControlType};
@@ -225,6 +225,15 @@ impl Broker {
             .iter()
             .flat_map(|t| t.partitions().cloned().collect::<Vec<_>>())
             .collect();
+        // Where each is, and where it goes, of one moment: a move that ends meanwhile would be told of two directories, or of none.
+        let places: Vec<(PathBuf, Option<Arc<FutureLog>>)> = partitions
+            .iter()
+            .map(|partition| {
+                let _no_swap = partition.log();
+                (partition.log_dir().to_path_buf(), partition.future())
+            })
+            .collect();
+        let placed = || partitions.iter().zip(&places);
         let mut paths: Vec<PathBuf> = self.log_dirs.lock().iter().map(|d| d.path().to_path_buf()).collect();
         let failed: Vec<_> = self
             .failed_log_dirs()
@@ -235,7 +244,8 @@ impl Broker {
         let describe = |log_dir: PathBuf| {
             let is_failed = self.is_failed(&log_dir);
             let space = rustix::fs::statvfs(&log_dir).ok().filter(|_| !is_failed);
-            let of_dir = partitions.iter().filter(|p| *p.log_dir() == log_dir && !is_failed);
+            let of_dir = placed().filter(|(_, (at, _))| *at == log_dir && !is_failed);
+            let coming = placed().filter_map(|(partition, (_, future))| Some((partition, future.as_ref()?)));
             LogDirDescription {
                 error: if is_failed {
                     ErrorCode::KAFKA_STORAGE_ERROR
@@ -245,8 +255,12 @@ impl Broker {
                 total_bytes: space.as_ref().map_or(-1, |s| (s.f_blocks * s.f_frsize) as i64),
                 usable_bytes: space.as_ref().map_or(-1, |s| (s.f_bavail * s.f_frsize) as i64),
                 replicas: of_dir
-                    .map(|p| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false))
-                    .chain(partitions.iter().filter_map(|p| future_description(p, &log_dir)))
+                    .map(|(p, _)| (Arc::clone(p.topic()), p.index(), p.log().size_bytes(), 0, false))
+                    .chain(
+                        coming
+                            .filter(|(_, future)| future.log_dir() == log_dir)
+                            .map(|(p, future)| future_description(p, future)),
+                    )
                     .collect(),
                 log_dir,
             }
@@ -310,20 +324,16 @@ impl Broker {
 }
 
 /// Of a partition that moves to `log_dir`; the lag is what is not copied yet.
-fn future_description(partition: &Partition, log_dir: &Path) -> Option<(Arc<str>, i32, u64, i64, bool)> {
-    let future = partition.future().filter(|future| future.log_dir() == log_dir)?;
+fn future_description(partition: &Partition, future: &FutureLog) -> (Arc<str>, i32, u64, i64, bool) {
     let (end, log) = (partition.offsets().log_end, future.log());
-    if log.is_closed() {
-        return None; // it has taken the partition's place in this moment
-    }
-    let lag = end - log.log_end_offset();
-    Some((
-        Arc::clone(partition.topic()),
-        partition.index(),
-        log.size_bytes(),
-        lag,
-        true,
-    ))
+    let has_taken_its_place = log.is_closed();
+    let (size_bytes, lag) = if has_taken_its_place {
+        drop(log);
+        (partition.log().size_bytes(), 0)
+    } else {
+        (log.size_bytes(), end - log.log_end_offset())
+    };
+    (Arc::clone(partition.topic()), partition.index(), size_bytes, lag, true)
 }
 
 /// A key that cannot be read says as little as a type that is none of ours.

@@ -126,7 +126,7 @@ WRONG = [  # lines that are appended to a good file, where the last of equal key
     ("log.dirs={folder}/a,{folder}/a/", ["log.dirs", "only once"]),
     ("log.dirs=/a\\u0000b", ["log.dirs", "x00b"]),
     ("kafkastore.metadata.path={folder}/file", ["kafkastore.metadata.path={folder}/file", "not a database"]),
-    ("kafkastore.metadata.path={folder}", ["kafkastore.metadata.path={folder}", "Is a directory"]),
+    ("kafkastore.metadata.path={folder}", ["kafkastore.metadata.path={folder}", "it is a directory"]),
 ]
 
 

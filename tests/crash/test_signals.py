@@ -5,10 +5,12 @@ spec: R0.2
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import signal
+import subprocess
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,7 @@ from peer.broker_process import wait_until
 from peer.topics import create_topic, end_offsets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from peer.broker_factory import BrokerFactory
@@ -41,20 +44,36 @@ def assert_ends(broker: BrokerProcess, *codes: int) -> None:
     assert not re.search("Traceback|panicked|Exception", broker.output()), broker.output()
 
 
-def wait_for_reader(fifo: Path) -> int:
-    """A descriptor that keeps the reader of a FIFO, once there is one, waiting for bytes."""
-    found: list[int] = []
+HOLDER = """
+import fcntl, os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+fcntl.fcntl(os.open(sys.argv[1], os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("held", flush=True)
+signal.sigwait([signal.SIGIO])
+print("asked for", flush=True)
+sys.stdin.read()
+"""
+"""Holds a lease on a file: whoever opens it waits, 45 s at most, until this process ends."""
 
-    def is_read() -> bool:
+
+@contextmanager
+def held(path: Path) -> Iterator[Callable[[], None]]:
+    """Whoever opens the file waits until this ends. Gives what returns when somebody does."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        lines = holder.stdout
+        assert lines.readline() == "held\n"
+
+        def wait_until_asked_for() -> None:
+            assert lines.readline() == "asked for\n"
+
         try:
-            found.append(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-        return bool(found)
-
-    wait_until(is_read, 30, f"somebody reads {fifo}")
-    return found[0]
+            yield wait_until_asked_for
+        finally:
+            holder.stdin.close()
 
 
 def test_sigterm_during_recovery_ends_the_broker_and_the_next_start_recovers(broker_factory: BrokerFactory) -> None:
@@ -63,21 +82,13 @@ def test_sigterm_during_recovery_ends_the_broker_and_the_next_start_recovers(bro
     log = broker.log_dir / f"{topic}-0" / "00000000000000000000.log"
     wait_until(log.exists, 30, "the partition is on disk")
     broker.kill()
-    epochs = broker.log_dir / f"{topic}-0" / "leader-epoch-checkpoint"
-    kept = epochs.with_name("kept")
-    if epochs.exists():
-        epochs.rename(kept)
-    os.mkfifo(epochs)  # whoever reads it waits for a writer: a recovery that takes as long as we like
-    broker.launch()
-    writer = wait_for_reader(epochs)
-    os.kill(broker.pid, signal.SIGTERM)
-    os.kill(broker.pid, signal.SIGTERM)
-    assert_ends(broker, 0)
-    os.close(writer)
+    with held(log) as wait_until_asked_for:  # a recovery that takes as long as we like
+        broker.launch()
+        wait_until_asked_for()
+        os.kill(broker.pid, signal.SIGTERM)
+        os.kill(broker.pid, signal.SIGTERM)
+        assert_ends(broker, 0)
     assert not (broker.log_dir / CLEAN_SHUTDOWN).exists()
-    epochs.unlink()
-    if kept.exists():
-        kept.rename(epochs)
     broker.start()
     assert end_offsets(broker.bootstrap, topic) == {0: (0, 0)}
 

@@ -71,6 +71,8 @@ def refuse_no_file(path: str, setting: str) -> None:
     for one in (path, f"{path}-wal", f"{path}-shm"):
         try:
             check_plain(one)
+        except NotADirectoryError:
+            return  # what is to be opened says how to go on
         except OSError as error:
             raise StartupError(f"{setting}: {one} cannot be opened: {error.strerror}") from None
 
