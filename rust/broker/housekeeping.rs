@@ -233,7 +233,7 @@ impl Broker {
                 (partition.log_dir().to_path_buf(), partition.future())
             })
             .collect();
-        let placed = || partitions.iter().zip(&places);
+        let with_places = || partitions.iter().zip(&places);
         let mut paths: Vec<PathBuf> = self.log_dirs.lock().iter().map(|d| d.path().to_path_buf()).collect();
         let failed: Vec<_> = self
             .failed_log_dirs()
@@ -244,8 +244,8 @@ impl Broker {
         let describe = |log_dir: PathBuf| {
             let is_failed = self.is_failed(&log_dir);
             let space = rustix::fs::statvfs(&log_dir).ok().filter(|_| !is_failed);
-            let of_dir = placed().filter(|(_, (at, _))| *at == log_dir && !is_failed);
-            let coming = placed().filter_map(|(partition, (_, future))| Some((partition, future.as_ref()?)));
+            let of_dir = with_places().filter(|(_, (at, _))| *at == log_dir && !is_failed);
+            let coming = with_places().filter_map(|(partition, (_, future))| Some((partition, future.as_ref()?)));
             LogDirDescription {
                 error: if is_failed {
                     ErrorCode::KAFKA_STORAGE_ERROR
