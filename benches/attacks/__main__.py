@@ -1,6 +1,6 @@
 """Attacks on a broker, and what its honest clients saw beside them: a table of ours, an older build of ours and Apache Kafka.
 
-    python -m attacks [--against NAME=EXECUTABLE ...] [--kafka] [--attack NAME ...] [--output FILE]
+    python -m attacks [--against NAME=EXECUTABLE ...] [--kafka] [--attack NAME ...] [--patience S] [--output FILE]
 
 Each attack has a fresh broker. Of heartbeats, produces and connects the longest and the 99th percentile, in ms. Memory is VmRSS from
 /proc in MB above what the broker had before the attack, its peak VmHWM. While a broker that is idle again waits for its last look, the
@@ -18,6 +18,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attacks import attacks
 from attacks.attacks import ATTACKS, Attack
 from attacks.victims import Victims
 from peer.apache_kafka import ApacheKafka
@@ -109,8 +110,12 @@ def main() -> None:
     parser.add_argument("--against", action="append", default=[], metavar="NAME=EXECUTABLE")
     parser.add_argument("--kafka", action="store_true")
     parser.add_argument("--attack", action="append", choices=[attack.name for attack in ATTACKS])
+    parser.add_argument(
+        "--patience", type=float, default=attacks.PATIENCE_S, help="seconds that an answer is waited for"
+    )
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
+    attacks.PATIENCE_S = given.patience
     kinds: list[tuple[str, str | None]] = [tuple(one.split("=", 1)) for one in given.against]
     kinds = kinds or [("kafkastore", "")]
     if given.kafka:
