@@ -43,8 +43,9 @@ def _many_topics(port: int) -> None:
     from confluent_kafka.admin import NewTopic
 
     names = [f"t-{number}" for number in range(TOPICS)]
+    admin = admin_client(f"127.0.0.1:{port}")
     for at in range(0, TOPICS, 500):
-        made = admin_client(f"127.0.0.1:{port}").create_topics(
+        made = admin.create_topics(
             [NewTopic(name, 1, 1) for name in names[at : at + 500]], operation_timeout=60, request_timeout=120
         )
         for future in made.values():
