@@ -43,6 +43,15 @@ def check_plain(path: str) -> None:
             raise _not_a_file(kind, path)
 
 
+def sync_path(path: str) -> None:
+    """What was written to this file, or done in this directory, is on the disk when it returns. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _not_a_file(kind: int, path: str) -> OSError:
     return OSError(errno.EINVAL, f"it is {_KINDS.get(kind, 'a device')}, not a file; {_WAY_OUT}", path)
 

@@ -118,23 +118,20 @@ impl ControlBudget {
 
     /// Whether a request of this size may be received.
     pub fn has_room(&self, size: Size) -> bool {
-        let used = || self.arriving.used().saturating_add(self.waiting.used());
-        match size {
-            Size::Small => true,
-            Size::Medium => used() < self.waiting.limit() + self.medium_bytes,
-            Size::Large => used() < self.waiting.limit(),
-        }
+        self.arriving.used().saturating_add(self.waiting.used()) < self.limit_of(size)
     }
 
     /// Whether what is still arriving is all that keeps a request of this size out.
     pub fn would_have_room(&self, size: Size) -> bool {
-        let limit = self.waiting.limit();
-        self.waiting.used()
-            < if size == Size::Large {
-                limit
-            } else {
-                limit + self.medium_bytes
-            }
+        self.waiting.used() < self.limit_of(size)
+    }
+
+    fn limit_of(&self, size: Size) -> usize {
+        match size {
+            Size::Small => usize::MAX,
+            Size::Medium => self.waiting.limit() + self.medium_bytes,
+            Size::Large => self.waiting.limit(),
+        }
     }
 }
 

@@ -6,11 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.broker import UsageError, parse_arguments
+from kafkastore.cli.verbs import Verb, run_verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kafkastore.config import BrokerConfig
 
 USAGE = """\
@@ -41,39 +39,7 @@ exit status: 0 done, 1 refused, failed or found damaged, with a sentence on stde
 
 def main(arguments: list[str]) -> int:
     """Runs a command; returns the exit status, see USAGE."""
-    if not arguments or arguments[0] in ("-h", "--help"):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 2
-    from kafkastore.errors import KafkastoreError
-
-    try:
-        command, file, path, overrides = _parse(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore metadata: {error}\n\n{USAGE}")
-        return 2
-    if path == "--help":
-        sys.stdout.write(USAGE)
-        return 0
-    try:
-        from kafkastore.config import BrokerConfig
-
-        return _COMMANDS[command](BrokerConfig.load(path, overrides), file)
-    except KafkastoreError as error:
-        sys.stderr.write(f"kafkastore: {error}\n")
-        return 1
-
-
-def _parse(arguments: list[str]) -> tuple[str, str, str | None, list[str]]:
-    """(command, FILE, path of the properties file or None, overrides). Raises UsageError."""
-    command, *remaining = arguments
-    if command not in _COMMANDS:
-        raise UsageError(f"there is no command {command}")
-    file = ""
-    if command in ("backup", "restore") and remaining[:1] not in (["-h"], ["--help"]):
-        if not remaining or remaining[0].startswith("-"):
-            raise UsageError(f"{command} needs a FILE")
-        file, *remaining = remaining
-    return command, file, *parse_arguments(remaining)
+    return run_verb("metadata", USAGE, _VERBS, arguments)
 
 
 def _path_of(config: BrokerConfig) -> str:
@@ -147,9 +113,9 @@ def _check(config: BrokerConfig, _: str) -> int:
     return 1 if faults else 0
 
 
-_COMMANDS: dict[str, Callable[[BrokerConfig, str], int]] = {
-    "backup": _backup,
-    "restore": _restore,
-    "check": _check,
-    "accept-loss": _accept_loss,
+_VERBS = {
+    "backup": Verb(_backup, "FILE"),
+    "restore": Verb(_restore, "FILE"),
+    "check": Verb(_check),
+    "accept-loss": Verb(_accept_loss),
 }

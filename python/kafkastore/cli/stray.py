@@ -5,11 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kafkastore.cli.broker import UsageError, parse_arguments
+from kafkastore.cli.verbs import Verb, run_verb
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kafkastore.config import BrokerConfig
 
 USAGE = """\
@@ -37,39 +35,7 @@ exit status: 0 done, 1 refused or failed, with a sentence on stderr and nothing 
 
 def main(arguments: list[str]) -> int:
     """Runs a command; returns the exit status, see USAGE."""
-    if not arguments or arguments[0] in ("-h", "--help"):
-        (sys.stdout if arguments else sys.stderr).write(USAGE)
-        return 0 if arguments else 2
-    from kafkastore.errors import KafkastoreError
-
-    try:
-        command, named, path, overrides = _parse(arguments)
-    except UsageError as error:
-        sys.stderr.write(f"kafkastore stray: {error}\n\n{USAGE}")
-        return 2
-    if path == "--help":
-        sys.stdout.write(USAGE)
-        return 0
-    try:
-        from kafkastore.config import BrokerConfig
-
-        return _COMMANDS[command](BrokerConfig.load(path, overrides), named)
-    except KafkastoreError as error:
-        sys.stderr.write(f"kafkastore: {error}\n")
-        return 1
-
-
-def _parse(arguments: list[str]) -> tuple[str, str, str | None, list[str]]:
-    """(command, TOPIC or DIRECTORY, path of the properties file or None, overrides). Raises UsageError."""
-    command, *remaining = arguments
-    if command not in _COMMANDS:
-        raise UsageError(f"there is no command {command}")
-    named = ""
-    if command != "list" and remaining[:1] not in (["-h"], ["--help"]):
-        if not remaining or remaining[0].startswith("-"):
-            raise UsageError(f"{command} needs a {'TOPIC' if command == 'adopt' else 'DIRECTORY'}")
-        named, *remaining = remaining
-    return command, named, *parse_arguments(remaining)
+    return run_verb("stray", USAGE, _VERBS, arguments)
 
 
 def _list(config: BrokerConfig, _: str) -> int:
@@ -109,4 +75,4 @@ def _delete(config: BrokerConfig, path: str) -> int:
     return 0
 
 
-_COMMANDS: dict[str, Callable[[BrokerConfig, str], int]] = {"list": _list, "adopt": _adopt, "delete": _delete}
+_VERBS = {"list": Verb(_list), "adopt": Verb(_adopt, "TOPIC"), "delete": Verb(_delete, "DIRECTORY")}

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkastore.metadata.marks import Mark
 from kafkastore.metadata.nodes import topic_id_text
 from kafkastore.metadata.nonsense import is_topic_name
-from kafkastore.plain_files import open_plain
+from kafkastore.plain_files import open_plain, sync_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -162,8 +162,8 @@ class KeptConfigs:
         while self._unsynced:
             directory = self._unsynced.pop()
             try:
-                _sync_file(os.path.join(directory, FILE_NAME), os.O_RDWR)
-                _sync_file(directory, os.O_RDONLY)
+                sync_path(os.path.join(directory, FILE_NAME))
+                sync_path(directory)
             except OSError as error:
                 self._report(directory, error)
 
@@ -237,11 +237,3 @@ def _decode(line: bytes) -> tuple[str, KeptConfig] | None:
         return name, KeptConfig(str(content["id"]), {str(key): str(value) for key, value in configs.items()}, mark)
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _sync_file(path: str, flags: int) -> None:
-    descriptor = os.open(path, flags | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -24,6 +24,7 @@ from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.metadata.backup import locked
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
 from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.plain_files import open_plain, sync_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -115,7 +116,7 @@ def adopt(topic: str, log_dirs: Sequence[str]) -> list[Stray]:
                 os.rename(one.path, back)
                 done.append((back, one.path))
             for log_dir in {one.log_dir for one in strays}:
-                _sync(log_dir)
+                sync_path(log_dir)
         except OSError as error:
             for back, path in reversed(done):
                 with suppress(OSError):
@@ -167,7 +168,7 @@ def delete(path: str, log_dirs: Sequence[str]) -> Stray:
             raise StrayError(f"{path} is no log that was set aside in {', '.join(log_dirs)}; nothing is deleted")
         try:
             shutil.rmtree(found[0].path)
-            _sync(found[0].log_dir)
+            sync_path(found[0].log_dir)
         except OSError as error:
             raise StrayError(f"{error.filename or path} cannot be deleted: {error.strerror}") from None
         return found[0]
@@ -188,7 +189,7 @@ def forget(log_dirs: Iterable[str]) -> None:
 
 def _lines(log_dir: str) -> Iterator[tuple[str, bytes]]:
     try:
-        with open(os.path.join(log_dir, ADOPT_FILE), encoding="ascii", errors="replace") as file:
+        with open(os.path.join(log_dir, ADOPT_FILE), encoding="ascii", errors="replace", opener=open_plain) as file:
             lines = file.read().splitlines()
     except OSError:
         return
@@ -199,7 +200,7 @@ def _lines(log_dir: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _add_line(log_dir: str, line: str) -> None:
-    with open(os.path.join(log_dir, ADOPT_FILE), "a", encoding="ascii") as file:
+    with open(os.path.join(log_dir, ADOPT_FILE), "a", encoding="ascii", opener=open_plain) as file:
         file.write(line)
         file.flush()
         os.fsync(file.fileno())
@@ -207,17 +208,11 @@ def _add_line(log_dir: str, line: str) -> None:
 
 def _topic_id(path: str) -> bytes | None:
     try:
-        with open(os.path.join(path, "partition.metadata"), encoding="ascii", errors="replace") as file:
+        with open(
+            os.path.join(path, "partition.metadata"), encoding="ascii", errors="replace", opener=open_plain
+        ) as file:
             lines = file.read().splitlines()
         given = next((line.partition(":")[2].strip() for line in lines if line.startswith("topic_id:")), "")
         return parse_topic_id(given) if given else None
     except (OSError, NonsenseError):
         return None
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

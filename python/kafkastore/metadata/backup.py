@@ -28,7 +28,7 @@ from kafkastore.metadata.sqlite_check import (
     open_to_read,
 )
 from kafkastore.metadata.store import join_path
-from kafkastore.plain_files import open_plain
+from kafkastore.plain_files import open_plain, sync_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,9 +58,9 @@ def back_up(path: str, to: str) -> Mark:
             target.execute("DELETE FROM nodes WHERE owner <> 0")
             target.execute("DELETE FROM sessions")
         mark = _checked(partial)
-        _sync(partial)
+        sync_path(partial)
         os.rename(partial, to)
-        _sync(os.path.dirname(os.path.abspath(to)))
+        sync_path(os.path.dirname(os.path.abspath(to)))
     except (sqlite3.Error, OSError) as error:
         raise BackupError(f"{path} cannot be backed up to {to}: {_reason(error)}") from None
     finally:
@@ -89,12 +89,12 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
             shutil.copyfile(backup, new)
             os.chmod(new, 0o600)
             _leap(new, mark.generation, last)
-            _sync(new)
+            sync_path(new)
             _set_aside(path)
             os.rename(new, path)
             sidecar.write(Mark(mark.store, last))
             sidecar.sync()
-            _sync(os.path.dirname(path))
+            sync_path(os.path.dirname(path))
         except (sqlite3.Error, OSError) as error:
             raise BackupError(f"{backup} cannot be put in the place of {path}: {_reason(error)}") from None
     return mark
@@ -256,14 +256,6 @@ def _unlink(path: str) -> bool:
     except OSError as error:
         raise BackupError(f"{path} cannot be deleted: {_reason(error)}") from None
     return True
-
-
-def _sync(path: str) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _reason(error: sqlite3.Error | OSError) -> str:

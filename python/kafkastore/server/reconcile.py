@@ -79,15 +79,16 @@ async def reconcile(broker: BrokerServices) -> Reconciled:
     loaded = await broker.stored_topics.load()  # recovery takes minutes: the others went on
     _leave_alone(broker, loaded, found)
     adopted: dict[str, StoredTopic] = {}
+    is_any_wanted = _is_any_wanted(broker)
     if not broker.config.is_member:
         await _finish_deletions(broker, loaded, found)
         _leave_foreign(loaded, found)
         adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
-    elif _is_any_wanted(broker):
+    elif is_any_wanted:
         adopted = await _wanted(broker, loaded, found)
     if adopted:
         await _store_adopted(broker, adopted.values())
-    if _is_any_wanted(broker):
+    if is_any_wanted:
         from kafkastore.log import strays
 
         await broker.run_blocking(strays.forget, broker.log_manager.online)

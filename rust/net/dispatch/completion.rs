@@ -33,13 +33,15 @@ pub fn complete_fetch(
     match parked.try_complete(broker, listener, is_due, place, out) {
         Tried::Answered(splices) => {
             finish_with_files(answer, start, splices);
-            return Completion::Answered;
+            Completion::Answered
         }
-        Tried::Waits => out.truncate(start),
+        Tried::Waits => {
+            out.truncate(start);
+            Completion::Waits
+        }
         Tried::Cold => {
             out.truncate(start);
-            return Completion::Cold;
+            Completion::Cold
         }
     }
-    Completion::Waits
 }
