@@ -24,6 +24,10 @@ use crate::broker::{Broker, guarded};
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
 use crate::io::Descriptors;
 
+/// Connections that wait to be accepted, however few `socket.listen.backlog.size` says (Kafka's default is 50): one that finds no place
+/// is tried again by its host's kernel after a second, and a loop may be busy while hundreds of clients come back at once.
+const MIN_BACKLOG: i32 = 1024;
+
 /// How long accepting pauses when there is no file descriptor for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often that is said at most.
@@ -390,7 +394,7 @@ fn bind(listener: &ListenerConfig, backlog: i32) -> Result<(u16, Vec<TcpListener
         }
     }
     for socket in &sockets {
-        rustix::net::listen(socket, backlog).map_err(|e| fail(e.into()))?;
+        rustix::net::listen(socket, backlog.max(MIN_BACKLOG)).map_err(|e| fail(e.into()))?;
         socket.set_nonblocking(true).map_err(fail)?;
     }
     let port = sockets
