@@ -1,9 +1,9 @@
 """``python -m control``: the longest hold of the loop by API, over a broker in this process; ends with 1 when one is above ``--limit-ms``.
 
 Every API that Python serves to clients, groups included, in its most expensive forms (``tests/unit/expensive.py``), over ``--topics``
-topics and as many groups with offsets. Each request is sent by a client of its own; meanwhile another one sends heartbeats. The hold is
-the CPU time of the longest callback of the loop, the stall the longest that a heartbeat waited. ``--forms`` prints each request, ``--what``
-the callback too.
+topics and as many groups with offsets. Each request is sent by a client of its own; meanwhile another one sends heartbeats, both from
+processes of their own. The hold is the CPU time of the longest callback of the loop, the stall the longest that a heartbeat waited.
+``--forms`` prints each request, ``--what`` the callback too.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import shutil
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from control.measure import Client, Heartbeats, Holds
+from control.measure import Asker, Heartbeats, Holds
 from kafkastore.config import BrokerConfig
 from kafkastore.server.broker import Broker, collect_seldom
 from kafkastore.server.registry import APIS, BY_NAME
@@ -56,33 +55,26 @@ class Bench:
     def __init__(self, port: int, holds: Holds) -> None:
         self.port = port
         self.holds = holds
+        self.asker = Asker(port)
         self.heartbeats = Heartbeats(port)
         self.found: dict[str, list[Measured]] = {}
 
-    def ask(self, one: expensive.Expensive) -> str:
-        try:
-            answer = Client(self.port).ask(one.api, one.version, one.body)
-        except TimeoutError:
-            return "none"
-        return "closed" if answer is None else f"{len(answer):,} B"
+    def ask(self, one: expensive.Expensive, count: int = 1) -> str:
+        return self.asker.ask(one.api.key, one.version, one.body, count)
 
-    def ask_at_once(self, one: expensive.Expensive, count: int) -> str:
-        """From so many clients."""
-        with ThreadPoolExecutor(count) as pool:
-            answers = list(pool.map(lambda _: self.ask(one), range(count)))
-        return f"{count} x {answers[0]}"
+    async def look(self) -> float:
+        """The longest heartbeat since the last look."""
+        return await asyncio.get_running_loop().run_in_executor(None, self.heartbeats.look)
 
     async def measure(self, api: str, form: str, size: int, run: Callable[[], str]) -> Measured:
         self.holds.look()
-        self.heartbeats.look()
+        await self.look()
         before_mb, begun = _rss_mb(), time.monotonic()
         answer = await asyncio.get_running_loop().run_in_executor(None, run)
         took_s = time.monotonic() - begun
         await asyncio.sleep(0.05)
         held_s = self.holds.look()
-        found = Measured(
-            form, size, answer, took_s, held_s, self.holds.what, self.heartbeats.look(), _rss_mb() - before_mb
-        )
+        found = Measured(form, size, answer, took_s, held_s, self.holds.what, await self.look(), _rss_mb() - before_mb)
         self.found.setdefault(api, []).append(found)
         return found
 
@@ -109,10 +101,9 @@ async def _prepare(bench: Bench, topics: int) -> None:
     for one in (find, commit, commit):  # the coordinator's topic is made by the first
         await loop.run_in_executor(None, bench.ask, one)
         await asyncio.sleep(1.0)
-    client = Client(bench.port)
     for number in range(topics):
         named = _made("OffsetCommit", expensive.Form("", 1, False, lambda _, number=number: f"t{number}"))  # type: ignore[misc]
-        await loop.run_in_executor(None, client.ask, named.api, named.version, named.body)
+        await loop.run_in_executor(None, bench.ask, named)
     many = _made("OffsetCommit", expensive.Form("", OFFSETS, True, lambda _: "t0"))
     await loop.run_in_executor(None, bench.ask, many)
 
@@ -129,7 +120,6 @@ async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.
     begun = time.monotonic()
     await _prepare(bench, arguments.topics)
     print(f"{arguments.topics} topics and groups in {time.monotonic() - begun:.1f} s, memory {_rss_mb():.0f} MB")
-    bench.heartbeats.start()
     await asyncio.sleep(0.2)
     if arguments.forms:
         print("| API | form | request | answer | took | longest hold | heartbeat | memory |")
@@ -145,12 +135,12 @@ async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.
         ]
         for one in joins:
             form = f"{MEMBERS} at once, {one.form}"
-            found = await bench.measure(
-                "JoinGroup", form, len(one.body), lambda one=one: bench.ask_at_once(one, MEMBERS)
-            )  # type: ignore[misc]
+            found = await bench.measure("JoinGroup", form, len(one.body), lambda one=one: bench.ask(one, MEMBERS))  # type: ignore[misc]
             _show(arguments, "JoinGroup", found)
     is_quick = _print_table(bench, arguments.limit_ms / 1000)
     print(f"memory {_rss_mb():.0f} MB after")
+    bench.heartbeats.stop()
+    bench.asker.shutdown()
     await broker.stop()
     return is_quick
 

@@ -1,19 +1,28 @@
-"""What a request costs others: the longest callback of the loop, the longest heartbeat of another client."""
+"""What a request costs others: the longest callback of the loop, the longest heartbeat of another client.
+
+The clients are processes of their own (:class:`Asker`, :class:`Heartbeats`): threads beside the broker would wait for the interpreter
+as long as for the answer, and hold it up.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import socket
 import struct
-import threading
 import time
 from asyncio import events
-from typing import Any
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.interbroker.encoding import encoder_of
 from kafkastore.server.context import schema_class
-from kafkastore.server.registry import BY_NAME
+from kafkastore.server.registry import BY_KEY, BY_NAME
 
-LIMIT_S = 60.0
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+LIMIT_S: Final = 60.0
+PAUSE_S: Final = 0.005
 
 
 class Holds:
@@ -31,7 +40,7 @@ class Holds:
                 self.longest_s = held
                 self.what = repr(handle)
 
-        events.Handle._run = timed  # type: ignore[method-assign]  # noqa: SLF001
+        events.Handle._run = timed  # type: ignore[method-assign, assignment]  # noqa: SLF001
         self.what = ""
 
     def look(self) -> float:
@@ -64,31 +73,69 @@ class Client:
         return found
 
 
-class Heartbeats(threading.Thread):
-    """Of a member that nobody knows: the answer is an error, and as quick as any."""
+class Asker(ProcessPoolExecutor):
+    """Asks from a process of its own, each time on a new connection."""
 
     def __init__(self, port: int) -> None:
-        super().__init__(daemon=True)
-        self.client = Client(port)
-        self.longest_s = 0.0
-        self._is_over = False
-        self.api = BY_NAME["Heartbeat"]
-        values = {"group_id": "honest", "generation_id": 1, "member_id": "m", "group_instance_id": None}
-        self.body = encoder_of(schema_class(self.api, 4, "request")).row(values)
+        super().__init__(1, multiprocessing.get_context("spawn"))
+        self.port = port
 
-    def run(self) -> None:
-        while not self._is_over:
-            begun = time.monotonic()
-            if self.client.ask(self.api, 4, self.body) is None:
-                return
-            self.longest_s = max(self.longest_s, time.monotonic() - begun)
-            time.sleep(0.005)
+    def ask(self, api_key: int, version: int, body: bytes, count: int = 1) -> str:
+        """From so many clients at once; a word on the answers."""
+        return self.submit(_ask_at_once, self.port, api_key, version, body, count).result()
+
+
+def _ask_at_once(port: int, api_key: int, version: int, body: bytes, count: int) -> str:
+    if count == 1:
+        return _ask(port, api_key, version, body)
+    with ThreadPoolExecutor(count) as pool:
+        answers = list(pool.map(lambda _: _ask(port, api_key, version, body), range(count)))
+    return f"{count} x {answers[0]}"
+
+
+def _ask(port: int, api_key: int, version: int, body: bytes) -> str:
+    try:
+        answer = Client(port).ask(BY_KEY[api_key], version, body)
+    except TimeoutError:
+        return "none"
+    return "closed" if answer is None else f"{len(answer):,} B"
+
+
+class Heartbeats:
+    """Of a member that nobody knows: the answer is an error, and as quick as any. A process of its own sends them."""
+
+    def __init__(self, port: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe()
+        self._process = context.Process(target=_beat, args=(port, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
 
     def look(self) -> float:
-        found, self.longest_s = self.longest_s, 0.0
+        """The longest one since the last look."""
+        self._ours.send(None)
+        found: float = self._ours.recv()
         return found
 
     def stop(self) -> None:
-        self._is_over = True
-        self.join(LIMIT_S)
-        self.client.socket.close()
+        self._ours.close()
+        self._process.join(LIMIT_S)
+
+
+def _beat(port: int, asked: Connection) -> None:
+    """Until the pipe is closed."""
+    client, api, longest_s = Client(port), BY_NAME["Heartbeat"], 0.0
+    values = {"group_id": "honest", "generation_id": 1, "member_id": "m", "group_instance_id": None}
+    body = encoder_of(schema_class(api, 4, "request")).row(values)
+    while True:
+        begun = time.monotonic()
+        client.ask(api, 4, body)
+        longest_s = max(longest_s, time.monotonic() - begun)
+        if not asked.poll(PAUSE_S):
+            continue
+        try:
+            asked.recv()
+        except EOFError:
+            return
+        asked.send(longest_s)
+        longest_s = 0.0

@@ -61,6 +61,8 @@ MOST_ROWS = {
     "CreatePartitions": 9_000,
     "AlterConfigs": 39_000,
     "IncrementalAlterConfigs": 39_000,
+    "DeleteTopics": 59_000,
+    "CreateAcls": 59_000,
 }
 """Outermost rows of what is refused as a whole beyond."""
 

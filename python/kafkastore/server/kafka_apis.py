@@ -248,17 +248,19 @@ class KafkaApis:
         await self._serve_large(context)
 
     async def _serve_large(self, context: RequestContext) -> None:
-        """One of them is read in a pass of the loop."""
+        """One of them is read in a pass of the loop, and what it asks for begins in another."""
         turn = context.turn()
         try:
+            await turn.wait()
+            if not self._read(context):
+                return
             await turn.wait()
         except AbandonedError:
             self._put(context.request.token, None)
             return
-        if self._read(context):
-            if context.api.name not in LIMITED:  # these are passed on as they came
-                context.request.forget_body()
-            await self._finish(context, self._handler(context)(context, context.decoded))
+        if context.api.name not in LIMITED:  # these are passed on as they came
+            context.request.forget_body()
+        await self._finish(context, self._handler(context)(context, context.decoded))
 
     async def _finish(self, context: RequestContext, answering: Awaitable[Any]) -> None:
         try:
