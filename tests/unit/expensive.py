@@ -59,9 +59,9 @@ CONFIG_NAME = "retention.ms"
 MOST_ROWS = {
     "CreateTopics": 9_000,
     "CreatePartitions": 9_000,
-    "AlterConfigs": 39_000,
-    "IncrementalAlterConfigs": 39_000,
-    "DeleteTopics": 59_000,
+    "AlterConfigs": 29_000,
+    "IncrementalAlterConfigs": 29_000,
+    "DeleteTopics": 39_000,
     "CreateAcls": 59_000,
 }
 """Outermost rows of what is refused as a whole beyond."""

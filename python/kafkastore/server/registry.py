@@ -20,8 +20,8 @@ NO_FLEXIBLE_VERSION = 32767
 MAX_ROWS = 120_000
 """Of a client's request: the partitions of the largest cluster, 100,000, in their topics. Reading them takes some 20 ms and 15 MB."""
 
-_DEARER_ROWS = {"AlterConfigs": 80_000, "IncrementalAlterConfigs": 80_000, "DeleteTopics": 60_000, "CreateAcls": 60_000}
-"""Where reading :data:`MAX_ROWS` takes 60 ms: of requests that change configurations, two rows for a resource with one key, 40,000 of
+_DEARER_ROWS = {"AlterConfigs": 60_000, "IncrementalAlterConfigs": 60_000, "DeleteTopics": 40_000, "CreateAcls": 60_000}
+"""Where reading :data:`MAX_ROWS` takes 60 ms: of requests that change configurations, two rows for a resource with one key, 30,000 of
 them; of those that delete topics or create ACLs, one row, with an id or with six fields."""
 
 
