@@ -94,9 +94,9 @@ def offset_fetch(group: str, topic: str, rows: int) -> bytes:
 
 
 def produce(rows: Iterable[tuple[int, bytes]], topic: str) -> bytes:
-    """v3: (partition, batch) rows of one topic, acks=1."""
+    """v7, the first that may carry zstd: (partition, batch) rows of one topic, acks=1."""
     partitions = array(struct.pack(">ii", index, len(batch)) + batch for index, batch in rows)
-    return request(0, 3, struct.pack(">hhi", -1, 1, 30_000) + array([string(topic) + partitions]))
+    return request(0, 7, struct.pack(">hhi", -1, 1, 30_000) + array([string(topic) + partitions]))
 
 
 def join_group(group: str, metadata: bytes) -> bytes:

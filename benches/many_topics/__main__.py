@@ -235,7 +235,6 @@ def _run(broker: Watched, operator: Operator, limit_ms: float) -> bool:
         is_up = name not in ("stop", "start")
         beside = Heartbeats(broker.port) if is_up else None
         if beside is not None:
-            beside.start()
             time.sleep(0.2)
             broker.hold()
             beside.look()
