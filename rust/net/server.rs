@@ -28,6 +28,9 @@ use crate::io::Descriptors;
 /// is tried again by its host's kernel after a second, and a loop may be busy while hundreds of clients come back at once.
 const MIN_BACKLOG: i32 = 1024;
 
+/// Connections that a turn of the loop accepts from one listener: a few milliseconds.
+const ACCEPTED_A_TURN: usize = 128;
+
 /// How long accepting pauses when there is no file descriptor for another connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often that is said at most.
@@ -133,12 +136,12 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// When accepting is to be tried again.
+    /// When accepting goes on: after a pause, or in the next turn.
     pub fn retry_at(&self) -> Option<Instant> {
         self.paused
     }
 
-    /// Tries again after a pause.
+    /// Goes on where it paused.
     pub fn retry(&mut self, now: Instant, shared: &Shared) {
         if self.paused.is_some_and(|at| at <= now) {
             self.paused = None;
@@ -148,9 +151,12 @@ impl Acceptor {
         }
     }
 
-    /// Accepts all that wait on a listener.
+    /// Accepts those who wait on a listener: some now, the others in the next turn of the loop.
     pub fn accept(&mut self, listener: usize, shared: &Shared) {
-        while let Some(from) = self.listeners.get(listener) {
+        for _ in 0..ACCEPTED_A_TURN {
+            let Some(from) = self.listeners.get(listener) else {
+                return;
+            };
             if !shared.take_descriptor(listener) {
                 return self.pause(shared, None);
             }
@@ -182,6 +188,7 @@ impl Acceptor {
                 }
             }
         }
+        self.paused = Some(Instant::now());
     }
 
     /// Those who connect meanwhile wait in the backlog of the listener.
