@@ -4,6 +4,7 @@
 //! adds to one place only. A [`Meter`] is one partition's handle on its topic's counts: when the last one of a topic is dropped,
 //! the topic's counts are added to those of the topics that are gone, and no total ever falls.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -54,10 +55,25 @@ pub const COUNT_NAMES: [&str; COUNTS] = [
 const SHARES: usize = 4;
 
 thread_local! {
-    static SHARE: usize = {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed) % SHARES
-    };
+    /// The share of this thread, [`SHARES`] before its first use.
+    static SHARE: Cell<usize> = const { Cell::new(SHARES) };
+}
+
+/// Threads get their shares in turn.
+#[cold]
+fn first_share() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let share = NEXT.fetch_add(1, Ordering::Relaxed) % SHARES;
+    SHARE.set(share);
+    share
+}
+
+#[inline]
+fn share_of_thread() -> usize {
+    match SHARE.get() {
+        SHARES => first_share(),
+        share => share,
+    }
 }
 
 /// Counters of some threads, on cache lines of their own.
@@ -80,8 +96,7 @@ impl<const N: usize> Default for Shared<N> {
 impl<const N: usize> Shared<N> {
     #[inline]
     fn add(&self, at: usize, amount: u64) {
-        let share = SHARE.with(|share| *share);
-        if let Some(counter) = self.0.get(share).and_then(|share| share.0.get(at)) {
+        if let Some(counter) = self.0.get(share_of_thread()).and_then(|share| share.0.get(at)) {
             counter.fetch_add(amount, Ordering::Relaxed);
         }
     }

@@ -375,8 +375,14 @@ impl Partition {
 
     /// The lease, if it makes this broker the leader and the client's epoch agrees.
     pub fn leading(&self, current_leader_epoch: i32) -> Result<Arc<Lease>> {
+        let lease = self.lease.load_full();
+        self.leading_by(lease.as_ref(), current_leader_epoch).map(Arc::clone)
+    }
+
+    /// The same of a lease that was loaded.
+    fn leading_by<'a>(&self, lease: Option<&'a Arc<Lease>>, current_leader_epoch: i32) -> Result<&'a Arc<Lease>> {
         self.check_online()?;
-        match self.lease.load_full() {
+        match lease {
             Some(lease) if lease.leader == self.node_id => {
                 lease.check_epoch(current_leader_epoch)?;
                 Ok(lease)
@@ -403,10 +409,10 @@ impl Partition {
         }
     }
 
-    /// The lease, if it lets something be appended with these `acks`.
-    fn admitting(&self, log: &Log, acks: i16) -> Result<Arc<Lease>> {
-        let lease = self.leading(-1)?;
-        let (in_sync, needed) = (lease.in_sync_replicas.len(), least_in_sync(log, &lease));
+    /// The lease that was loaded, if it lets something be appended with these `acks`.
+    fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
+        let lease = self.leading_by(lease, -1)?;
+        let (in_sync, needed) = (lease.in_sync_replicas.len(), least_in_sync(log, lease));
         if acks == -1 && in_sync < needed {
             let (topic, index) = (&self.topic, self.index);
             return Err(Error::rejected(
@@ -514,12 +520,15 @@ impl Partition {
 
     /// Recomputes what readers see from the log and the lease; the log is locked by the caller.
     fn publish_offsets(&self, log: &Log) {
+        self.publish_offsets_under(self.lease.load().as_ref(), log);
+    }
+
+    /// The same under the lease that was loaded while the log was locked.
+    fn publish_offsets_under(&self, lease: Option<&Arc<Lease>>, log: &Log) {
         let end = log.log_end_offset();
         let start = log.log_start_offset();
         let mut high_watermark = self.offsets.high_watermark.load(Ordering::Relaxed).clamp(start, end);
-        if let Some(lease) = self.lease.load().as_ref()
-            && lease.leader == self.node_id
-        {
+        if let Some(lease) = lease.filter(|lease| lease.leader == self.node_id) {
             let least = least_in_sync(log, lease);
             #[cfg(feature = "simulator")]
             let least = if planted::has(planted::Bug::CommitBelowMinIsr) {

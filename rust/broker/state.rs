@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use super::budget::{Budget, ControlBudget};
@@ -336,8 +336,8 @@ impl Broker {
     }
 
     /// The APIs served.
-    pub fn apis(&self) -> Arc<ApiTable> {
-        self.apis.load_full()
+    pub fn apis(&self) -> Guard<Arc<ApiTable>> {
+        self.apis.load()
     }
 
     /// Publishes the APIs served.

@@ -12,7 +12,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwapOption;
@@ -123,7 +123,6 @@ impl KeptFile {
     fn change<T>(&self, run: impl FnMut(&dyn File) -> io::Result<T>) -> io::Result<T> {
         self.check_failed()?;
         self.written.fetch_add(1, Ordering::AcqRel);
-        fence(Ordering::SeqCst);
         let changed = self.with(run);
         self.written.fetch_add(1, Ordering::AcqRel);
         changed
@@ -183,7 +182,7 @@ impl KeptFile {
     }
 
     /// A write that began before the file is out of `opened` is seen in the marks, and the file comes back; one that begins
-    /// later finds it closed.
+    /// later finds it closed: both change the marks, so one of them comes after the other and sees what was done before it.
     fn close(&self) -> Close {
         let Some(opened) = self.opened.load_full() else {
             return Close::Gone;
@@ -194,8 +193,8 @@ impl KeptFile {
         self.identity.0.store(device, Ordering::Release);
         self.identity.1.store(inode, Ordering::Release);
         self.opened.store(None);
-        fence(Ordering::SeqCst);
-        if self.unsynced_mark().is_some() {
+        let written = self.written.fetch_add(0, Ordering::AcqRel);
+        if written != self.synced.load(Ordering::Acquire) {
             self.opened.store(Some(opened));
             return Close::Unsynced;
         }

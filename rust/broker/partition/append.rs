@@ -50,7 +50,7 @@ impl Partition {
         loop {
             let rules = {
                 let log = self.log.lock();
-                if let Err(error) = self.admitting(&log, acks) {
+                if let Err(error) = self.admitting(&log, self.lease.load().as_ref(), acks) {
                     return Err(self.turn_away(&log, batch, error, now_ms));
                 }
                 *log.rules()
@@ -76,7 +76,8 @@ impl Partition {
         judge: impl FnOnce(&Log, &[u8]) -> Result<Option<Validated>, Rejection>,
     ) -> Result<Option<Done>, AppendError> {
         let mut log = self.log.lock();
-        let lease = match self.admitting(&log, acks) {
+        let loaded = self.lease.load(); // it stays while the log is locked
+        let lease = match self.admitting(&log, loaded.as_ref(), acks) {
             Ok(lease) => lease,
             Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
         };
@@ -88,7 +89,7 @@ impl Partition {
         let options = AppendOptions::plain(lease.leader_epoch, origin, now_ms);
         let appended = match log.append_validated(batch, validated, options) {
             Ok(appended) => appended,
-            Err(error) => return Err(self.judge_gap(&log, &lease, batch, error, now_ms)),
+            Err(error) => return Err(self.judge_gap(&log, lease, batch, error, now_ms)),
         };
         if !appended.is_duplicate {
             let records = appended.last_offset - appended.first_offset + 1;
@@ -96,7 +97,7 @@ impl Partition {
             self.meter.add(Count::BytesIn, batch.len() as u64);
         }
         let has_rolled = log.segment_count() != segments;
-        self.publish_offsets(&log);
+        self.publish_offsets_under(Some(lease), &log);
         let term = self.term.load(Ordering::Acquire);
         drop(log);
         self.note_unflushed(now_ms);
