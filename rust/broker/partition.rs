@@ -529,15 +529,15 @@ impl Partition {
         let start = log.log_start_offset();
         let mut high_watermark = self.offsets.high_watermark.load(Ordering::Relaxed).clamp(start, end);
         if let Some(lease) = lease.filter(|lease| lease.leader == self.node_id) {
-            let least = least_in_sync(log, lease);
+            let required = least_in_sync(log, lease);
             #[cfg(feature = "simulator")]
-            let least = if planted::has(planted::Bug::CommitBelowMinIsr) {
+            let required = if planted::has(planted::Bug::CommitBelowMinIsr) {
                 0
             } else {
-                least
+                required
             };
             high_watermark = match &*self.followers.lock() {
-                Some(followers) => followers.high_watermark(high_watermark, end, least),
+                Some(followers) => followers.high_watermark(high_watermark, end, required),
                 None => end,
             };
         }
