@@ -409,20 +409,6 @@ impl Partition {
         }
     }
 
-    /// The lease that was loaded, if it lets something be appended with these `acks`.
-    fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
-        let lease = self.leading_by(lease, -1)?;
-        let (in_sync, needed) = (lease.in_sync_replicas.len(), least_in_sync(log, lease));
-        if acks == -1 && in_sync < needed {
-            let (topic, index) = (&self.topic, self.index);
-            return Err(Error::rejected(
-                ErrorCode::NOT_ENOUGH_REPLICAS,
-                format!("{topic}-{index} has {in_sync} in-sync replicas, min.insync.replicas is {needed}"),
-            ));
-        }
-        Ok(lease)
-    }
-
     /// Notes that a flush is wanted; false when one is queued already.
     pub fn mark_flush_queued(&self) -> bool {
         !self.is_flush_queued.swap(true, Ordering::AcqRel)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from history.checker import misplaced
 from history.events import Placement, Replica
+from kafkastore._core import EngineError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS
 from simulator.clients import Consumer
 
@@ -43,7 +44,10 @@ def why_not_whole(world: World) -> str:
             life = world.nodes[one].life
             assert life is not None
             assert life.engine is not None
-            _, high_watermark, _, end = life.engine.real.partition_offsets(topic.name, number)
+            try:
+                _, high_watermark, _, end = life.engine.real.partition_offsets(topic.name, number)
+            except EngineError as error:
+                return f"{world.nodes[one].name} is in sync, but: {error}"
             ends |= {high_watermark, end}
         if len(ends) != 1:
             return f"the replicas of {topic.key(number)} end at {sorted(ends)}"

@@ -3,11 +3,12 @@
 //! A batch is judged under the log's lock when that is cheap. One that must be inflated by much is judged without the lock, on a
 //! thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's rules have changed.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Awaited, Partition, WaitKind};
+use super::{Awaited, Lease, Partition, WaitKind, least_in_sync};
 use crate::broker::metrics::Count;
-use crate::error::ErrorCode;
+use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
 use crate::storage::{AppendError, AppendOptions, Appended, Log};
 
@@ -64,6 +65,20 @@ impl Partition {
                 return Ok(Some(done));
             }
         }
+    }
+
+    /// The lease that was loaded, if it lets something be appended with these `acks`.
+    fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
+        let lease = self.leading_by(lease, -1)?;
+        let (in_sync, needed) = (lease.in_sync_replicas.len(), least_in_sync(log, lease));
+        if acks == -1 && in_sync < needed {
+            let (topic, index) = (&self.topic, self.index);
+            return Err(Error::rejected(
+                ErrorCode::NOT_ENOUGH_REPLICAS,
+                format!("{topic}-{index} has {in_sync} in-sync replicas, min.insync.replicas is {needed}"),
+            ));
+        }
+        Ok(lease)
     }
 
     /// `judge` is called under the log's lock; `None` leaves the batch.
