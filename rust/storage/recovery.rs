@@ -467,7 +467,9 @@ fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
     let Some(max) = segment.time_index.sane_last_entry(fs)? else {
         return Ok(false);
     };
-    segment.set_max_timestamp(max);
+    if segment.size() > 0 {
+        segment.set_max_timestamp(max);
+    }
     Ok(true)
 }
 

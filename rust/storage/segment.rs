@@ -320,8 +320,15 @@ impl Segment {
         self.txn_index.file().seal();
     }
 
-    /// Takes the indexes into memory, to be appended to.
+    /// Takes the indexes into memory, to be appended to. Those of an empty segment begin anew: their files may still tell of batches
+    /// that were cut off.
     pub fn unseal_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        if self.size == 0 {
+            self.offset_index.file().start_anew();
+            self.time_index.file().start_anew();
+            self.txn_index.file().start_anew();
+            return Ok(());
+        }
         self.offset_index.file().unseal(fs)?;
         self.time_index.file().unseal(fs)?;
         self.txn_index.file().unseal(fs)
