@@ -467,9 +467,7 @@ fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
     let Some(max) = segment.time_index.sane_last_entry(fs)? else {
         return Ok(false);
     };
-    if segment.size() > 0 {
-        segment.set_max_timestamp(max);
-    }
+    segment.set_max_timestamp(max);
     Ok(true)
 }
 

@@ -116,7 +116,7 @@ impl Segment {
     }
 
     /// Opens an existing segment as sealed; its size is the file's. Most have no transaction index, and the caller has
-    /// seen the directory.
+    /// seen the directory. An empty segment has empty indexes, whatever their files still tell of batches that were cut off.
     pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, has_txn_index: bool, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
         let file = fs
@@ -124,7 +124,7 @@ impl Segment {
             .map_err(|error| Error::io("open", &path, error))?;
         let size = file.len().map_err(|error| Error::io("stat", &path, error))?;
         let txn_path = file_path(dir, base_offset, TXN_INDEX_SUFFIX);
-        Ok(Self {
+        let mut segment = Self {
             base_offset,
             log: Arc::new(SegmentFile { file, path }),
             size,
@@ -146,7 +146,11 @@ impl Segment {
             rolling_timestamp: None,
             bytes_since_index_entry: 0,
             max_timestamp: OnceLock::new(),
-        })
+        };
+        if size == 0 {
+            segment.reset();
+        }
+        Ok(segment)
     }
 
     /// First offset that it may hold.
@@ -320,15 +324,8 @@ impl Segment {
         self.txn_index.file().seal();
     }
 
-    /// Takes the indexes into memory, to be appended to. Those of an empty segment begin anew: their files may still tell of batches
-    /// that were cut off.
+    /// Takes the indexes into memory, to be appended to.
     pub fn unseal_indexes(&mut self, fs: &dyn FileSystem) -> Result<()> {
-        if self.size == 0 {
-            self.offset_index.file().start_anew();
-            self.time_index.file().start_anew();
-            self.txn_index.file().start_anew();
-            return Ok(());
-        }
         self.offset_index.file().unseal(fs)?;
         self.time_index.file().unseal(fs)?;
         self.txn_index.file().unseal(fs)
