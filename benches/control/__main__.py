@@ -53,7 +53,6 @@ class Bench:
     """One broker, and what its loop was held by."""
 
     def __init__(self, port: int, holds: Holds) -> None:
-        self.port = port
         self.holds = holds
         self.asker = Asker(port)
         self.heartbeats = Heartbeats(port)

@@ -375,7 +375,7 @@ impl Partition {
 
     /// The lease, if it makes this broker the leader and the client's epoch agrees.
     pub fn leading(&self, current_leader_epoch: i32) -> Result<Arc<Lease>> {
-        let lease = self.lease.load_full();
+        let lease = self.lease.load();
         self.leading_by(lease.as_ref(), current_leader_epoch).map(Arc::clone)
     }
 

@@ -193,8 +193,8 @@ impl KeptFile {
         self.identity.0.store(device, Ordering::Release);
         self.identity.1.store(inode, Ordering::Release);
         self.opened.store(None);
-        let written = self.written.fetch_add(0, Ordering::AcqRel);
-        if written != self.synced.load(Ordering::Acquire) {
+        self.written.fetch_add(0, Ordering::AcqRel);
+        if self.unsynced_mark().is_some() {
             self.opened.store(Some(opened));
             return Close::Unsynced;
         }

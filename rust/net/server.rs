@@ -130,21 +130,22 @@ impl Shared {
 /// The accepting side, owned by the first loop.
 pub struct Acceptor {
     listeners: Vec<mio::net::TcpListener>,
-    paused: Option<Instant>,
+    /// When accepting goes on: after a pause, or in the next turn.
+    resume_at: Option<Instant>,
     said: Option<Instant>,
     options: SocketOptions,
 }
 
 impl Acceptor {
-    /// When accepting goes on: after a pause, or in the next turn.
+    /// See [`Self::retry`].
     pub fn retry_at(&self) -> Option<Instant> {
-        self.paused
+        self.resume_at
     }
 
-    /// Goes on where it paused.
+    /// Goes on when it is time.
     pub fn retry(&mut self, now: Instant, shared: &Shared) {
-        if self.paused.is_some_and(|at| at <= now) {
-            self.paused = None;
+        if self.resume_at.is_some_and(|at| at <= now) {
+            self.resume_at = None;
             for listener in 0..self.listeners.len() {
                 self.accept(listener, shared);
             }
@@ -188,13 +189,13 @@ impl Acceptor {
                 }
             }
         }
-        self.paused = Some(Instant::now());
+        self.resume_at = Some(Instant::now());
     }
 
     /// Those who connect meanwhile wait in the backlog of the listener.
     fn pause(&mut self, shared: &Shared, error: Option<&io::Error>) {
         let now = Instant::now();
-        self.paused = Some(now + ACCEPT_PAUSE);
+        self.resume_at = Some(now + ACCEPT_PAUSE);
         if self.said.is_some_and(|said| now.duration_since(said) < SAY_AGAIN) {
             return;
         }
@@ -262,7 +263,7 @@ impl Server {
         });
         let mut acceptor = Acceptor {
             listeners: Vec::new(),
-            paused: None,
+            resume_at: None,
             said: None,
             options: SocketOptions::new(&options),
         };
