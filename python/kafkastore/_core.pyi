@@ -20,6 +20,7 @@ __all__ = [
     "LogLine",
     "LowWatermarkMoved",
     "PartitionPlan",
+    "ProducerIdsLow",
     "ReplicaMoved",
     "Request",
     "RequestAbandoned",
@@ -130,6 +131,10 @@ class LowWatermarkMoved:
     partition: int
 
 @final
+class ProducerIdsLow:
+    """Few producer ids are left, or none: whoever claims blocks gives the next one to :meth:`Engine.add_producer_ids`."""
+
+@final
 class RequestAbandoned:
     """The client of a request that is not answered yet has gone, or sends no more. It may have been answered meanwhile."""
 
@@ -219,6 +224,10 @@ class Engine:
         self, brokers: Sequence[tuple[int, str | None, Sequence[tuple[str, str, int]]]], controller_id: int
     ) -> None:
         """Brokers: (node_id, rack, [(listener name, host, port)]). With controller -1 Metadata comes to the control plane first."""
+    def take_producer_id(self) -> int | None:
+        """An id that was never given before; None when no block has any left."""
+    def add_producer_ids(self, first: int, last: int) -> None:
+        """A block that was claimed for this broker alone, both ends included. Producers are given its ids without asking again."""
     def publish_topics(
         self,
         topics: Sequence[
@@ -254,6 +263,7 @@ class Engine:
         | LogLine
         | LogDirFailed
         | LowWatermarkMoved
+        | ProducerIdsLow
         | ReplicaMoved
         | RequestAbandoned
         | ThreadFailed

@@ -132,6 +132,8 @@ pub enum Event {
         /// The request's.
         token: u64,
     },
+    /// Few producer ids are left: the next block is to be claimed.
+    ProducerIdsLow,
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {
         /// Its name.

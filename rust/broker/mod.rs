@@ -1,7 +1,7 @@
 //! The data plane's state and its answers: partitions, leases, produce, fetch, delayed operations. It knows no sockets, no
 //! Python, and no clock but the times passed in.
 //!
-//! The map: [`Broker`] holds everything; `registry` and `image` are what the control plane publishes; `partition` is where
+//! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` are what the control plane publishes; `partition` is where
 //! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each; `waiters` is the
 //! purgatory; `flusher`, `materialiser` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
 
@@ -33,6 +33,7 @@ mod partition;
 #[cfg(feature = "simulator")]
 pub mod planted;
 mod produce;
+mod producer_ids;
 mod reaper;
 mod registry;
 mod replica_fetcher;
@@ -65,6 +66,7 @@ pub use partition::{
     ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
 };
 pub use produce::{Caller, LeftProduce, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
+pub use producer_ids::ProducerIds;
 pub use registry::{Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
 pub use state::Broker;

@@ -25,6 +25,7 @@ use super::metrics::Metrics;
 use super::mover::Mover;
 use super::options::{Options, QuotaWindow};
 use super::partition::FutureLog;
+use super::producer_ids::ProducerIds;
 use super::reaper::Reaper;
 use super::registry::{Registry, TopicId};
 use super::throttle::{Throttle, Throttles};
@@ -79,6 +80,8 @@ pub struct Broker {
     pub registry: Registry,
     /// The cluster as Metadata tells it.
     pub image: PublishedImage,
+    /// Ids for new producers.
+    pub producer_ids: ProducerIds,
     /// Fetch sessions.
     pub sessions: SessionCache,
     /// Partitions that parked fetches wait for, all together.
@@ -218,6 +221,7 @@ impl Broker {
             refuses_produces: AtomicBool::new(false),
             registry: Registry::default(),
             image: PublishedImage::default(),
+            producer_ids: ProducerIds::default(),
             sessions: SessionCache::new(options.fetch_session_slots, options.fetch_session_bytes),
             parked_rows: Budget::new(MOST_PARKED_ROWS),
             unsent: Budget::new(options.unsent_bytes),

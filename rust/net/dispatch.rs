@@ -5,6 +5,7 @@
 //! any other unknown API or version, and any malformed frame, costs the connection and one log line.
 
 mod completion;
+mod framing;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,25 +14,27 @@ use super::connection::Connection;
 use super::elsewhere::{Away, Body, Errand, Task};
 use super::mailbox::Mailbox;
 use super::operations::{Framing, Operation, Operations, Parked};
-use super::outbox::{FileRange, Outbox};
+use super::outbox::Outbox;
 use super::proof::Proof;
 use crate::broker::{
     Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, MetadataOutcome,
-    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Splice, Waiter,
+    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Waiter,
 };
+use crate::coordinator;
 use crate::error::ErrorCode;
 use crate::record::Room;
 use crate::wire::{
     ApiTable, ApiVersionsRequest, FEATURES, RequestHeader, WireError, encode_api_versions_response,
-    encode_api_versions_unsupported, write_response_header,
+    encode_api_versions_unsupported,
 };
 
+use framing::SIZE_BYTES;
+
 pub use completion::{Completion, complete_fetch};
+pub use framing::{answer, begin, finish, finish_shared, finish_with_files};
 
 /// The client id under which Kafka's admin client may write internal topics.
 const ADMIN_CLIENT_ID: &str = "__admin_client";
-/// Bytes of a response's size prefix.
-const SIZE_BYTES: usize = 4;
 
 /// Why a connection must be closed.
 #[derive(Debug, thiserror::Error)]
@@ -176,6 +179,11 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
             Err(error) => return Err(malformed(error)),
         },
         _ => {
+            if from_published_state((key, version), &bytes[body_at..], framing, connection, context)
+                .map_err(malformed)?
+            {
+                return Ok(());
+            }
             let client_id = header.client_id.map(ToOwned::to_owned);
             let number = context.operations.number();
             let mut body = frame.into_body(body_at).into_vec();
@@ -196,6 +204,26 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         leave(errand, version, frame.into_body(body_at), framing, connection, context);
     }
     Ok(())
+}
+
+/// Answers what needs nothing but what the control plane has published; false when the control plane is to serve it.
+fn from_published_state(
+    api: (i16, i16),
+    body: &[u8],
+    framing: Framing,
+    connection: &mut Connection,
+    context: &Context<'_>,
+) -> Result<bool, WireError> {
+    let listener = Arc::clone(&connection.client.listener);
+    let out = connection.answer_box().tail();
+    let start = begin(out, framing);
+    let outcome = coordinator::answer(context.broker, api, &listener, body, out);
+    if matches!(outcome, Ok(coordinator::Outcome::Answered)) {
+        finish(out, start, 0);
+        return Ok(true);
+    }
+    out.truncate(start);
+    outcome.map(|_| false)
 }
 
 /// Has a request served elsewhere; the connection waits for it.
@@ -234,56 +262,6 @@ fn leave(
     };
     context.operations.park(number, operation, None);
     task.submit();
-}
-
-/// Writes a whole response: size, header, and the body by `write`.
-pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
-    let out = connection.answer_box().tail();
-    let start = begin(out, framing);
-    write(out);
-    finish(out, start, 0);
-}
-
-/// Starts a response; returns where it starts.
-pub fn begin(out: &mut Vec<u8>, framing: Framing) -> usize {
-    let start = out.len();
-    out.extend_from_slice(&[0; SIZE_BYTES]);
-    write_response_header(out, framing.correlation_id, framing.is_flexible);
-    start
-}
-
-/// Sets the size of the response that starts at `start`; `elsewhere` bytes of it are in files.
-pub fn finish(out: &mut [u8], start: usize, elsewhere: usize) {
-    let size = out.len() - start - SIZE_BYTES + elsewhere;
-    let size = i32::try_from(size).unwrap_or(i32::MAX);
-    out[start..start + SIZE_BYTES].copy_from_slice(&size.to_be_bytes());
-}
-
-/// Ends a response whose body is shared with others.
-pub fn finish_shared(outbox: &mut Outbox, start: usize, body: Arc<Vec<u8>>) {
-    finish(outbox.tail(), start, body.len());
-    outbox.push_shared(body);
-}
-
-/// Ends a fetch response: sets the size, and cuts the buffer where file ranges go in between.
-pub fn finish_with_files(outbox: &mut Outbox, start: usize, splices: Vec<Splice>) {
-    let elsewhere = splices.iter().map(|s| s.slice.len).sum();
-    let out = outbox.tail();
-    finish(out, start, elsewhere);
-    let Some(first) = splices.first() else { return };
-    let cut = first.at;
-    let rest = out.split_off(cut);
-    let mut done = cut;
-    for splice in splices {
-        outbox.tail().extend_from_slice(&rest[done - cut..splice.at - cut]);
-        done = splice.at;
-        outbox.push_file(FileRange {
-            file: splice.slice.file,
-            position: splice.slice.position,
-            len: splice.slice.len,
-        });
-    }
-    outbox.tail().extend_from_slice(&rest[done - cut..]);
 }
 
 fn produce(

@@ -368,6 +368,14 @@ impl PyEngine {
             .publish_cluster(brokers.into_iter().map(row).collect(), controller_id);
     }
 
+    fn take_producer_id(&self) -> Option<i64> {
+        self.broker().producer_ids.take(&self.broker().events)
+    }
+
+    fn add_producer_ids(&self, first: i64, last: i64) {
+        self.broker().producer_ids.add(first, last);
+    }
+
     fn publish_topics(&self, topics: Vec<TopicTuple>) -> PyResult<()> {
         let partition = |(index, leader, leader_epoch, replicas, isr, offline): PartitionTuple| PartitionRow {
             index,

@@ -107,6 +107,10 @@ pub struct RequestAbandoned {
     token: u64,
 }
 
+/// Few producer ids are left.
+#[pyclass(frozen, module = "kafkastore._core")]
+pub struct ProducerIdsLow;
+
 /// A line for the log.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct LogLine {
@@ -183,6 +187,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
         )?
         .into_any(),
         broker::Event::RequestAbandoned { token } => Py::new(py, RequestAbandoned { token })?.into_any(),
+        broker::Event::ProducerIdsLow => Py::new(py, ProducerIdsLow)?.into_any(),
         broker::Event::ThreadFailed { thread, reason } => Py::new(py, ThreadFailed { thread, reason })?.into_any(),
         broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
     })

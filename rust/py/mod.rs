@@ -32,6 +32,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::LogDirFailed>()?;
     module.add_class::<events::ReplicaMoved>()?;
     module.add_class::<events::LowWatermarkMoved>()?;
+    module.add_class::<events::ProducerIdsLow>()?;
     module.add_class::<events::RequestAbandoned>()?;
     module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::LogLine>()?;

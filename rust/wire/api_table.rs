@@ -43,6 +43,10 @@ impl ApiTable {
     pub const LIST_OFFSETS: i16 = 2;
     /// Metadata's key.
     pub const METADATA: i16 = 3;
+    /// `FindCoordinator`'s key.
+    pub const FIND_COORDINATOR: i16 = 10;
+    /// `InitProducerId`'s key.
+    pub const INIT_PRODUCER_ID: i16 = 22;
     /// `SaslHandshake`'s key.
     pub const SASL_HANDSHAKE: i16 = 17;
     /// `SaslAuthenticate`'s key.

@@ -2,7 +2,8 @@
 //! declared.
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
-//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`api_versions`], [`sasl`]
+//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`find_coordinator`], [`init_producer_id`],
+//! [`api_versions`], [`sasl`]
 //! with the messages that it carries in [`scram`]);
 //! [`shape`] checks the bodies of all the others before the control plane decodes them.
 //!
@@ -14,7 +15,9 @@ pub mod api_table;
 pub mod api_versions;
 pub mod error;
 pub mod fetch;
+pub mod find_coordinator;
 pub mod header;
+pub mod init_producer_id;
 pub mod list_offsets;
 pub mod metadata;
 pub mod produce;
@@ -31,7 +34,9 @@ pub use api_versions::{
 };
 pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
+pub use find_coordinator::{FindCoordinatorRequest, FoundCoordinator, encode_find_coordinator_response};
 pub use header::{RequestHeader, write_response_header};
+pub use init_producer_id::{InitProducerIdRequest, encode_init_producer_id_response};
 pub use list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, encode_list_offsets_response};
 pub use metadata::encode_creation as encode_metadata_creation;
 pub use metadata::{

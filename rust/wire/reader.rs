@@ -197,6 +197,12 @@ impl<'a> Reader<'a> {
         self.nullable_string()?.ok_or(WireError::UnexpectedNull)
     }
 
+    /// A string that must not be null, itself.
+    #[inline]
+    pub fn str(&mut self) -> Result<&'a str> {
+        self.nullable_str()?.ok_or(WireError::UnexpectedNull)
+    }
+
     #[inline]
     fn text(&mut self, length: usize) -> Result<&'a str> {
         if length > MAX_STRING_BYTES {

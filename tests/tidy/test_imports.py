@@ -48,8 +48,9 @@ HANDLERS_ARE_GIVEN = {"kafkastore.server.context", "kafkastore.server.topic_plan
 """What server hands to a handler, whose code names it: the request's context, topic administration, configuration."""
 
 RUST_RANKS = {
-    "py": 10,
-    "net": 9,
+    "py": 11,
+    "net": 10,
+    "coordinator": 9,
     "broker": 8,
     "scan": 8,
     "storage": 7,

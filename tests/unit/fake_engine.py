@@ -100,6 +100,10 @@ class LowWatermarkMoved:
         self.partition = partition
 
 
+class ProducerIdsLow:
+    pass
+
+
 class RequestAbandoned:
     def __init__(self, token: int) -> None:
         self.token = token
@@ -146,6 +150,7 @@ class Engine:
         self.api_versions: list[tuple[int, int, int, int, bool]] = []
         self.cluster: tuple[list[Any], int] = ([], -1)
         self.answers: dict[int, bytes | None] = {}
+        self.producer_ids: list[int] = []
         self.served_here: list[int] = []
         self.deleted: list[tuple[str, list[int]]] = []
         self.stray: list[tuple[str, int]] = []
@@ -269,6 +274,12 @@ class Engine:
     # ---- published state
     def publish_api_versions(self, ranges: list[tuple[int, int, int, int, bool]]) -> None:
         self.api_versions = list(ranges)
+
+    def take_producer_id(self) -> int | None:
+        return self.producer_ids.pop(0) if self.producer_ids else None
+
+    def add_producer_ids(self, first: int, last: int) -> None:
+        self.producer_ids += range(first, last + 1)
 
     def publish_cluster(self, brokers: list[Any], controller_id: int) -> None:
         self.cluster = (list(brokers), controller_id)

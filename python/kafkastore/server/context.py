@@ -130,7 +130,7 @@ class BrokerServices:
         if self._producer_ids is None:
             from kafkastore.server.producer_ids import ProducerIds
 
-            self._producer_ids = ProducerIds(self.store, self.node_id)
+            self._producer_ids = ProducerIds(self.store, self.node_id, self.engine)
         return self._producer_ids
 
     @producer_ids.setter

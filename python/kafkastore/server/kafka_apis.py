@@ -35,6 +35,7 @@ from kafkastore._core import (
     LogDirFailed,
     LogLine,
     LowWatermarkMoved,
+    ProducerIdsLow,
     ReplicaMoved,
     Request,
     RequestAbandoned,
@@ -163,6 +164,7 @@ class KafkaApis:
         | LogLine
         | LogDirFailed
         | LowWatermarkMoved
+        | ProducerIdsLow
         | ReplicaMoved
         | RequestAbandoned
         | ThreadFailed,
@@ -183,6 +185,8 @@ class KafkaApis:
             self.broker.replica_manager.low_watermarks.on_moved(event)
         elif isinstance(event, ReplicaMoved):
             log_dir_moves.on_moved(self.broker, event)
+        elif isinstance(event, ProducerIdsLow):
+            self.broker.producer_ids.claim_ahead()
         elif isinstance(event, RequestAbandoned):
             context = self._under_way.get(event.token)
             if context is not None:

@@ -1,4 +1,6 @@
-"""Draws producer ids for idempotent producers: numbers that no other producer of the cluster ever gets.
+"""Claims producer ids for idempotent producers: numbers that no other producer of the cluster ever gets.
+
+The data plane gives them out, and says when few are left; requests that find none wait here for the next block.
 
 A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept in the metadata store at
 ``/latest_producer_id_block``, in the form in which Kafka keeps it in ZooKeeper::
@@ -8,13 +10,13 @@ A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept 
 Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives
 one twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim
 is made at a time, and those who wait for it share what comes of it, a failure too: with the store away all of them
-end with the first. Runs on the control plane's loop only.
+end with the first. A claim ahead of need that fails is told by the request that finds no id. Runs on the control plane's loop only.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkastore.errors import CoordinatorLoadInProgressError, KafkastoreError
 from kafkastore.metadata.nonsense import NonsenseError, decimal, json_object, report
@@ -36,32 +38,41 @@ class ProducerIdsExhaustedError(KafkastoreError):
     text = "Have exhausted all producerIds as the next producerId block's end would exceed the long type limit."
 
 
+class IdsOfBroker(Protocol):
+    """Where claimed blocks go: the data plane (``Engine``)."""
+
+    def take_producer_id(self) -> int | None: ...
+    def add_producer_ids(self, first: int, last: int) -> None: ...
+
+
 class ProducerIds:
     """The ids that this broker may give out."""
 
-    def __init__(self, store: MetadataStore, node_id: int) -> None:
+    def __init__(self, store: MetadataStore, node_id: int, ids: IdsOfBroker) -> None:
         self._store = store
         self._node_id = node_id
-        self._next_id = 0
-        self._block_end = -1  # the last id of the block; below _next_id when there is no block
+        self._ids = ids
         self._claiming: asyncio.Task[tuple[int, int]] | None = None
 
     async def next_id(self) -> int:
         """An id never given before. Raises CoordinatorLoadInProgressError, which clients retry, when no block could be
         claimed, and ProducerIdsExhaustedError."""
-        while self._next_id > self._block_end:
-            if self._claiming is None:
-                self._claiming = asyncio.get_running_loop().create_task(self._claim())
-                self._claiming.add_done_callback(self._claimed)
+        while (producer_id := self._ids.take_producer_id()) is None:
+            self.claim_ahead()
+            assert self._claiming is not None
             await asyncio.shield(self._claiming)  # whoever gives up does not end it for the others
-        producer_id = self._next_id
-        self._next_id += 1
         return producer_id
+
+    def claim_ahead(self) -> None:
+        """Begins to claim the next block, unless that is under way."""
+        if self._claiming is None:
+            self._claiming = asyncio.get_running_loop().create_task(self._claim())
+            self._claiming.add_done_callback(self._claimed)
 
     def _claimed(self, claiming: asyncio.Task[tuple[int, int]]) -> None:
         self._claiming = None
         if not claiming.cancelled() and claiming.exception() is None:
-            self._next_id, self._block_end = claiming.result()
+            self._ids.add_producer_ids(*claiming.result())
 
     async def _claim(self) -> tuple[int, int]:
         """(first id, last id) of a block that is this broker's alone."""

@@ -2,6 +2,7 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::broker::Splice;
 use crate::broker::testing::{Calls, Fixture};
 use crate::net::mailbox::ConnectionRef;
 use crate::storage::FileSlice;

@@ -59,7 +59,7 @@ class OneBroker:
         services.engine = self.engine  # type: ignore[assignment]
         services.store = SqliteStore(str(folder / "metadata.sqlite"))
         services.dynamic_configs = DynamicConfigs(services)
-        services.producer_ids = ProducerIds(services.store, 1)
+        services.producer_ids = ProducerIds(services.store, 1, self.engine)
         services.log_manager = LogManager(services.config, services.engine)
         self.run(self._join())
 

@@ -19,8 +19,15 @@ from kafkastore.server.producer_ids import (
     ProducerIdsExhaustedError,
 )
 
+from .admin_engine import AdminEngine
+
 if TYPE_CHECKING:
     from .one_broker import OneBroker
+
+
+def ids_of(broker: OneBroker, node_id: int) -> ProducerIds:
+    """Those of another life of the broker, or of another broker, on the same store."""
+    return ProducerIds(broker.services.store, node_id, AdminEngine(node_id, []))
 
 
 def block(broker: OneBroker) -> Any:
@@ -48,11 +55,23 @@ def test_ids_go_on_over_the_end_of_a_block(broker: OneBroker) -> None:
 
 def test_a_restart_never_gives_an_id_twice(broker: OneBroker) -> None:
     draw(broker, broker.services.producer_ids, 3)
-    assert draw(broker, ProducerIds(broker.services.store, 1), 1) == [BLOCK_SIZE]
+    assert draw(broker, ids_of(broker, 1), 1) == [BLOCK_SIZE]
+
+
+def test_a_block_that_is_claimed_ahead_is_claimed_once_and_given_out_first(broker: OneBroker) -> None:
+    ids = ids_of(broker, 1)
+
+    async def claiming() -> list[int]:
+        for _ in range(3):
+            ids.claim_ahead()
+        return await asyncio.gather(*(ids.next_id() for _ in range(BLOCK_SIZE)))
+
+    assert broker.run(claiming()) == list(range(BLOCK_SIZE))
+    assert block(broker)["block_start"] == "0"
 
 
 def test_brokers_that_race_never_share_an_id(broker: OneBroker) -> None:
-    brokers = [ProducerIds(broker.services.store, node) for node in (1, 2, 3)]
+    brokers = [ids_of(broker, node) for node in (1, 2, 3)]
 
     async def race() -> list[int]:
         return await asyncio.gather(*(one.next_id() for _ in range(700) for one in brokers))
@@ -98,7 +117,7 @@ def test_those_who_wait_for_a_block_share_its_failure(  # issue 13, item 7: with
         raise StoreUnavailableError(PATH, "away")
 
     monkeypatch.setattr(ProducerIds, "_try_claim", away)
-    ids = ProducerIds(broker.services.store, 1)
+    ids = ids_of(broker, 1)
 
     async def drawing() -> list[Any]:
         return await asyncio.gather(*(ids.next_id() for _ in range(50)), return_exceptions=True)

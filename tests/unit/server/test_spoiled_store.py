@@ -196,7 +196,7 @@ def test_no_producer_id_is_given_while_the_node_is_nonsense(
             store = broker.services.store
             await store.create(PATH, data)
             with pytest.raises(CoordinatorLoadInProgressError):
-                await ProducerIds(store, 1).next_id()
+                await ProducerIds(store, 1, broker.services.engine).next_id()
             assert (await store.get(PATH)).data == data
 
     run(body)

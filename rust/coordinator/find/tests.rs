@@ -1,0 +1,71 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::broker::testing::Fixture;
+use crate::broker::{BrokerRow, PartitionRow, TopicRow};
+use crate::wire::Writer;
+
+/// Two brokers, of which 2 is reached on another listener only; three partitions, led by 1, by 2 and by nobody.
+fn publish(broker: &Broker) {
+    let row = |node_id, listener: &str| BrokerRow {
+        node_id,
+        rack: None,
+        endpoints: vec![(listener.to_owned(), format!("host{node_id}"), 9092)],
+    };
+    broker
+        .image
+        .publish_cluster(vec![row(1, "CLIENTS"), row(2, "OTHERS")], 1);
+    let partition = |(index, leader)| PartitionRow {
+        index,
+        leader,
+        leader_epoch: 0,
+        replicas: Box::new([1]),
+        in_sync_replicas: Box::new([1]),
+        offline_replicas: Box::new([]),
+    };
+    broker.image.publish_topics(vec![TopicRow {
+        name: Arc::from(OFFSETS_TOPIC),
+        id: [7; 16],
+        is_internal: true,
+        partitions: [(0, 1), (1, 2), (2, -1)].into_iter().map(partition).collect(),
+    }]);
+}
+
+fn ask(broker: &Broker, key_type: u8, keys: &[&str]) -> (Outcome, Vec<u8>) {
+    let (mut body, mut out) = (Vec::new(), Vec::new());
+    let mut w = Writer::new(&mut body, true);
+    w.raw(&[key_type]);
+    w.length(Some(keys.len()));
+    for key in keys {
+        w.string(key);
+    }
+    w.no_tags();
+    let outcome = handle(broker, 4, "CLIENTS", &body, &mut out).unwrap();
+    (outcome, out)
+}
+
+/// Java's hash of "a" is 97, of "b" 98, of "c" 99: partitions 1, 2 and 0 of three.
+#[test]
+fn a_group_is_kept_by_the_leader_of_its_partition() {
+    let fixture = Fixture::new(1);
+    publish(&fixture.broker);
+    let (outcome, out) = ask(&fixture.broker, 0, &["c"]);
+    assert_eq!(outcome, Outcome::Answered);
+    let expected = b"\0\0\0\0\x02\x02c\0\0\0\x01\x06host1\0\0\x23\x84\0\0\x01\0\0";
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn what_is_not_published_is_left_to_the_control_plane() {
+    let fixture = Fixture::new(1);
+    let left = (Outcome::ToControl, Vec::new());
+    assert_eq!(ask(&fixture.broker, 0, &["c"]), left, "no topic yet");
+    publish(&fixture.broker);
+    for (key_type, keys, why) in [
+        (1, &["c"][..], "another kind of key"),
+        (0, &["b"], "no leader"),
+        (0, &["c", "a"], "a leader without an address on this listener"),
+    ] {
+        assert_eq!(ask(&fixture.broker, key_type, keys), left, "{why}");
+    }
+}
