@@ -47,6 +47,7 @@ class MetricsPage:
         self._made_at = 0.0
         self._making: asyncio.Future[bytes] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_over = asyncio.Event()
         self.port: int = self._sockets[0].getsockname()[1]
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
 
@@ -61,30 +62,28 @@ class MetricsPage:
             self._loop.close()
         else:
             with suppress(RuntimeError):  # it ended by itself
-                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._loop.call_soon_threadsafe(self._is_over.set)
             self._thread.join(SEND_LIMIT_S)
         self._maker.shutdown(wait=False, cancel_futures=True)
 
     # ---- on the thread
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        servers = [
-            self._loop.run_until_complete(asyncio.start_server(self._admit, sock=one, limit=HEAD_BYTES))
-            for one in self._sockets
-        ]
         try:
-            self._loop.run_forever()
+            self._loop.run_until_complete(self._serve_until_over())
         finally:
-            for server in servers:
-                server.close()
-            ending: list[asyncio.Future[Any]] = [*self._tasks, *([] if self._making is None else [self._making])]
-            for one in ending:
-                one.cancel()
-            self._loop.run_until_complete(asyncio.gather(*ending, return_exceptions=True))
-            self._loop.run_until_complete(
-                asyncio.sleep(0)
-            )  # sockets are closed in the pass after the one that ends them
             self._loop.close()
+
+    async def _serve_until_over(self) -> None:
+        servers = [await asyncio.start_server(self._admit, sock=one, limit=HEAD_BYTES) for one in self._sockets]
+        await self._is_over.wait()
+        for server in servers:
+            server.close()
+        ending: list[asyncio.Future[Any]] = [*self._tasks, *([] if self._making is None else [self._making])]
+        for one in ending:
+            one.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.sleep(0)  # sockets are closed in the pass after the one that ends them
 
     def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One more connection, or none: its socket is closed before anything is read of it."""

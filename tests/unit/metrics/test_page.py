@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from contextlib import ExitStack, contextmanager, suppress
@@ -197,3 +198,13 @@ def test_address_in_use_is_refused_in_one_sentence() -> None:
         pytest.raises(StartupError, match=r"^kafkastore\.metrics\.listener=127\.0\.0\.1:\d+: "),
     ):
         MetricsPage("127.0.0.1", page.port, bytes)
+
+
+def test_a_page_that_is_stopped_while_it_starts_ends_without_an_error(caplog: pytest.LogCaptureFixture) -> None:
+    """An exception in its thread, or a socket that it leaves open, fails the test by a warning of pytest."""
+    for _ in range(50):
+        page = MetricsPage("127.0.0.1", 0, bytes)
+        page.start()
+        page.stop()
+    gc.collect()
+    assert not caplog.records
