@@ -24,7 +24,7 @@ TYPED_TESTS := tests/conftest.py $(addprefix tests/,history cluster peer clients
 # kafka-python and aiokafka have no types, confluent-kafka re-exports without saying so
 CLIENT_TYPES := --implicit-reexport --allow-untyped-calls --disable-error-code=import-untyped
 
-.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs format cargo-bench test-environment peers faults bounces damages clean
+.PHONY: help build wheel run test rust-test rust-test-build python-test client-test cluster zookeeper simulator-core simulate spark-versions demo bench attacks spark-bench referee lint rust-lint python-lint python-types docs schema format cargo-bench test-environment peers faults bounces damages clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -179,6 +179,9 @@ python-types: $(BIN)/.requirements
 docs: build ## writes docs/apis.md from the registry of APIs, docs/configuration-keys.md from the tables of keys
 	PYTHONPATH=tests $(BIN)/python -m tidy.apis_page
 	PYTHONPATH=tests $(BIN)/python -m tidy.keys_page
+
+schema: build $(BIN)/.requirements ## writes the types of requests and the table of versioned fields of answers out of kio's dataclasses
+	PYTHONPATH=tests $(BIN)/python -m tidy.request_types
 
 format: $(BIN)/.requirements ## cargo fmt, ruff format
 	cargo fmt

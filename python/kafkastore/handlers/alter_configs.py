@@ -5,13 +5,22 @@ Superseded by IncrementalAlterConfigs (44), whose translation it shares; see ``c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.handlers import config_changes
+from kafkastore.handlers.config_changes import SET, Change
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.alter_configs import AlterConfigsRequest, AlterConfigsResource
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    return await config_changes.alter(context, request, is_incremental=False)
+async def handle(context: RequestContext, request: AlterConfigsRequest) -> Unwritten:
+    return await config_changes.alter(
+        context, request.resources, _changes, validate_only=request.validate_only, is_incremental=False
+    )
+
+
+def _changes(resource: AlterConfigsResource) -> list[Change]:
+    return [Change(one.name, SET, one.value) for one in resource.configs]

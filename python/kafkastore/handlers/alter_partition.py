@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kio.static.protocol import Entity
+
+    from kafkastore.interbroker.request_types.alter_partition import AlterPartitionRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    return await context.broker.controller.alter_partition(request)
+async def handle(context: RequestContext, request: AlterPartitionRequest) -> Entity:
+    answer: Entity = await context.broker.controller.alter_partition(request)
+    return answer

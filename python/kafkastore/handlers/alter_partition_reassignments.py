@@ -6,28 +6,37 @@ Translates between the wire and ``server/topics.py``. One partition's error neve
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkastore.errors import KafkastoreError
     from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+        ReassignablePartition,
+        ReassignableTopic,
+    )
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Unwritten:
     turn = context.turn()
-    asked: dict[tuple[str, int], Any] = {}
+    asked: dict[tuple[str, int], Sequence[int] | None] = {}
     for topic in request.topics:
         async for one in turn.each(topic.partitions):
             asked[topic.name, one.partition_index] = one.replicas
-    allows_factor_change = getattr(request, "allow_replication_factor_change", True)  # version 0 has no such field
+    allows_factor_change = request.allow_replication_factor_change if since(request, 1) else True
     outcomes = await context.broker.topics.reassign(asked, allows_factor_change=allows_factor_change)
 
-    def partition(name: str, one: Any) -> bytes:
+    def partition(name: str, one: ReassignablePartition) -> bytes:
         return _answer(context, one.partition_index, outcomes[name, one.partition_index])
 
-    def row(topic: Any) -> Unwritten:
+    def row(topic: ReassignableTopic) -> Unwritten:
         return context.unwritten_row(
             "ReassignableTopicResponse",
             name=topic.name,
@@ -42,7 +51,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     )
 
 
-def _answer(context: RequestContext, number: int, refusal: Any) -> bytes:
+def _answer(context: RequestContext, number: int, refusal: KafkastoreError | None) -> bytes:
     return context.row(
         "ReassignablePartitionResponse",
         partition_index=number,

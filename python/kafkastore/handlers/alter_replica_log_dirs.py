@@ -6,15 +6,17 @@ the last directory counts, as in Kafka.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.replica import log_dir_moves
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.alter_replica_log_dirs import AlterReplicaLogDirsRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> Unwritten:
     turn = context.turn()
     wanted: dict[tuple[str, int], str] = {}
     for directory in request.dirs:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kafkastore.config.definitions import broker_keys, topic_keys
@@ -33,11 +33,16 @@ from kafkastore.server.dynamic_configs import DEFAULT_BROKER
 from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeVar
 
     from kafkastore.config.definitions import ConfigKey
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types import alter_configs, incremental_alter_configs
     from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import BrokerServices, RequestContext
+
+    Resource = TypeVar("Resource", alter_configs.AlterConfigsResource, incremental_alter_configs.AlterConfigsResource)
 
 logger = logging.getLogger("kafkastore.handlers.config_changes")
 
@@ -72,18 +77,24 @@ class Change(NamedTuple):
     value: str | None
 
 
-async def alter(context: RequestContext, request: Any, *, is_incremental: bool) -> Any:
-    """The response to a request of either API; ``is_incremental`` says whether what is not named stays."""
+async def alter(
+    context: RequestContext,
+    resources: Sequence[Resource],
+    changes_of: Callable[[Resource], list[Change]],
+    *,
+    validate_only: bool,
+    is_incremental: bool,
+) -> Unwritten:
+    """The response to a request of either API; ``is_incremental`` says whether a key that is not named stays."""
     turn = context.turn()
     counts: Counter[tuple[int, str]] = Counter()
-    async for resource in turn.each(request.resources):
+    async for resource in turn.each(resources):
         counts[resource.resource_type, resource.resource_name] += 1
     failed: dict[tuple[int, str], Failure] = {}
-    for at in range(0, len(request.resources), TOGETHER):
+    for at in range(0, len(resources), TOGETHER):
+        some = resources[at : at + TOGETHER]
         async with _lock(context.broker):
-            failed |= await _alter_some(
-                context, turn, request.resources[at : at + TOGETHER], counts, request.validate_only, is_incremental
-            )
+            failed |= await _alter_some(context, turn, some, changes_of, counts, validate_only, is_incremental)
     if failed:
         (kind, name), (_, message) = next(iter(failed.items()))
         logger.info(
@@ -91,7 +102,7 @@ async def alter(context: RequestContext, request: Any, *, is_incremental: bool) 
             len(failed), len(counts), kind, name, message,
         )  # fmt: skip
 
-    def row(resource: Any) -> bytes:
+    def row(resource: Resource) -> bytes:
         code, message = failed.get((resource.resource_type, resource.resource_name), (ErrorCode.NONE, None))
         return context.row(
             "AlterConfigsResourceResponse",
@@ -101,13 +112,14 @@ async def alter(context: RequestContext, request: Any, *, is_incremental: bool) 
             resource_name=resource.resource_name,
         )
 
-    return context.answer(responses=Rows(request.resources, row))
+    return context.answer(responses=Rows(resources, row))
 
 
 async def _alter_some(
     context: RequestContext,
     turn: Turn,
-    resources: Sequence[Any],
+    resources: Sequence[Resource],
+    changes_of: Callable[[Resource], list[Change]],
     counts: Mapping[tuple[int, str], int],
     validate_only: bool,
     is_incremental: bool,
@@ -127,7 +139,8 @@ async def _alter_some(
                 raise InvalidRequestError("Each resource must appear at most once.")
             if len(resource.configs) > MANY_KEYS:
                 await turn.wait()
-            overrides = await _alter_resource(context, turn, resource, validate_only, is_incremental)
+            changes = changes_of(resource)
+            overrides = await _alter_resource(context, turn, *key, changes, validate_only, is_incremental)
         except KafkastoreError as error:
             failed[key] = error.code, error.client_message  # an exception keeps the frames that it passed
         else:
@@ -165,16 +178,20 @@ async def _write(
 
 
 async def _alter_resource(
-    context: RequestContext, turn: Turn, resource: Any, validate_only: bool, is_incremental: bool
+    context: RequestContext,
+    turn: Turn,
+    kind: int,
+    name: str,
+    changes: list[Change],
+    validate_only: bool,
+    is_incremental: bool,
 ) -> dict[str, str] | None:
     """The whole new overrides of a topic that is to be written, None for what is done, or nothing to do."""
-    changes = [Change(one.name, one.config_operation if is_incremental else SET, one.value) for one in resource.configs]
     if len(changes) > MANY_KEYS:
         await turn.wait()
     _check_changes(changes)
     if len(changes) > MANY_KEYS:
         await turn.wait()
-    kind, name = resource.resource_type, resource.resource_name
     if kind == TOPIC:
         return await _alter_topic(context, name, changes, validate_only, is_incremental)
     if kind == BROKER:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.controlled_shutdown import ControlledShutdownRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: ControlledShutdownRequest) -> Unwritten:
     remaining = await context.broker.controller.controlled_shutdown(request.broker_id, request.broker_epoch)
     return context.answer(
         error_code=0,

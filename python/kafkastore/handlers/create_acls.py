@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from kafkastore.errors import SecurityDisabledError
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.request_types.create_acls import CreateAclsRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: CreateAclsRequest) -> NoReturn:
     del context, request
     raise SecurityDisabledError

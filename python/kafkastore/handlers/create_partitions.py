@@ -6,7 +6,7 @@ checked here: a topic that stands in it more than once fails once. One topic's e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import (
     ErrorCode,
@@ -19,10 +19,12 @@ from kafkastore.server.context import milliseconds
 from kafkastore.server.topic_plans import Growth
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: CreatePartitionsRequest) -> Unwritten:
     if milliseconds(request.timeout) <= 0:
         raise RequestTimedOutError
     turn = context.turn()
@@ -43,7 +45,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(results=Rows(counts, row))
 
 
-def _growth(topic: Any) -> Growth:
+def _growth(topic: CreatePartitionsTopic) -> Growth:
     assignments = topic.assignments
     return Growth(
         topic.name,

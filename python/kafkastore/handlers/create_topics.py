@@ -7,7 +7,7 @@ fails the others.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.config import TopicConfig, topic_keys
 from kafkastore.config.topic import warn_of_compaction
@@ -26,6 +26,8 @@ from kafkastore.server.topic_plans import MAX_PARTITIONS_PER_REQUEST, NewTopic
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.create_topics import CreatableTopic, CreateTopicsRequest
     from kafkastore.metadata.image import TopicImage
     from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
@@ -36,7 +38,7 @@ CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 FIRST_VERSION_WITH_CONFIGS: Final = 5
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwritten:
     if milliseconds(request.timeout) <= 0:
         raise RequestTimedOutError
     turn = context.turn()
@@ -65,13 +67,15 @@ async def handle(context: RequestContext, request: Any) -> Any:
         topics=Rows(
             outcomes.items(),
             lambda one: (
-                _failed(context, *one) if isinstance(one[1], KafkastoreError) else _created(context, one[1], describe)
+                _failed(context, one[0], one[1])
+                if isinstance(one[1], KafkastoreError)
+                else _created(context, one[1], describe)
             ),
         )
     )
 
 
-async def _check_size(context: RequestContext, topics: Sequence[Any], turn: Turn) -> None:
+async def _check_size(context: RequestContext, topics: Sequence[CreatableTopic], turn: Turn) -> None:
     """Before anything is made of them; as in Kafka what will be refused counts too. A topic of no partitions counts as one."""
     default, count = context.broker.config.get_int("num.partitions"), 0
     async for topic in turn.each(topics):
@@ -81,7 +85,7 @@ async def _check_size(context: RequestContext, topics: Sequence[Any], turn: Turn
             raise PolicyViolationError("Excessively large number of partitions per request.")
 
 
-def _new_topic(topic: Any, count: int) -> NewTopic:
+def _new_topic(topic: CreatableTopic, count: int) -> NewTopic:
     """What is asked for; ``count`` is how often the request has the name."""
     if count > 1:
         raise InvalidRequestError("Duplicate topic name.")
@@ -91,7 +95,7 @@ def _new_topic(topic: Any, count: int) -> NewTopic:
     return NewTopic(topic.name, topic.num_partitions, topic.replication_factor, _assignments(topic), configs)
 
 
-def _assignments(topic: Any) -> Mapping[int, tuple[int, ...]] | None:
+def _assignments(topic: CreatableTopic) -> Mapping[int, tuple[int, ...]] | None:
     """The replicas by partition; what a mapping cannot say, a partition given twice, is refused. Kafka looks at the
     counts before, so where these are given too it is left to the owner to refuse them."""
     if not topic.assignments:

@@ -8,7 +8,7 @@ Never touches a log itself. One partition's error never fails the others.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
@@ -18,10 +18,15 @@ from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.delete_records import (
+        DeleteRecordsPartition,
+        DeleteRecordsRequest,
+        DeleteRecordsTopic,
+    )
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwritten:
     begun: list[tuple[int, int]] = []  # of each partition as it was asked for
     wanted: dict[tuple[str, int], int] = {}
     turn = context.turn()
@@ -36,7 +41,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     reached = await low_watermarks.reach(wanted, milliseconds(request.timeout))
     codes = iter([code for code, _ in begun])
 
-    def partition(name: str, asked: Any) -> bytes:
+    def partition(name: str, asked: DeleteRecordsPartition) -> bytes:
         code, low_watermark = next(codes), INVALID_LOW_WATERMARK
         if code == ErrorCode.NONE:
             code, low_watermark = reached[name, asked.partition_index]
@@ -47,7 +52,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             error_code=code,
         )
 
-    def row(topic: Any) -> Unwritten:
+    def row(topic: DeleteRecordsTopic) -> Unwritten:
         partitions = Rows(topic.partitions, partial(partition, topic.name))
         return context.unwritten_row("DeleteRecordsTopicResult", name=topic.name, partitions=partitions)
 

@@ -9,7 +9,7 @@ topic. One topic's error never fails the others.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import (
     ErrorCode,
@@ -20,12 +20,15 @@ from kafkastore.errors import (
     UnknownTopicIdError,
     UnknownTopicOrPartitionError,
 )
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from uuid import UUID
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.delete_topics import DeleteTopicsRequest
     from kafkastore.metadata.image import TopicImage
     from kafkastore.server.context import RequestContext
 
@@ -36,7 +39,7 @@ Asked = tuple["str | None", "UUID | None"]
 """A topic as the request names it."""
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwritten:
     _check_enabled(context)
     if milliseconds(request.timeout) <= 0:
         raise RequestTimedOutError
@@ -67,13 +70,13 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(responses=results)
 
 
-def _asked(request: Any) -> Iterator[Asked]:
-    if hasattr(request, "topic_names"):
-        for name in request.topic_names:
-            yield name, None
-    else:
+def _asked(request: DeleteTopicsRequest) -> Iterator[Asked]:
+    if since(request, 6):
         for topic in request.topics:
             yield topic.name, topic.topic_id
+    else:
+        for name in request.topic_names:
+            yield name, None
 
 
 def _check_enabled(context: RequestContext) -> None:
@@ -116,7 +119,7 @@ def _find(context: RequestContext, name: str | None, topic_id: UUID | None, coun
 
 def _result(
     context: RequestContext, name: str | None, topic_id: UUID | bytes | None, error: KafkastoreError | None
-) -> Any:
+) -> bytes:
     return context.row(
         "DeletableTopicResult",
         name=name,

@@ -6,28 +6,30 @@ with its string. Then (C) an ip beside a user or client id.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, KafkastoreError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
     from kafkastore.server.context import RequestContext
 
 ENTITY_TYPES: Final = ("user", "client-id", "ip")
 EXACT, DEFAULT, ANY = 0, 1, 2
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DescribeClientQuotasRequest) -> Unwritten:
     try:
         _check_filter(request.components)
     except KafkastoreError as error:
-        return context.response(error_code=error.code, error_message=error.client_message, entries=None)
-    return context.response(error_code=ErrorCode.NONE, error_message="", entries=())
+        return context.answer(error_code=error.code, error_message=error.client_message, entries=None)
+    return context.answer(error_code=ErrorCode.NONE, error_message="", entries=())
 
 
-def _check_filter(components: Sequence[Any]) -> None:
+def _check_filter(components: Sequence[ComponentData]) -> None:
     kinds: set[str] = set()
     for component in components:  # ends at the fourth at the latest: a type may come once
         _check(component, kinds)
@@ -39,7 +41,7 @@ def _check_filter(components: Sequence[Any]) -> None:
         )
 
 
-def _check(component: Any, before: set[str]) -> None:
+def _check(component: ComponentData, before: set[str]) -> None:
     kind, how, match = component.entity_type, component.match_type, component.match
     if not kind:
         raise InvalidRequestError("Invalid empty entity type.")  # A

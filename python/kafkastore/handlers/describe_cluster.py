@@ -7,14 +7,17 @@ Reads the metadata image; knows nothing else. A broker answers for brokers only:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.metadata.image import NO_CONTROLLER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_cluster import DescribeClusterRequest
     from kafkastore.server.context import RequestContext
 
 ENDPOINT_TYPE_BROKER = 1
@@ -25,8 +28,8 @@ OPERATIONS_NOT_ASKED = -(2**31)
 ALL_CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    endpoint_type = getattr(request, "endpoint_type", ENDPOINT_TYPE_BROKER)
+async def handle(context: RequestContext, request: DescribeClusterRequest) -> Unwritten:
+    endpoint_type = request.endpoint_type if since(request, 1) else ENDPOINT_TYPE_BROKER
     if endpoint_type == ENDPOINT_TYPE_CONTROLLER:
         return _refused(
             context,
@@ -36,14 +39,14 @@ async def handle(context: RequestContext, request: Any) -> Any:
     if endpoint_type != ENDPOINT_TYPE_BROKER:
         return _refused(context, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}")
     image = context.broker.image
-    brokers = [
-        context.entity(
+    brokers = {
+        broker.node_id: context.row(
             "DescribeClusterBroker", broker_id=broker.node_id, host=host, port=port, rack=broker.rack, is_fenced=False
         )
         for broker in image.brokers.values()
         for listener, host, port in broker.listeners
         if listener == context.request.listener
-    ]
+    }
     asked = request.include_cluster_authorized_operations
     return context.answer(
         error_code=ErrorCode.NONE,
@@ -51,16 +54,15 @@ async def handle(context: RequestContext, request: Any) -> Any:
         endpoint_type=ENDPOINT_TYPE_BROKER,
         cluster_id=context.broker.cluster_id,
         controller_id=_controller_to_ask(brokers, context.broker.node_id, image.controller_id),
-        brokers=brokers,
+        brokers=brokers.values(),
         cluster_authorized_operations=ALL_CLUSTER_OPERATIONS if asked else OPERATIONS_NOT_ASKED,
     )
 
 
-def _controller_to_ask(brokers: Sequence[Any], node_id: int, controller_id: int) -> int:
+def _controller_to_ask(known: Container[int], node_id: int, controller_id: int) -> int:
     """As in Metadata (``rust/broker/metadata.rs``): this broker, which passes requests on, and is alive."""
-    known = {broker.broker_id for broker in brokers}
     return next((one for one in (node_id, controller_id) if one in known), NO_CONTROLLER)
 
 
-def _refused(context: RequestContext, code: int, message: str) -> Any:
+def _refused(context: RequestContext, code: int, message: str) -> Unwritten:
     return context.answer(error_code=code, error_message=message, cluster_id="", brokers=())

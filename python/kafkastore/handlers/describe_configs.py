@@ -11,7 +11,7 @@ One resource's error never fails the others, except a resource type that is no t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from kafkastore.config.broker import SOURCE_DEFAULT, SOURCE_DYNAMIC_DEFAULT_BROKER, SOURCE_STATIC_BROKER, SOURCE_TOPIC
@@ -30,6 +30,7 @@ from kafkastore.handlers.config_resources import (
 )
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 
     from kafkastore.config.broker import BrokerConfig
     from kafkastore.config.definitions import ConfigKey
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
     from kafkastore.server.context import RequestContext
 
 Synonyms = list[tuple[str, str | None, int]]
@@ -70,12 +73,12 @@ UNIT_GROUPS = (
 """Broker keys that say the same thing, in the order in which they are looked at."""
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DescribeConfigsRequest) -> Unwritten:
     if any(resource.resource_type not in RESOURCE_TYPES for resource in request.resources):
         raise InvalidRequestError
     entries, repeats = _entries_of(context, request), Repeats()
 
-    def result(resource: Any) -> bytes:
+    def result(resource: DescribeConfigsResource) -> bytes:
         name = resource.resource_type, resource.resource_name
         try:
             repeats.check(name)
@@ -90,7 +93,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(results=Rows(request.resources, result))
 
 
-def _result(context: RequestContext, entries: Entries, resource: Any) -> bytes:
+def _result(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> bytes:
     return context.row(
         "DescribeConfigsResult",
         error_code=ErrorCode.NONE,
@@ -101,7 +104,9 @@ def _result(context: RequestContext, entries: Entries, resource: Any) -> bytes:
     )
 
 
-def _failed(context: RequestContext, resource: Any, error: KafkastoreError, message: str | None = None) -> bytes:
+def _failed(
+    context: RequestContext, resource: DescribeConfigsResource, error: KafkastoreError, message: str | None = None
+) -> bytes:
     return context.row(
         "DescribeConfigsResult",
         error_code=error.code,
@@ -172,9 +177,10 @@ class Entries:
 _entries: WeakKeyDictionary[BrokerConfig, dict[tuple[int, bool, bool], Entries]] = WeakKeyDictionary()
 
 
-def _entries_of(context: RequestContext, request: Any) -> Entries:
+def _entries_of(context: RequestContext, request: DescribeConfigsRequest) -> Entries:
     kinds = _entries.setdefault(context.broker.config, {})
-    kind = context.api_version, request.include_synonyms, getattr(request, "include_documentation", False)
+    wants_documentation = since(request, 3) and request.include_documentation
+    kind = context.api_version, request.include_synonyms, wants_documentation
     found = kinds.get(kind)
     if found is None or found.revision != context.broker.config.revision:
         found = kinds[kind] = Entries(context, kind[1], kind[2])
@@ -182,7 +188,7 @@ def _entries_of(context: RequestContext, request: Any) -> Entries:
 
 
 # ---- one function for each type of resource
-def _topic(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+def _topic(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
     name = resource.resource_name
     validate_topic_name(name)
     found = context.broker.image.topic(name)
@@ -195,7 +201,7 @@ def _topic(context: RequestContext, entries: Entries, resource: Any) -> list[byt
     ]
 
 
-def _broker(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+def _broker(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
     config = context.broker.config
     keys = broker_keys()
     name = resource.resource_name
@@ -223,7 +229,7 @@ def _is_set(config: BrokerConfig, name: str) -> bool:
     return config.layers(name)[0][1] != SOURCE_DEFAULT
 
 
-def _broker_logger(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+def _broker_logger(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
     del entries
     name = resource.resource_name
     if not name:
@@ -246,7 +252,7 @@ def _broker_logger(context: RequestContext, entries: Entries, resource: Any) -> 
     ]
 
 
-def _client_metrics(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+def _client_metrics(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
     """Nothing is ever subscribed to, so a subscription of any name has the defaults."""
     del entries
     if not resource.resource_name:
@@ -267,14 +273,14 @@ def _client_metrics(context: RequestContext, entries: Entries, resource: Any) ->
     ]
 
 
-def _group(context: RequestContext, entries: Entries, resource: Any) -> list[bytes]:
+def _group(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
     del context, entries
     if not resource.resource_name:
         raise InvalidRequestError("Group name must not be empty")
     return []
 
 
-_DESCRIBERS: dict[int, Callable[[RequestContext, Entries, Any], list[bytes]]] = {
+_DESCRIBERS: dict[int, Callable[[RequestContext, Entries, DescribeConfigsResource], list[bytes]]] = {
     TOPIC: _topic,
     BROKER: _broker,
     BROKER_LOGGER: _broker_logger,
@@ -284,7 +290,7 @@ _DESCRIBERS: dict[int, Callable[[RequestContext, Entries, Any], list[bytes]]] = 
 
 
 # ---- names and synonyms
-def _wanted(resource: Any, names: Iterable[str]) -> list[str]:
+def _wanted(resource: DescribeConfigsResource, names: Iterable[str]) -> list[str]:
     asked = frozenset(resource.configuration_keys or ())
     return [name for name in names if name in asked] if asked else list(names)
 
@@ -311,7 +317,7 @@ def _broker_synonyms(config: BrokerConfig, name: str) -> Synonyms:
     return found[first:]
 
 
-def _as_text(value: Any) -> str | None:
+def _as_text(value: object) -> str | None:
     """A parsed value as Kafka prints it."""
     if value is None:
         return None

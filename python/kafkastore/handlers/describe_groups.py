@@ -6,13 +6,16 @@ that is named again is described again, within bounds (``repeats``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.coordinator.group.listing import DescribedGroup
 from kafkastore.errors import ErrorCode, InvalidRequestError
 from kafkastore.handlers.repeats import Repeats
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_groups import DescribeGroupsRequest
     from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
@@ -21,8 +24,8 @@ ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 NOT_ASKED: Final = -(1 << 31)
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    wants_operations = context.api_version >= 3 and request.include_authorized_operations
+async def handle(context: RequestContext, request: DescribeGroupsRequest) -> Unwritten:
+    wants_operations = since(request, 3) and request.include_authorized_operations
     describe = context.broker.group_coordinator.describe_group
     turn = context.turn()
     repeats = Repeats()

@@ -6,7 +6,7 @@ directory with none of the asked partitions is listed all the same, and so is on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
@@ -14,11 +14,13 @@ from kafkastore.interbroker.encoding import Rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_log_dirs import DescribeLogDirsRequest
     from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Unwritten:
     asked: set[tuple[str, int]] | None = None
     turn = context.turn()
     if request.topics is not None:

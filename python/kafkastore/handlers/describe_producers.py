@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, InvalidTopicError, KafkastoreError, UnknownTopicOrPartitionError
@@ -18,18 +18,15 @@ from kafkastore.server.topic_plans import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_producers import DescribeProducersRequest, TopicRequest
     from kafkastore.server.context import RequestContext
 
 
 _PACKED = struct.Struct(">qiiqiq")
-"""A producer as ``Engine.describe_producers`` gives it, in the order of :data:`_FIELDS`."""
-
-_FIELDS = (
-    "producer_id", "producer_epoch", "last_sequence", "last_timestamp", "coordinator_epoch", "current_txn_start_offset",
-)  # fmt: skip
+"""A producer as ``Engine.describe_producers`` gives it, in the order in which :func:`_partition` takes it apart."""
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DescribeProducersRequest) -> Unwritten:
     repeats = Repeats()
 
     def partition(name: str, error: KafkastoreError | None, index: int) -> Unwritten:
@@ -44,7 +41,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
         repeats.note((name, index), len(packed))
         return _partition(context, index, packed)
 
-    def row(topic: Any) -> Unwritten:
+    def row(topic: TopicRequest) -> Unwritten:
         partitions = Rows(topic.partition_indexes, partial(partition, topic.name, _topic_error(context, topic.name)))
         return context.unwritten_row("TopicResponse", name=topic.name, partitions=partitions)
 
@@ -62,10 +59,19 @@ def _topic_error(context: RequestContext, name: str) -> KafkastoreError | None:
 def _partition(
     context: RequestContext, index: int, packed: bytes, code: int = ErrorCode.NONE, message: str | None = None
 ) -> Unwritten:
-    write = context.encoder("ProducerState").row
-
     def producer(at: int) -> bytes:
-        return write(dict(zip(_FIELDS, _PACKED.unpack_from(packed, at), strict=True)))
+        producer_id, epoch, last_sequence, last_timestamp, coordinator_epoch, start_offset = _PACKED.unpack_from(
+            packed, at
+        )
+        return context.row(
+            "ProducerState",
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            last_sequence=last_sequence,
+            last_timestamp=last_timestamp,
+            coordinator_epoch=coordinator_epoch,
+            current_txn_start_offset=start_offset,
+        )
 
     return context.unwritten_row(
         "PartitionResponse",

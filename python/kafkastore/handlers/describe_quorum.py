@@ -7,7 +7,7 @@ metadata that they would replicate: offsets are -1, as of a replica of which not
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
@@ -15,14 +15,15 @@ from kafkastore.metadata.image import NO_CONTROLLER
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_quorum import DescribeQuorumRequest, TopicData
     from kafkastore.server.context import RequestContext
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 UNKNOWN_OFFSET: Final = -1
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    def row(topic: Any) -> Unwritten:
+async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unwritten:
+    def row(topic: TopicData) -> Unwritten:
         partitions = Rows(topic.partitions, lambda one: _partition(context, topic.topic_name, one.partition_index))
         return context.unwritten_row("TopicData", topic_name=topic.topic_name, partitions=partitions)
 

@@ -8,7 +8,7 @@ name that do not exist are listed with their error; when all are asked for there
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
 from kafkastore.server.topic_plans import validate_topic_name
@@ -16,6 +16,9 @@ from kafkastore.server.topic_plans import validate_topic_name
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_topic_partitions import DescribeTopicPartitionsRequest
+    from kafkastore.metadata.image import TopicImage
     from kafkastore.server.context import RequestContext
 
 # With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 ALL_TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DescribeTopicPartitionsRequest) -> Unwritten:
     cursor = request.cursor
     is_listing_all = not request.topics
     turn = context.turn()
@@ -61,7 +64,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(topics=topics, next_cursor=_cursor(context, next_cursor))
 
 
-def _described(context: RequestContext, name: str, found: Any, indexes: range) -> Any:
+def _described(context: RequestContext, name: str, found: TopicImage, indexes: range) -> bytes:
     image = context.broker.image
     partitions = []
     for index in indexes:
@@ -93,7 +96,7 @@ def _described(context: RequestContext, name: str, found: Any, indexes: range) -
     )
 
 
-def _unknown(context: RequestContext, name: str) -> Any:
+def _unknown(context: RequestContext, name: str) -> bytes:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
@@ -109,5 +112,5 @@ def _unknown(context: RequestContext, name: str) -> Any:
     )
 
 
-def _cursor(context: RequestContext, position: tuple[str, int] | None) -> Any:
+def _cursor(context: RequestContext, position: tuple[str, int] | None) -> bytes | None:
     return None if position is None else context.row("Cursor", topic_name=position[0], partition_index=position[1])

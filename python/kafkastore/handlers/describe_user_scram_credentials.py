@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Unwritten:
     counts = Counter(user.name for user in request.users or ())
     results = [_result(context, name, count) async for name, count in Turn().each(counts.items())]
-    return context.response(error_code=ErrorCode.NONE, error_message="", results=results)
+    return context.answer(error_code=ErrorCode.NONE, error_message="", results=results)
 
 
-def _result(context: RequestContext, name: str, count: int) -> Any:
+def _result(context: RequestContext, name: str, count: int) -> bytes:
     if count > 1:
         code = ErrorCode.DUPLICATE_RESOURCE
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
     else:
         code = ErrorCode.RESOURCE_NOT_FOUND
         message = f"Attempt to describe a user credential that does not exist: {name}"
-    return context.entity(
+    return context.row(
         "DescribeUserScramCredentialsResult", user=name, error_code=code, error_message=message, credential_infos=()
     )

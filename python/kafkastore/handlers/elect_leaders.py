@@ -7,15 +7,17 @@ topic is in the answer, with those partitions that an election changes or fails 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.elect_leaders import ElectLeadersRequest, TopicPartitions
     from kafkastore.server.context import RequestContext
 
 PREFERRED, UNCLEAN = 0, 1
@@ -28,8 +30,8 @@ _MESSAGES: Final = {
 }
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    kind = getattr(request, "election_type", PREFERRED)  # version 0 knows no other
+async def handle(context: RequestContext, request: ElectLeadersRequest) -> Unwritten:
+    kind = request.election_type if since(request, 1) else PREFERRED
     if kind not in (PREFERRED, UNCLEAN):
         return _refusal(context, request, f"Unknown election type {kind}")
     asked = None
@@ -40,6 +42,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             async for number in turn.each(topic.partitions):
                 asked.append((topic.topic, number))
     outcomes = await context.broker.topics.elect_leaders(asked, is_unclean=kind == UNCLEAN)
+    named: list[tuple[str, Sequence[int]]]
     if request.topic_partitions is not None:
         named = [(topic.topic, topic.partitions) for topic in request.topic_partitions]
     else:
@@ -59,14 +62,14 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(error_code=ErrorCode.NONE, replica_election_results=Rows(named, row))
 
 
-def _refusal(context: RequestContext, request: Any, message: str) -> Any:
+def _refusal(context: RequestContext, request: ElectLeadersRequest, message: str) -> Unwritten:
     """Of the whole request; Kafka says it of each partition too."""
     code = ErrorCode.INVALID_REQUEST
 
     def partition(number: int) -> bytes:
         return context.row("PartitionResult", partition_id=number, error_code=code, error_message=message)
 
-    def row(topic: Any) -> Unwritten:
+    def row(topic: TopicPartitions) -> Unwritten:
         results = Rows(topic.partitions, partition)
         return context.unwritten_row("ReplicaElectionResult", topic=topic.topic, partition_result=results)
 

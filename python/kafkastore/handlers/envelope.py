@@ -6,28 +6,30 @@ carries nothing asks whether this broker is the controller and its loop runs. ``
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.envelope import EnvelopeRequest
     from kafkastore.server.context import RequestContext
 
 CLIENT_ID = "broker-"
 """What a broker calls itself, with its node id, when it asks another one."""
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: EnvelopeRequest) -> Unwritten:
     broker = context.broker
     try:
         if not broker.controller.is_active:
             raise NotControllerError
         if not request.request_data:
-            return context.response(error_code=ErrorCode.NONE, response_data=b"")
+            return context.answer(error_code=ErrorCode.NONE, response_data=b"")
         data = await broker.forwarding.serve_envelope(request, _asker(context.request.client_id or ""))
     except KafkastoreError as error:
-        return context.response(error_code=error.code, response_data=None)
-    return context.response(error_code=ErrorCode.NONE, response_data=data)
+        return context.answer(error_code=error.code, response_data=None)
+    return context.answer(error_code=ErrorCode.NONE, response_data=data)
 
 
 def _asker(client_id: str) -> int:

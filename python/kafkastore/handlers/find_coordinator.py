@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.coordinator.group.partitioning import partition_for
 from kafkastore.coordinator.group.service import offsets_topic
 from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
 from kafkastore.handlers.no_transactions import MESSAGE, refused
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.find_coordinator import FindCoordinatorRequest
     from kafkastore.server.context import RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.find_coordinator")
@@ -28,17 +31,26 @@ class Found(NamedTuple):
     port: int = -1
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    version = context.api_version
-    key_type = getattr(request, "key_type", GROUP)
-    if version >= 4:
+async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Unwritten:
+    key_type = request.key_type if since(request, 1) else GROUP
+    if since(request, 4):
         # Kafka names the reason for a key type that nobody knows, and none for those that it knows and refuses
         message = InvalidRequestError.text if key_type not in (GROUP, TRANSACTION, SHARE) else ""
         message = MESSAGE if key_type == TRANSACTION else message
         rows = []
         async for key in context.turn().each(request.coordinator_keys):
             found = await _find(context, key, key_type)
-            rows.append(context.row("Coordinator", key=key, error_message=message, **found._asdict()))
+            rows.append(
+                context.row(
+                    "Coordinator",
+                    key=key,
+                    node_id=found.node_id,
+                    host=found.host,
+                    port=found.port,
+                    error_code=found.error_code,
+                    error_message=message,
+                )
+            )
         return context.answer(coordinators=rows)
     found = await _find(context, request.key, key_type)
     message = {
@@ -47,7 +59,9 @@ async def handle(context: RequestContext, request: Any) -> Any:
         ErrorCode.INVALID_REQUEST: InvalidRequestError.text,
         ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: MESSAGE,
     }[found.error_code]
-    return context.answer(error_message=message, **found._asdict())
+    return context.answer(
+        error_code=found.error_code, error_message=message, node_id=found.node_id, host=found.host, port=found.port
+    )
 
 
 async def _find(context: RequestContext, key: str, key_type: int) -> Found:

@@ -6,13 +6,25 @@ The translation is shared with AlterConfigs (33); see ``config_changes.py``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.handlers import config_changes
+from kafkastore.handlers.config_changes import Change
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.incremental_alter_configs import (
+        AlterConfigsResource,
+        IncrementalAlterConfigsRequest,
+    )
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    return await config_changes.alter(context, request, is_incremental=True)
+async def handle(context: RequestContext, request: IncrementalAlterConfigsRequest) -> Unwritten:
+    return await config_changes.alter(
+        context, request.resources, _changes, validate_only=request.validate_only, is_incremental=True
+    )
+
+
+def _changes(resource: AlterConfigsResource) -> list[Change]:
+    return [Change(one.name, one.config_operation, one.value) for one in resource.configs]

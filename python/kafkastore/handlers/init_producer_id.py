@@ -9,20 +9,23 @@ no transaction coordinator here (``no_transactions``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTransactionTimeoutError, KafkastoreError
 from kafkastore.handlers.no_transactions import refused
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.init_producer_id import InitProducerIdRequest
     from kafkastore.server.context import RequestContext
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: InitProducerIdRequest) -> Unwritten:
     try:
         _check(context, request)
         producer_id = await context.broker.producer_ids.next_id()
@@ -31,10 +34,10 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(error_code=ErrorCode.NONE, producer_id=producer_id, producer_epoch=0)
 
 
-def _check(context: RequestContext, request: Any) -> None:
+def _check(context: RequestContext, request: InitProducerIdRequest) -> None:
     """Raises for every request that is not to get an id."""
-    has_id = getattr(request, "producer_id", NO_PRODUCER_ID) != NO_PRODUCER_ID
-    has_epoch = getattr(request, "producer_epoch", NO_PRODUCER_EPOCH) != NO_PRODUCER_EPOCH
+    has_id = since(request, 3) and request.producer_id != NO_PRODUCER_ID
+    has_epoch = since(request, 3) and request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:
         raise InvalidRequestError
     if request.transactional_id is None:

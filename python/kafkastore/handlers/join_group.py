@@ -3,33 +3,36 @@ its rows are made as it is written, of a result that does not change any more.""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.join import JoinRequest
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.join_group import JoinGroupRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: JoinGroupRequest) -> Unwritten:
     version = context.api_version
     session_timeout_ms = milliseconds(request.session_timeout)
     waiting = context.broker.group_coordinator.join_group(
         JoinRequest(
             request.group_id,
             request.member_id,
-            request.group_instance_id if version >= 5 else None,
+            request.group_instance_id if since(request, 5) else None,
             context.request.client_id or "",
             context.request.client_host,
             request.protocol_type,
             tuple((protocol.name, protocol.metadata) for protocol in request.protocols),
             session_timeout_ms,
-            milliseconds(request.rebalance_timeout) if version >= 1 else session_timeout_ms,
+            milliseconds(request.rebalance_timeout) if since(request, 1) else session_timeout_ms,
             requires_known_member_id=version >= 4,
             supports_skipping_assignment=version >= 9,
-            reason=request.reason if version >= 8 else None,
+            reason=request.reason if since(request, 8) else None,
         )
     )
     del request
@@ -45,5 +48,13 @@ async def handle(context: RequestContext, request: Any) -> Any:
         leader=result.leader,
         skip_assignment=result.skip_assignment,
         member_id=result.member_id,
-        members=Rows(result.members, lambda member: context.row("JoinGroupResponseMember", **member._asdict())),
+        members=Rows(
+            result.members,
+            lambda member: context.row(
+                "JoinGroupResponseMember",
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                metadata=member.metadata,
+            ),
+        ),
     )

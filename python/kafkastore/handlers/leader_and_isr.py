@@ -5,20 +5,26 @@ Translates between the wire and ``replica/assigned.py``. Only on the inter-broke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import Told
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.leader_and_isr import (
+        LeaderAndIsrPartitionState,
+        LeaderAndIsrRequest,
+        LeaderAndIsrTopicState,
+    )
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Unwritten:
     topics = [
         Told(
             topic.topic_name,
-            topic.topic_id.bytes,
+            _id(topic),
             {one.partition_index: _state(one) for one in topic.partition_states},
             frozenset(one.partition_index for one in topic.partition_states if one.is_new),
         )
@@ -45,5 +51,10 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(error_code=code, topics=answers)
 
 
-def _state(one: Any) -> PartitionState:
+def _state(one: LeaderAndIsrPartitionState) -> PartitionState:
     return PartitionState(one.leader, one.leader_epoch, one.partition_epoch, one.replicas, one.isr)
+
+
+def _id(topic: LeaderAndIsrTopicState) -> bytes:
+    assert topic.topic_id is not None  # the controller knows the id of each topic
+    return topic.topic_id.bytes

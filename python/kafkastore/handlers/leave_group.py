@@ -5,27 +5,30 @@ A long list is served as several requests one after the other would be, so that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.membership import MAX_LEAVING, LeavingMember
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.leave_group import LeaveGroupRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: LeaveGroupRequest) -> Unwritten:
     coordinator = context.broker.group_coordinator
-    if context.api_version < 3:
+    if not since(request, 3):
         result = coordinator.leave_group(request.group_id, [LeavingMember(request.member_id)])
         return context.answer(error_code=result.error_code or result.member_errors[0])
     turn = context.turn()
-    rows: list[Any] = []
+    rows: list[bytes] = []
     error_code: int = ErrorCode.NONE
     for first in range(0, max(len(request.members), 1), MAX_LEAVING):
         asked = request.members[first : first + MAX_LEAVING]
         members = [
-            LeavingMember(member.member_id, member.group_instance_id, getattr(member, "reason", None))
+            LeavingMember(member.member_id, member.group_instance_id, member.reason if since(member, 5) else None)
             for member in asked
         ]
         result = coordinator.leave_group(request.group_id, members)

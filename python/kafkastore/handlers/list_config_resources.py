@@ -6,20 +6,23 @@ are none, nor configured groups. No types asked means every type; an unknown one
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, RESOURCE_TYPES, TOPIC
 from kafkastore.interbroker.encoding import Rows
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.list_config_resources import ListConfigResourcesRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    asked = getattr(request, "resource_types", (CLIENT_METRICS,)) or RESOURCE_TYPES
+async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> Unwritten:
+    asked = (request.resource_types or RESOURCE_TYPES) if since(request, 1) else (CLIENT_METRICS,)
     if any(resource_type not in RESOURCE_TYPES for resource_type in asked):
         return context.answer(error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=())
     named = [(name, resource_type) for resource_type in sorted(set(asked)) for name in _names(context, resource_type)]

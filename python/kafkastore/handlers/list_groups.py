@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.list_groups import ListGroupsRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    version = context.api_version
+async def handle(context: RequestContext, request: ListGroupsRequest) -> Unwritten:
     error_code, groups = await context.broker.group_coordinator.list_groups(
-        request.states_filter if version >= 4 else (), request.types_filter if version >= 5 else ()
+        request.states_filter if since(request, 4) else (), request.types_filter if since(request, 5) else ()
     )
     rows = [
         context.row(

@@ -5,13 +5,15 @@ Partitions that are asked for and do not move, or are not there, are not in the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.list_partition_reassignments import ListPartitionReassignmentsRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: ListPartitionReassignmentsRequest) -> Unwritten:
     turn = context.turn()
     under_way = await context.broker.topics.reassignments()
     if request.topics is not None:
@@ -20,7 +22,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             async for number in turn.each(topic.partition_indexes):
                 wanted.add((topic.name, number))
         under_way = {key: assigned for key, assigned in under_way.items() if key in wanted}
-    by_topic: dict[str, list[Any]] = {}
+    by_topic: dict[str, list[bytes]] = {}
     async for (name, number), assigned in turn.each(await turn.sorted(list(under_way.items()))):
         ongoing = context.row(
             "OngoingPartitionReassignment",

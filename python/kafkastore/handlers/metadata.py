@@ -9,13 +9,15 @@ left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.metadata.image import INTERNAL_TOPICS
 from kafkastore.server.context import SERVED_BY_DATA_PLANE
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.request_types.metadata import MetadataRequest
     from kafkastore.server.context import RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.metadata")
@@ -27,11 +29,12 @@ TOLD_LIMIT_S: Final = 5.0
 """Less than clients wait for an answer; a broker without a controller then tells that it knows of nobody."""
 
 
-async def handle(context: RequestContext, request: Any) -> object:
+async def handle(context: RequestContext, request: MetadataRequest) -> object:
     """Creates what is missing, then gives the request back to the data plane."""
     broker = context.broker
     await broker.assigned.wait_told(TOLD_LIMIT_S)
-    if broker.config.get("auto.create.topics.enable") and getattr(request, "allow_auto_topic_creation", True):
+    is_allowed = request.allow_auto_topic_creation if since(request, 4) else True
+    if is_allowed and broker.config.get("auto.create.topics.enable"):
         over_at = broker.loop.time() + CREATE_LIMIT_S
         turn = context.turn()
         asked = {topic.name: None async for topic in turn.each(request.topics or ()) if topic.name}

@@ -6,20 +6,24 @@ leaves them to the coordinator, which forgets those of deleted topics.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.offsets import DEFAULT_RETENTION, CommitPartition, CommitRequest, CommitTopic
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.request_types.since import since
 from kafkastore.server.context import milliseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
     from kafkastore.metadata.image import TopicImage
     from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    version = context.api_version
+async def handle(context: RequestContext, request: OffsetCommitRequest) -> Unwritten:
     known: list[CommitTopic] = []
     errors: dict[tuple[int, int], int] = {}  # (place of the topic in the request, partition) -> error code
     places: list[int] = []  # of each known topic
@@ -32,7 +36,7 @@ async def handle(context: RequestContext, request: Any) -> Any:
             if topic is None or not 0 <= index < len(topic.partitions):
                 errors[place, index] = topic_error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             else:
-                leader_epoch = row.committed_leader_epoch if version >= 6 else -1
+                leader_epoch = row.committed_leader_epoch if since(row, 6) else -1
                 partitions.append(CommitPartition(index, row.committed_offset, leader_epoch, row.committed_metadata))
         if topic is not None and partitions:
             known.append(CommitTopic(topic.name, topic.topic_id, tuple(partitions)))
@@ -42,11 +46,11 @@ async def handle(context: RequestContext, request: Any) -> Any:
             CommitRequest(
                 request.group_id,
                 request.member_id,
-                request.group_instance_id if version >= 7 else None,
+                request.group_instance_id if since(request, 7) else None,
                 request.generation_id_or_member_epoch,
-                version,
+                context.api_version,
                 tuple(known),
-                milliseconds(request.retention_time) if version <= 4 else DEFAULT_RETENTION,
+                DEFAULT_RETENTION if since(request, 5) else milliseconds(request.retention_time),
             )
         )
         for place, (_, rows) in zip(places, committed, strict=True):
@@ -55,15 +59,17 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return await _respond(context, request, errors, turn)
 
 
-def _find(context: RequestContext, asked: Any) -> tuple[TopicImage | None, int]:
+def _find(context: RequestContext, asked: OffsetCommitRequestTopic) -> tuple[TopicImage | None, int]:
     image = context.broker.image
-    if context.api_version < 10:
+    if not since(asked, 10):
         return image.topic(asked.name), ErrorCode.NONE
     topic = None if asked.topic_id is None else image.topic_by_id(asked.topic_id.bytes)
     return topic, ErrorCode.NONE if topic is not None else ErrorCode.UNKNOWN_TOPIC_ID
 
 
-async def _respond(context: RequestContext, request: Any, errors: dict[tuple[int, int], int], turn: Turn) -> Any:
+async def _respond(
+    context: RequestContext, request: OffsetCommitRequest, errors: Mapping[tuple[int, int], int], turn: Turn
+) -> Unwritten:
     topics = []
     async for place, asked in turn.each(enumerate(request.topics)):
         partitions = [
@@ -74,6 +80,9 @@ async def _respond(context: RequestContext, request: Any, errors: dict[tuple[int
             )
             async for row in turn.each(asked.partitions)
         ]
-        named = {"topic_id": asked.topic_id} if context.api_version >= 10 else {"name": asked.name}
-        topics.append(context.row("OffsetCommitResponseTopic", partitions=partitions, **named))
+        if since(asked, 10):
+            row = context.row("OffsetCommitResponseTopic", topic_id=asked.topic_id, partitions=partitions)
+        else:
+            row = context.row("OffsetCommitResponseTopic", name=asked.name, partitions=partitions)
+        topics.append(row)
     return context.answer(topics=topics)

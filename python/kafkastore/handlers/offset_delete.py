@@ -5,15 +5,17 @@ Giving way between partitions relies on nothing: a topic that is deleted or made
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.offset_delete import OffsetDeleteRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwritten:
     image = context.broker.image
     errors: dict[tuple[str, int], int] = {}
     known: list[tuple[str, list[int]]] = []

@@ -7,41 +7,49 @@ Giving way: the coordinator reads row by row (``Offsets.fetch``); making the ans
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.offsets import NOTHING_COMMITTED, FetchedPartition
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from typing import Protocol, TypeVar
+    from uuid import UUID
 
     from kafkastore.coordinator.group.offsets import FetchResult
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.offset_fetch import (
+        OffsetFetchRequest,
+        OffsetFetchRequestGroup,
+        OffsetFetchRequestTopics,
+    )
     from kafkastore.purgatory.turns import Turn
     from kafkastore.server.context import RequestContext
 
+    class Asked(Protocol):
+        """A topic of any version."""
 
-Topics = dict[Any, dict[int, None]]
-"""Topic name, or id from version 10 on -> the partitions asked for, each once."""
+        @property
+        def partition_indexes(self) -> tuple[int, ...]: ...
+
+    Topic = TypeVar("Topic", bound=Asked)
+    Key = TypeVar("Key")
+
+Topics = dict[str, dict[int, None]]
+"""Topic name -> the partitions asked for, each once."""
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    version = context.api_version
+async def handle(context: RequestContext, request: OffsetFetchRequest) -> Unwritten:
     turn = context.turn()
-    if version >= 8:
-        groups: dict[str, Topics | None] = {}
-        async for asked in turn.each(request.groups):
-            key = "topic_id" if version >= 10 else "name"
-            groups[asked.group_id] = await _merged(groups.get(asked.group_id, {}), asked.topics, key, turn)
-        rows = []
-        for group_id, topics in groups.items():
-            make = _group_by_ids if version >= 10 else _group
-            rows.append(await make(context, group_id, topics, request.require_stable, turn))
-        return context.answer(groups=rows)
-    require_stable = version >= 7 and request.require_stable
-    wanted = await _merged({}, request.topics, "name", turn)
-    result = await _fetch(context, request.group_id, wanted, require_stable)
+    if since(request, 8):
+        groups = _groups_by_ids if context.api_version >= 10 else _groups
+        return context.answer(groups=await groups(context, request.groups, request.require_stable, turn))
+    wanted = await _merged({}, request.topics, lambda topic: topic.name, turn)
+    result = await _fetch(context, request.group_id, wanted, request.require_stable if since(request, 7) else False)
     found = result.topics
-    if result.error_code and version < 2:  # no field for an error of the group yet
+    if result.error_code and context.api_version < 2:  # no field for an error of the group yet
         failed = FetchedPartition(0, *NOTHING_COMMITTED)._replace(error_code=result.error_code)
         found = [
             (name, [failed._replace(partition=index) for index in indexes]) for name, indexes in (wanted or {}).items()
@@ -53,13 +61,15 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(topics=topics_told, error_code=result.error_code)
 
 
-async def _merged(known: Topics | None, topics: Iterable[Any] | None, key: str, turn: Turn) -> Topics | None:
+async def _merged(
+    known: dict[Key, dict[int, None]] | None, topics: Iterable[Topic] | None, key_of: Callable[[Topic], Key], turn: Turn
+) -> dict[Key, dict[int, None]] | None:
     """What is known to be wanted, and these topics; ``None`` is every topic."""
     if known is None or topics is None:
         return None
-    async for row in turn.each(topics):
-        indexes = known.setdefault(getattr(row, key), {})
-        async for index in turn.each(row.partition_indexes):
+    async for topic in turn.each(topics):
+        indexes = known.setdefault(key_of(topic), {})
+        async for index in turn.each(topic.partition_indexes):
             indexes[index] = None
     return known
 
@@ -70,9 +80,23 @@ async def _fetch(context: RequestContext, group_id: str, wanted: Topics | None, 
     return found
 
 
+async def _groups(
+    context: RequestContext, groups: Iterable[OffsetFetchRequestGroup], require_stable: bool, turn: Turn
+) -> list[bytes]:
+    wanted: dict[str, Topics | None] = {}
+    async for asked in turn.each(groups):
+        wanted[asked.group_id] = await _merged(wanted.get(asked.group_id, {}), asked.topics, _name, turn)
+    return [await _group(context, group_id, topics, require_stable, turn) for group_id, topics in wanted.items()]
+
+
+def _name(topic: OffsetFetchRequestTopics) -> str:
+    assert not since(topic, 10)
+    return topic.name
+
+
 async def _group(
     context: RequestContext, group_id: str, wanted: Topics | None, require_stable: bool, turn: Turn
-) -> Any:
+) -> bytes:
     result = await _fetch(context, group_id, wanted, require_stable)
     rows = [
         context.row("OffsetFetchResponseTopics", name=name, partitions=await _partitions(context, partitions, turn))
@@ -81,12 +105,30 @@ async def _group(
     return context.row("OffsetFetchResponseGroup", group_id=group_id, topics=rows, error_code=result.error_code)
 
 
+async def _groups_by_ids(
+    context: RequestContext, groups: Iterable[OffsetFetchRequestGroup], require_stable: bool, turn: Turn
+) -> list[bytes]:
+    wanted: dict[str, dict[UUID | None, dict[int, None]] | None] = {}
+    async for asked in turn.each(groups):
+        wanted[asked.group_id] = await _merged(wanted.get(asked.group_id, {}), asked.topics, _topic_id, turn)
+    return [await _group_by_ids(context, group_id, topics, require_stable, turn) for group_id, topics in wanted.items()]
+
+
+def _topic_id(topic: OffsetFetchRequestTopics) -> UUID | None:
+    assert since(topic, 10)
+    return topic.topic_id
+
+
 async def _group_by_ids(
-    context: RequestContext, group_id: str, wanted: Topics | None, require_stable: bool, turn: Turn
-) -> Any:
+    context: RequestContext,
+    group_id: str,
+    wanted: dict[UUID | None, dict[int, None]] | None,
+    require_stable: bool,
+    turn: Turn,
+) -> bytes:
     """By topic id: unknown ids are answered one by one; of all topics, those that are gone are left out."""
     image = context.broker.image
-    rows: list[tuple[Any, Iterable[FetchedPartition]]] = []
+    rows: list[tuple[UUID | bytes | None, Iterable[FetchedPartition]]] = []
     if wanted is None:
         result = await _fetch(context, group_id, None, require_stable)
         for name, partitions in result.topics:
@@ -123,7 +165,7 @@ def _unknown(partitions: Iterable[int]) -> list[FetchedPartition]:
     return [nothing._replace(partition=partition) for partition in partitions]
 
 
-async def _partitions(context: RequestContext, rows: Iterable[FetchedPartition], turn: Turn) -> list[Any]:
+async def _partitions(context: RequestContext, rows: Iterable[FetchedPartition], turn: Turn) -> list[bytes]:
     name = "OffsetFetchResponsePartitions" if context.api_version >= 8 else "OffsetFetchResponsePartition"
     return [
         context.row(

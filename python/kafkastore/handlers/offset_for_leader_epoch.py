@@ -7,7 +7,7 @@ fails the others.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
@@ -15,14 +15,19 @@ from kafkastore.interbroker.encoding import Rows
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.offset_for_leader_epoch import (
+        OffsetForLeaderEpochRequest,
+        OffsetForLeaderPartition,
+        OffsetForLeaderTopic,
+    )
     from kafkastore.server.context import RequestContext
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    def partition(name: str, asked: Any) -> bytes:
+async def handle(context: RequestContext, request: OffsetForLeaderEpochRequest) -> Unwritten:
+    def partition(name: str, asked: OffsetForLeaderPartition) -> bytes:
         code, leader_epoch, end_offset = _end_offset(context, name, asked)
         return context.row(
             "EpochEndOffset",
@@ -32,14 +37,14 @@ async def handle(context: RequestContext, request: Any) -> Any:
             end_offset=end_offset,
         )
 
-    def row(topic: Any) -> Unwritten:
+    def row(topic: OffsetForLeaderTopic) -> Unwritten:
         partitions = Rows(topic.partitions, partial(partition, topic.topic))
         return context.unwritten_row("OffsetForLeaderTopicResult", topic=topic.topic, partitions=partitions)
 
     return context.answer(topics=Rows(request.topics, row))
 
 
-def _end_offset(context: RequestContext, topic: str, asked: Any) -> tuple[int, int, int]:
+def _end_offset(context: RequestContext, topic: str, asked: OffsetForLeaderPartition) -> tuple[int, int, int]:
     """(error code, leader epoch, end offset)"""
     if context.broker.image.partition(topic, asked.partition) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, UNDEFINED_EPOCH, UNDEFINED_OFFSET

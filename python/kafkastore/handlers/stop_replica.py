@@ -5,16 +5,18 @@ Translates between the wire and ``replica/assigned.py``. Only on the inter-broke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.orders import Stopped
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.stop_replica import StopReplicaRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: StopReplicaRequest) -> Unwritten:
     stopped = [
         Stopped(topic.topic_name, one.partition_index, one.leader_epoch, one.delete_partition)
         for topic in request.topic_states

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.sync import SyncRequest
 from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.request_types.since import since
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.sync_group import SyncGroupRequest
     from kafkastore.server.context import RequestContext
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
-    version = context.api_version
-    protocol_type = request.protocol_type if version >= 5 else None
-    protocol_name = request.protocol_name if version >= 5 else None
-    if version >= 5 and (protocol_type is None or protocol_name is None):
+async def handle(context: RequestContext, request: SyncGroupRequest) -> Unwritten:
+    protocol_type = request.protocol_type if since(request, 5) else None
+    protocol_name = request.protocol_name if since(request, 5) else None
+    if since(request, 5) and (protocol_type is None or protocol_name is None):
         return context.answer(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
     waiting = context.broker.group_coordinator.sync_group(
         SyncRequest(
             request.group_id,
             request.member_id,
-            request.group_instance_id if version >= 3 else None,
+            request.group_instance_id if since(request, 3) else None,
             request.generation_id,
             protocol_type,
             protocol_name,
@@ -31,4 +33,9 @@ async def handle(context: RequestContext, request: Any) -> Any:
     del request
     context.let_go()  # the leader's assignment is the group's to count; nobody keeps another
     result = await waiting
-    return context.answer(**result._asdict())
+    return context.answer(
+        error_code=result.error_code,
+        protocol_type=result.protocol_type,
+        protocol_name=result.protocol_name,
+        assignment=result.assignment,
+    )

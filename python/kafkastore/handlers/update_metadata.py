@@ -5,27 +5,31 @@ Translates between the wire and ``replica/assigned.py``. Only on the inter-broke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import Told
 
 if TYPE_CHECKING:
+    from kafkastore.interbroker.encoding import Unwritten
+    from kafkastore.interbroker.request_types.update_metadata import (
+        UpdateMetadataPartitionState,
+        UpdateMetadataRequest,
+        UpdateMetadataTopicState,
+    )
     from kafkastore.server.context import RequestContext
 
 FULL: Final = 2
 """The type of a request that tells all topics."""
 
 
-async def handle(context: RequestContext, request: Any) -> Any:
+async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Unwritten:
     brokers = [
         BrokerImage(one.id_, one.rack, tuple((at.listener, at.host, at.port) for at in one.endpoints))
         for one in request.live_brokers
     ]
     topics = [
-        Told(
-            topic.topic_name, topic.topic_id.bytes, {one.partition_index: _state(one) for one in topic.partition_states}
-        )
+        Told(topic.topic_name, _id(topic), {one.partition_index: _state(one) for one in topic.partition_states})
         async for topic in context.turn().each(request.topic_states)
     ]
     code = await context.broker.assigned.update(
@@ -39,7 +43,12 @@ async def handle(context: RequestContext, request: Any) -> Any:
     return context.answer(error_code=code)
 
 
-def _state(one: Any) -> PartitionState:
+def _state(one: UpdateMetadataPartitionState) -> PartitionState:
     return PartitionState(
         one.leader, one.leader_epoch, one.zk_version, one.replicas, one.isr, tuple(one.offline_replicas)
     )
+
+
+def _id(topic: UpdateMetadataTopicState) -> bytes:
+    assert topic.topic_id is not None  # the controller knows the id of each topic
+    return topic.topic_id.bytes

@@ -5,7 +5,9 @@ Place: what a handler answers becomes bytes here (``server/kafka_apis.py``), aft
 (:class:`Rows`) and gives the bytes piece by piece, so that a long answer is written in slices of the loop and is never in
 memory more than once.
 Invariants: the bytes are those that kio's writer gives for the same values (``tests/unit/interbroker/test_encoding.py``), but
-for two things: an error code may be any int16, and a string that is longer than its field takes is cut.
+for two things: an error code may be any int16, and a string that is longer than its field takes is cut. A field that this
+version of the class does not have is left out when another served version has it (``versioned_fields.py``); a name that no
+version has is a mistake of ours, and raises :class:`UnknownFieldError`.
 Never: reads, keeps what it wrote, waits.
 
 A row is bytes, an :class:`Unwritten`, or an entity of kio's.
@@ -16,12 +18,18 @@ from __future__ import annotations
 import struct
 from datetime import datetime, timedelta
 from itertools import islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias, TypeVar
+
+    from kio.static.protocol import Entity
+
+    Item = TypeVar("Item")
+    Row: TypeAlias = "bytes | Unwritten | Entity"
 
 MAX_STRING_BYTES: Final = 32767
 """What a string of the protocol holds, with either kind of length."""
@@ -48,12 +56,16 @@ _FORMATS: Final = {
 }
 
 
+class UnknownFieldError(TypeError):
+    """A handler gave a field that no served version of the class has."""
+
+
 class Rows:
     """As many rows as there are ``items``, each made by ``make`` when it is written."""
 
     __slots__ = ("_items", "_make")
 
-    def __init__(self, items: Collection[Any], make: Callable[[Any], Any]) -> None:
+    def __init__(self, items: Collection[Item], make: Callable[[Item], Row]) -> None:
         self._items = items
         self._make = make
 
@@ -85,7 +97,7 @@ class Unwritten:
 class Encoder:
     """Of one class of kio's; get it from :func:`encoder_of`."""
 
-    __slots__ = ("_defaults", "_flexible", "_get", "_names", "_steps", "_tags", "entity_class")
+    __slots__ = ("_flexible", "_get", "_known", "_pick", "_size", "_steps", "_tags", "entity_class")
 
     def __init__(self, entity_class: type[Any]) -> None:
         import dataclasses  # it takes milliseconds that no start waits for
@@ -93,27 +105,48 @@ class Encoder:
         self.entity_class = entity_class
         fields = dataclasses.fields(entity_class)
         self._flexible = bool(entity_class.__flexible__)
-        self._names = tuple(field.name for field in fields)
-        self._defaults = {
+        names = tuple(field.name for field in fields)
+        self._known: dict[str, Any] = {
             field.name: _default_of(field.name) if field.default is dataclasses.MISSING else field.default
             for field in fields
         }
-        get = attrgetter(*self._names) if fields else lambda _: ()
-        self._get: Callable[[Any], Sequence[Any]] = get if len(fields) != 1 else lambda entity: (get(entity),)
+        """Every field that may be given: those of this version with their defaults and, once one of them was given, those of
+        other versions."""
+        self._size = len(names)
+        self._get = _tuple_getter(attrgetter, names)
+        self._pick = _tuple_getter(itemgetter, names)
         self._steps = _steps(fields, self._flexible)
         self._tags = _tags(fields)
 
-    def row(self, given: Mapping[str, Any]) -> bytes:
-        """A row with these values; a name that the class does not have is dropped, one that is not given has its default."""
+    def row(self, given: dict[str, Any]) -> bytes:
+        """A row with these values; a field that is not given has its default, one that only other versions of the class have is
+        left out. Raises UnknownFieldError for a name that no version has."""
         return b"".join(self.pieces_of(self._values(given)))
 
-    def unwritten(self, given: Mapping[str, Any]) -> Unwritten:
+    def unwritten(self, given: dict[str, Any]) -> Unwritten:
         """As :meth:`row`, not written yet: for what has many rows itself."""
         return Unwritten(self, self._values(given))
 
-    def _values(self, given: Mapping[str, Any]) -> list[Any]:
-        defaults = self._defaults
-        return [given[name] if name in given else defaults[name] for name in self._names]
+    def _values(self, given: dict[str, Any]) -> Sequence[Any]:
+        values = self._known | given
+        if len(values) != self._size:
+            self._admit(given)
+        return self._pick(values)
+
+    def _admit(self, given: Mapping[str, Any]) -> None:
+        """Looks at a name that this version does not have; the next row with a field of another version needs no look."""
+        from kafkastore.interbroker.versioned_fields import (
+            VERSIONED_FIELDS,  # a client of the newest versions never needs it
+        )
+
+        api_module, class_name = self.entity_class.__module__.split(".")[-3], self.entity_class.__qualname__
+        versioned = VERSIONED_FIELDS.get(api_module, {}).get(class_name, ())
+        for name in given:
+            if name not in self._known and name not in versioned:
+                raise UnknownFieldError(f"{api_module}: no served version of {class_name} has the field {name!r}")
+        for name in versioned:
+            self._known.setdefault(name, None)
+        self._size = len(self._known)
 
     def pieces(self, entity: Any) -> Iterator[bytes]:
         """The bytes of an entity of kio's."""
@@ -137,6 +170,14 @@ class Encoder:
                 out += [_varint(tag), _varint(len(content)), content]
                 count += 1
         return b"".join([_varint(count), *out])
+
+
+def _tuple_getter(getter: Callable[..., Any], names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """``getter`` is attrgetter or itemgetter, which give a single value bare."""
+    if not names:
+        return lambda _: ()
+    get: Callable[[Any], Any] = getter(*names)
+    return get if len(names) > 1 else lambda values: (get(values),)
 
 
 _encoders: dict[type[Any], Encoder] = {}

@@ -1,10 +1,10 @@
 """What a handler is given: the request's context and the broker's services.
 
-A handler is ``async def handle(context: RequestContext, request: <kio request>) -> <kio response>`` in
-``handlers/<api>.py``. kio has one dataclass per API and version; ``context.row("CreatableTopicResult", ...)`` and
-``context.answer(...)`` write those of the version that was asked, so one handler serves all versions. An answer that may have
-many rows gives them as :class:`~kafkastore.interbroker.encoding.Rows`: they are made while the answer is written, in slices of
-the loop. ``context.entity`` and ``context.response`` build the same as kio's objects, for whoever looks at them.
+A handler is ``async def handle(context: RequestContext, request: HeartbeatRequest) -> Unwritten`` in ``handlers/<api>.py``. kio
+has one dataclass per API and version; ``interbroker/request_types`` has the types of a request over all versions, and
+``context.row("CreatableTopicResult", ...)`` and ``context.answer(...)`` write the classes of the version that was asked, so one
+handler serves all versions. An answer that may have many rows gives them as :class:`~kafkastore.interbroker.encoding.Rows`:
+they are made while the answer is written, in slices of the loop.
 
 A handler that walks more than it answers makes a ``context.turn()`` and gives way between two items.
 
@@ -25,7 +25,9 @@ from kafkastore.purgatory.turns import Turn
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
+    from datetime import timedelta
     from types import ModuleType
+    from typing import TypeVar
 
     from kafkastore._core import Engine, Request
     from kafkastore.config import BrokerConfig
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
     from kafkastore.server.producer_ids import ProducerIds
     from kafkastore.server.registry import Api
     from kafkastore.server.topics import Topics
+
+    Result = TypeVar("Result")
 
 
 class _ServedByDataPlane:
@@ -137,9 +141,13 @@ class BrokerServices:
     def producer_ids(self, producer_ids: ProducerIds) -> None:
         self._producer_ids = producer_ids
 
-    async def run_blocking(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def run_blocking(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Runs a blocking call (an Engine method that says so) in the thread pool and awaits its result."""
         return await self.loop.run_in_executor(None, function, *arguments)
+
+
+_encoders: dict[tuple[int, int, str], Encoder] = {}
+"""By the API's key, the version and the class."""
 
 
 class AbandonedError(Exception):
@@ -182,11 +190,17 @@ class RequestContext:
 
     def encoder(self, name: str) -> Encoder:
         """Of kio's class ``name`` of this response's version."""
-        return encoder_of(getattr(_schema_module(self.api, self.request.api_version, "response"), name))
+        key = self.api.key, self.request.api_version, name
+        found = _encoders.get(key)
+        if found is None:
+            module = _schema_module(self.api, self.request.api_version, "response")
+            found = _encoders[key] = encoder_of(getattr(module, name))
+        return found
 
     def row(self, name: str, /, **fields: Any) -> bytes:
-        """A row of the answer, as bytes: kio's class ``name`` of this response's version. Fields this version does not have are
-        dropped; an error code may be an int, a time in milliseconds an int, a topic id 16 bytes, an array any collection."""
+        """A row of the answer, as bytes: kio's class ``name`` of this response's version. Fields that only other versions have are
+        left out, a field that no version has raises UnknownFieldError; an error code may be an int, a time in milliseconds an int,
+        a topic id 16 bytes, an array any collection."""
         return self.encoder(name).row(fields)
 
     def unwritten_row(self, name: str, /, **fields: Any) -> Unwritten:
@@ -195,7 +209,7 @@ class RequestContext:
 
     def answer(self, **fields: Any) -> Unwritten:
         """The response itself, like :meth:`row`; ``throttle_time`` need not be given."""
-        return encoder_of(self.response_class()).unwritten(fields)
+        return self.encoder(f"{self.api.name}Response").unwritten(fields)
 
     def response_class(self) -> type[Any]:
         """kio's response dataclass for this API and version, imported at first use."""
@@ -208,16 +222,6 @@ class RequestContext:
         if type(response) is not Unwritten:
             return response
         return entity_reader(self.response_class())(b"".join(response.pieces()), 0)[0]
-
-    def entity(self, name: str, /, **fields: Any) -> Any:
-        """Builds kio's class ``name`` of this response's version. Fields this version does not have are dropped; an
-        error code may be an int, a time in milliseconds an int, a topic id 16 bytes, an array any sequence."""
-        module = _schema_module(self.api, self.request.api_version, "response")
-        return build_entity(getattr(module, name), fields)
-
-    def response(self, **fields: Any) -> Any:
-        """Builds the response itself, like :meth:`entity`; ``throttle_time`` need not be given."""
-        return build_entity(self.response_class(), fields)
 
 
 def schema_class(api: Api, version: int, direction: str) -> type[Any]:
@@ -237,7 +241,7 @@ def _schema_module(api: Api, version: int, direction: str) -> ModuleType:
     return sys.modules.get(module_name) or import_module(module_name)
 
 
-def milliseconds(value: Any) -> int:
+def milliseconds(value: timedelta | int) -> int:
     """A kio timedelta (or plain milliseconds) as milliseconds."""
     return value if isinstance(value, int) else round(value.total_seconds() * 1000)
 
@@ -246,15 +250,14 @@ _builders: dict[type[Any], dict[str, Callable[[Any], Any] | None]] = {}
 
 
 def build_entity(entity_class: type[Any], fields: dict[str, Any]) -> Any:
-    """Makes an instance of a kio dataclass from plain values; see :meth:`RequestContext.entity`."""
+    """Makes an instance of a kio dataclass from plain values, as :meth:`RequestContext.row` takes them."""
     known = _builders.get(entity_class)
     if known is None:
         known = _builders[entity_class] = _converters(entity_class)
     arguments = {}
     for name, value in fields.items():
-        if name in known:
-            convert = known[name]
-            arguments[name] = value if convert is None else convert(value)
+        convert = known.get(name)  # an unknown name fails below
+        arguments[name] = value if convert is None else convert(value)
     if "throttle_time" in known and "throttle_time" not in arguments:
         arguments["throttle_time"] = _to_timedelta(0)
     return entity_class(**arguments)

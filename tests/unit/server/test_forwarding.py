@@ -434,8 +434,8 @@ async def pass_to(broker: Broker, envelope: Any) -> Any:
     services: Any = broker.services
     handle = import_module("kafkastore.handlers.envelope").handle
     context_class = import_module("kafkastore.server.context").RequestContext
-    asked = Request(58, 0, b"", 1, client_id="broker-2")
-    return await services.loop.create_task(handle(context_class(asked, BY_NAME["Envelope"], services), envelope))
+    context = context_class(Request(58, 0, b"", 1, client_id="broker-2"), BY_NAME["Envelope"], services)
+    return context.as_entity(await services.loop.create_task(handle(context, envelope)))
 
 
 def enclosed(asked: Any) -> Any:

@@ -87,7 +87,7 @@ async def _until(condition: Callable[[], bool]) -> None:
 def test_request_is_decoded_handled_and_its_answer_encoded(tmp_path: Path, handler: types.ModuleType) -> None:
     async def handle(context: RequestContext, request: Any) -> Any:
         assert (context.api.name, context.api_version, request.member_id) == ("Heartbeat", 4, "m")
-        return context.response(error_code=27)
+        return context.answer(error_code=27)
 
     handler.handle = handle
 
@@ -100,7 +100,7 @@ def test_request_is_decoded_handled_and_its_answer_encoded(tmp_path: Path, handl
 
 def test_handlers_that_do_not_wait_are_answered_in_one_pass(tmp_path: Path, handler: types.ModuleType) -> None:
     async def handle(context: RequestContext, request: Any) -> Any:
-        return context.response(error_code=0)
+        return context.answer(error_code=0)
 
     handler.handle = handle
 
@@ -125,7 +125,7 @@ def test_slow_handler_does_not_delay_others(tmp_path: Path, handler: types.Modul
             if request.member_id == "slow":
                 await gate.wait()
                 await asyncio.get_running_loop().run_in_executor(None, steps.append, "waited twice")
-            return context.response(error_code=0)
+            return context.answer(error_code=0)
 
         handler.handle = handle
         broker.services.engine.submit(heartbeat(1, "slow"))
@@ -256,7 +256,7 @@ def test_request_that_the_codec_fails_on_closes_its_connection(
 
 def test_response_that_cannot_be_encoded_is_an_unknown_server_error(tmp_path: Path, handler: types.ModuleType) -> None:
     async def handle(context: RequestContext, request: Any) -> Any:
-        return context.response(error_code="not a number")
+        return context.answer(error_code="not a number")
 
     handler.handle = handle
 
@@ -271,7 +271,7 @@ def test_event_that_fails_does_not_take_those_behind_it_along(
     tmp_path: Path, handler: types.ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def handle(context: RequestContext, request: Any) -> Any:
-        return context.response(error_code=0)
+        return context.answer(error_code=0)
 
     handler.handle = handle
 
@@ -321,7 +321,7 @@ def test_pass_of_the_loop_begins_no_more_requests_when_its_slice_is_over(
     async def handle(context: RequestContext, request: Any) -> Any:
         begun.append(request.member_id)
         _hold(SLICE_S)
-        return context.response(error_code=0)
+        return context.answer(error_code=0)
 
     handler.handle = handle
 
@@ -346,7 +346,7 @@ def test_large_requests_are_read_one_in_a_pass_and_small_ones_pass_them(
 
     async def handle(context: RequestContext, request: Any) -> Any:
         begun.append(request.member_id[:5])
-        return context.response(error_code=0)
+        return context.answer(error_code=0)
 
     handler.handle = handle
 
@@ -432,7 +432,7 @@ def test_request_whose_client_has_gone_ends_at_its_next_turn(tmp_path: Path, han
         async for _ in context.turn().each(range(10_000)):
             _hold(SLICE_S)
             walked += 1
-        return context.response(error_code=0)
+        return context.answer(error_code=0)
 
     handler.handle = handle
 

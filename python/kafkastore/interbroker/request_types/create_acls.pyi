@@ -1,0 +1,24 @@
+"""Requests of CreateAcls, versions 1 to 3; made by ``make schema``, see ``__init__.py``."""
+
+from dataclasses import dataclass
+from typing import final
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class AclCreation:
+    """Versions 1 to 3."""
+
+    resource_type: int
+    resource_name: str
+    resource_pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CreateAclsRequest:
+    """Versions 1 to 3."""
+
+    creations: tuple[AclCreation, ...]

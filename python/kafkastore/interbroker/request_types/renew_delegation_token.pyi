@@ -1,0 +1,13 @@
+"""Requests of RenewDelegationToken, versions 1 to 2; made by ``make schema``, see ``__init__.py``."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import final
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RenewDelegationTokenRequest:
+    """Versions 1 to 2."""
+
+    hmac: bytes
+    renew_period: timedelta

@@ -1,0 +1,155 @@
+"""Types of ``since.py``; made by ``make schema``, see ``__init__.py``."""
+
+from typing import Literal, overload
+
+from typing_extensions import TypeIs
+
+from kafkastore.interbroker.request_types import (
+    alter_partition,
+    alter_partition_reassignments,
+    create_delegation_token,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    elect_leaders,
+    find_coordinator,
+    heartbeat,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_config_resources,
+    list_groups,
+    metadata,
+    offset_commit,
+    offset_fetch,
+    offset_for_leader_epoch,
+    sync_group,
+)
+
+@overload
+def since(entity: alter_partition.PartitionData, version: Literal[3]) -> TypeIs[alter_partition.PartitionDataV3]: ...
+@overload
+def since(
+    entity: alter_partition_reassignments.AlterPartitionReassignmentsRequest, version: Literal[1]
+) -> TypeIs[alter_partition_reassignments.AlterPartitionReassignmentsRequestV1]: ...
+@overload
+def since(
+    entity: create_delegation_token.CreateDelegationTokenRequest, version: Literal[3]
+) -> TypeIs[create_delegation_token.CreateDelegationTokenRequestV3]: ...
+@overload
+def since(
+    entity: delete_topics.DeleteTopicsRequest, version: Literal[6]
+) -> TypeIs[delete_topics.DeleteTopicsRequestV6]: ...
+@overload
+def since(
+    entity: describe_cluster.DescribeClusterRequest, version: Literal[1]
+) -> TypeIs[describe_cluster.DescribeClusterRequestV1 | describe_cluster.DescribeClusterRequestV2]: ...
+@overload
+def since(
+    entity: describe_cluster.DescribeClusterRequest, version: Literal[2]
+) -> TypeIs[describe_cluster.DescribeClusterRequestV2]: ...
+@overload
+def since(
+    entity: describe_configs.DescribeConfigsRequest, version: Literal[3]
+) -> TypeIs[describe_configs.DescribeConfigsRequestV3]: ...
+@overload
+def since(
+    entity: describe_groups.DescribeGroupsRequest, version: Literal[3]
+) -> TypeIs[describe_groups.DescribeGroupsRequestV3]: ...
+@overload
+def since(
+    entity: elect_leaders.ElectLeadersRequest, version: Literal[1]
+) -> TypeIs[elect_leaders.ElectLeadersRequestV1]: ...
+@overload
+def since(
+    entity: find_coordinator.FindCoordinatorRequest, version: Literal[1]
+) -> TypeIs[find_coordinator.FindCoordinatorRequestV1 | find_coordinator.FindCoordinatorRequestV4]: ...
+@overload
+def since(
+    entity: find_coordinator.FindCoordinatorRequest, version: Literal[4]
+) -> TypeIs[find_coordinator.FindCoordinatorRequestV4]: ...
+@overload
+def since(entity: heartbeat.HeartbeatRequest, version: Literal[3]) -> TypeIs[heartbeat.HeartbeatRequestV3]: ...
+@overload
+def since(
+    entity: init_producer_id.InitProducerIdRequest, version: Literal[3]
+) -> TypeIs[init_producer_id.InitProducerIdRequestV3]: ...
+@overload
+def since(
+    entity: join_group.JoinGroupRequest, version: Literal[1]
+) -> TypeIs[join_group.JoinGroupRequestV1 | join_group.JoinGroupRequestV5 | join_group.JoinGroupRequestV8]: ...
+@overload
+def since(
+    entity: join_group.JoinGroupRequest, version: Literal[5]
+) -> TypeIs[join_group.JoinGroupRequestV5 | join_group.JoinGroupRequestV8]: ...
+@overload
+def since(entity: join_group.JoinGroupRequest, version: Literal[8]) -> TypeIs[join_group.JoinGroupRequestV8]: ...
+@overload
+def since(entity: leave_group.LeaveGroupRequest, version: Literal[3]) -> TypeIs[leave_group.LeaveGroupRequestV3]: ...
+@overload
+def since(entity: leave_group.MemberIdentity, version: Literal[5]) -> TypeIs[leave_group.MemberIdentityV5]: ...
+@overload
+def since(
+    entity: list_config_resources.ListConfigResourcesRequest, version: Literal[1]
+) -> TypeIs[list_config_resources.ListConfigResourcesRequestV1]: ...
+@overload
+def since(
+    entity: list_groups.ListGroupsRequest, version: Literal[4]
+) -> TypeIs[list_groups.ListGroupsRequestV4 | list_groups.ListGroupsRequestV5]: ...
+@overload
+def since(entity: list_groups.ListGroupsRequest, version: Literal[5]) -> TypeIs[list_groups.ListGroupsRequestV5]: ...
+@overload
+def since(entity: metadata.MetadataRequestTopic, version: Literal[10]) -> TypeIs[metadata.MetadataRequestTopicV10]: ...
+@overload
+def since(
+    entity: metadata.MetadataRequest, version: Literal[4]
+) -> TypeIs[metadata.MetadataRequestV4 | metadata.MetadataRequestV8 | metadata.MetadataRequestV11]: ...
+@overload
+def since(
+    entity: metadata.MetadataRequest, version: Literal[8]
+) -> TypeIs[metadata.MetadataRequestV8 | metadata.MetadataRequestV11]: ...
+@overload
+def since(entity: metadata.MetadataRequest, version: Literal[11]) -> TypeIs[metadata.MetadataRequestV11]: ...
+@overload
+def since(
+    entity: offset_commit.OffsetCommitRequestPartition, version: Literal[6]
+) -> TypeIs[offset_commit.OffsetCommitRequestPartitionV6]: ...
+@overload
+def since(
+    entity: offset_commit.OffsetCommitRequestTopic, version: Literal[10]
+) -> TypeIs[offset_commit.OffsetCommitRequestTopicV10]: ...
+@overload
+def since(
+    entity: offset_commit.OffsetCommitRequest, version: Literal[5]
+) -> TypeIs[offset_commit.OffsetCommitRequestV5 | offset_commit.OffsetCommitRequestV7]: ...
+@overload
+def since(
+    entity: offset_commit.OffsetCommitRequest, version: Literal[7]
+) -> TypeIs[offset_commit.OffsetCommitRequestV7]: ...
+@overload
+def since(
+    entity: offset_fetch.OffsetFetchRequest, version: Literal[7]
+) -> TypeIs[offset_fetch.OffsetFetchRequestV7 | offset_fetch.OffsetFetchRequestV8]: ...
+@overload
+def since(
+    entity: offset_fetch.OffsetFetchRequest, version: Literal[8]
+) -> TypeIs[offset_fetch.OffsetFetchRequestV8]: ...
+@overload
+def since(
+    entity: offset_fetch.OffsetFetchRequestTopics, version: Literal[10]
+) -> TypeIs[offset_fetch.OffsetFetchRequestTopicsV10]: ...
+@overload
+def since(
+    entity: offset_fetch.OffsetFetchRequestGroup, version: Literal[9]
+) -> TypeIs[offset_fetch.OffsetFetchRequestGroupV9]: ...
+@overload
+def since(
+    entity: offset_for_leader_epoch.OffsetForLeaderEpochRequest, version: Literal[3]
+) -> TypeIs[offset_for_leader_epoch.OffsetForLeaderEpochRequestV3]: ...
+@overload
+def since(
+    entity: sync_group.SyncGroupRequest, version: Literal[3]
+) -> TypeIs[sync_group.SyncGroupRequestV3 | sync_group.SyncGroupRequestV5]: ...
+@overload
+def since(entity: sync_group.SyncGroupRequest, version: Literal[5]) -> TypeIs[sync_group.SyncGroupRequestV5]: ...
