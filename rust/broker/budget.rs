@@ -58,7 +58,7 @@ impl Budget {
 }
 
 /// How large a request is, for [`ControlBudget`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
     /// Taken whatever is held: a heartbeat, a join.
     Small,

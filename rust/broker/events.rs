@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::budget::Charge;
+use super::caller::ClientInfo;
 use super::followers::Proposal;
 use crate::error::ErrorCode;
 
@@ -28,45 +29,12 @@ pub struct ControlRequest {
     pub api_version: i16,
     /// The client's correlation id.
     pub correlation_id: i32,
-    /// The client's name for itself.
-    pub client_id: Option<String>,
     /// What the connection knows of its client.
     pub client: Arc<ClientInfo>,
     /// The body after the request header, unchecked.
     pub body: Vec<u8>,
     /// What it holds of the broker's budget for such bodies.
     pub charge: Charge,
-}
-
-/// What a connection knows of its client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientInfo {
-    /// Unique in this process.
-    pub connection_id: u64,
-    /// Listener name.
-    pub listener: Arc<str>,
-    /// Address as Kafka shows it: `/127.0.0.1`.
-    pub host: String,
-    /// Client software (KIP-511), or empty.
-    pub software_name: String,
-    /// Its version, or empty.
-    pub software_version: String,
-    /// Whether it may act as a broker of the cluster: fetch as a follower, give orders. See [`crate::net`]'s `proof`.
-    pub is_broker: bool,
-}
-
-impl ClientInfo {
-    /// Of a connection that is gone.
-    pub fn nobody() -> Self {
-        Self {
-            connection_id: 0,
-            is_broker: false,
-            listener: Arc::from(""),
-            host: String::new(),
-            software_name: String::new(),
-            software_version: String::new(),
-        }
-    }
 }
 
 /// An append of the control plane that was answered (spec: R3.3).

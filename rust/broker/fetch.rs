@@ -2,7 +2,7 @@
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
-//! What is not in memory is not waited for on a network loop: the fetch goes on elsewhere ([`FetchOutcome::Cold`]).
+//! What is not in memory is not waited for on a network loop: the fetch goes on elsewhere ([`Errand::Try`]).
 //! One partition's error never fails the others. A partition that is named twice is read once, as the last one says (Kafka). A fetch
 //! of many partitions is not served on a network loop. It never touches sockets or clocks.
 
@@ -16,19 +16,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Broker;
+use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::budget::Charge;
 use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
 use super::followers::FollowerFetch;
 use super::image::Image;
-use super::metadata::Place;
 use super::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
-use super::produce::Caller;
 use super::registry::{TopicId, Topics};
 use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode};
 use crate::storage::{FileSlice, Wait};
-use crate::wire::{FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
+use crate::wire::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
 
 use outcome::{Outcome, Sink};
 
@@ -61,36 +60,12 @@ pub struct Splice {
     pub slice: FileSlice,
 }
 
-/// What became of a fetch.
-pub enum FetchOutcome {
-    /// The response body is written; these go in between.
-    Answered(Vec<Splice>),
-    /// Waits for more bytes.
-    Parked(Box<ParkedFetch>),
-    /// Too much for a network loop: to be served elsewhere.
-    Left,
-    /// What it reads is not in memory: to be [tried](ParkedFetch::try_complete) where the disk may be waited for, and answered then
-    /// if it says so.
-    Cold(Box<ParkedFetch>, bool),
-}
-
-/// What came of trying a fetch that waits.
-pub enum Tried {
-    /// The response body is written; these go in between.
-    Answered(Vec<Splice>),
-    /// It goes on waiting.
-    Waits,
-    /// What it reads is not in memory, and the place may not wait for the disk.
-    Cold,
-}
-
-/// A fetch that waits (spec: R0.8). Dropping it answers nothing: the owner must.
-pub struct ParkedFetch {
+/// A fetch that waits for more bytes (spec: R0.8).
+struct ParkedFetch {
     plan: Plan,
     /// Its rows, of all that may be parked.
     _charge: Charge,
-    /// When it must be answered with what there is.
-    pub deadline: Instant,
+    deadline: Instant,
 }
 
 struct Row {
@@ -116,34 +91,44 @@ struct Plan {
     throttled_rate: Option<i64>,
 }
 
-/// Serves one Fetch body. Appends the response body to `out` unless the fetch is parked.
-pub fn handle(
-    broker: &Broker,
-    version: i16,
-    caller: Caller<'_>,
-    body: &[u8],
-    scratch: &mut FetchScratch,
-    (place, now): (Place, Instant),
-    out: &mut Vec<u8>,
-) -> Result<FetchOutcome, WireError> {
-    if place == Place::Loop && body.len() > MANY_BYTES {
-        return Ok(FetchOutcome::Left);
+/// The API.
+pub struct Fetch;
+
+impl Api for Fetch {
+    fn key(&self) -> i16 {
+        ApiTable::FETCH
     }
-    let request = &mut scratch.request;
+
+    fn serve(&self, mut request: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        handle(&mut request, out)
+    }
+
+    fn has_large_answers(&self) -> bool {
+        true
+    }
+}
+
+fn handle(asked: &mut Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+    let (broker, version, caller, body) = (asked.broker, asked.version, asked.caller, &*asked.body);
+    let (place, now) = (asked.place, asked.now);
+    if place == Place::Loop && body.len() > MANY_BYTES {
+        return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+    }
+    let request = &mut asked.scratch.fetch.request;
     request.decode(version, body)?;
     if place == Place::Loop && broker.sessions.partitions_of(request.session_id) > MANY_ROWS {
-        return Ok(FetchOutcome::Left);
+        return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
     }
     let is_follower = request.replica_id >= 0 && caller.is_broker;
     if is_follower {
         broker.metrics.count_follower_fetch();
     }
-    let asked = session_request(version, body, request, is_follower);
-    let (session, rows) = match broker.sessions.resolve(asked, now) {
+    let session = session_request(version, body, request, is_follower);
+    let (session, rows) = match broker.sessions.resolve(session, now) {
         Ok(resolved) => resolved,
         Err(code) => {
             FetchResponseWriter::begin(out, version, 0, code, 0, 0).end(&[]);
-            return Ok(FetchOutcome::Answered(Vec::new()));
+            return Ok(Served::Answered(Rest::Nothing));
         }
     };
     let topics = broker.registry.snapshot();
@@ -192,25 +177,20 @@ pub fn handle(
             _charge: charge.unwrap_or_else(|| broker.parked_rows.account()),
             deadline: now + wait,
         };
-        return Ok(FetchOutcome::Cold(Box::new(parked), is_due));
+        return Ok(Served::Elsewhere(Errand::Try(Box::new(parked), is_due)));
     };
     if !wait.is_zero() && !plan.rows.is_empty() && !is_enough(&plan, &outcomes) {
         // When too much waits already, this one is answered with what there is.
         if let Some(charge) = broker.parked_rows.try_charge(plan.rows.len()) {
-            return Ok(FetchOutcome::Parked(Box::new(ParkedFetch {
+            return Ok(Served::Delayed(Box::new(ParkedFetch {
                 plan,
                 _charge: charge,
                 deadline: now + wait,
             })));
         }
     }
-    Ok(FetchOutcome::Answered(plan.encode(
-        broker,
-        caller.listener,
-        &outcomes,
-        now,
-        out,
-    )))
+    let splices = plan.encode(broker, caller.listener, &outcomes, now, out);
+    Ok(Served::Answered(Rest::Files(splices)))
 }
 
 fn rack_of(request: &FetchRequest, body: &[u8]) -> Box<str> {

@@ -1,21 +1,17 @@
 //! `ListOffsets`: the ends of logs at once, offsets by timestamp on the disk threads (spec: R4.3).
 //!
-//! A lookup by timestamp may read cold pages, which a network loop must not wait for: such a request becomes a
-//! [`ParkedLookup`], run elsewhere, after which its owner is called. A request of many rows is left as a whole. A partition that is
-//! named twice is refused, each time (Kafka).
+//! A lookup by timestamp may read cold pages, which a network loop must not wait for: such a request goes on on a disk thread. A request
+//! of many rows goes on on a request thread. A partition that is named twice is refused, each time (Kafka).
 
 use std::collections::HashSet;
-use std::sync::Arc;
-
-use parking_lot::Mutex;
 
 use super::Broker;
-use super::metadata::Place;
+use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::partition::{Isolation, Partition};
 use crate::error::{Error, ErrorCode};
 use crate::wire::list_offsets::timestamp;
 use crate::wire::{
-    ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
+    ApiTable, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
 };
 
 /// The first version whose clients know `OFFSET_NOT_AVAILABLE`.
@@ -24,66 +20,31 @@ const OFFSET_NOT_AVAILABLE_FROM: i16 = 5;
 /// A request with more bytes is not served on a network loop: it names about a thousand partitions.
 const MANY_BYTES: usize = 16 << 10;
 
-/// What became of a `ListOffsets` request.
-pub enum ListOffsetsOutcome {
-    /// Too much for a network loop: to be served elsewhere.
-    Left,
-    /// The response body is written.
-    Answered,
-    /// To be run on a disk thread.
-    Lookup(Arc<ParkedLookup>),
-}
+/// The API.
+pub struct ListOffsets;
 
-/// A request with lookups by timestamp.
-pub struct ParkedLookup {
-    version: i16,
-    body: Vec<u8>,
-    request: ListOffsetsRequest,
-    answer: Mutex<Option<Vec<u8>>>,
-}
-
-/// Serves one `ListOffsets` body.
-pub fn handle(
-    broker: &Broker,
-    version: i16,
-    body: &[u8],
-    place: Place,
-    out: &mut Vec<u8>,
-) -> Result<ListOffsetsOutcome, WireError> {
-    if place == Place::Loop && body.len() > MANY_BYTES {
-        return Ok(ListOffsetsOutcome::Left);
-    }
-    let mut request = ListOffsetsRequest::default();
-    request.decode(version, body)?;
-    let needs_files = |p: &ListOffsetsPartition| p.timestamp >= 0 || p.timestamp == timestamp::MAX;
-    if place == Place::Loop && request.partitions.iter().any(needs_files) {
-        let lookup = ParkedLookup {
-            version,
-            body: body.to_vec(),
-            request,
-            answer: Mutex::new(None),
-        };
-        return Ok(ListOffsetsOutcome::Lookup(Arc::new(lookup)));
-    }
-    answer(broker, version, body, &request, out);
-    Ok(ListOffsetsOutcome::Answered)
-}
-
-impl ParkedLookup {
-    /// Does the lookups; blocks on the disk.
-    pub fn run(&self, broker: &Broker) {
-        let mut out = Vec::new();
-        answer(broker, self.version, &self.body, &self.request, &mut out);
-        *self.answer.lock() = Some(out);
+impl Api for ListOffsets {
+    fn key(&self) -> i16 {
+        ApiTable::LIST_OFFSETS
     }
 
-    /// Gives the response body to `write` if the lookups are done; says whether they are.
-    pub fn encode_if_done(&self, write: &mut dyn FnMut(&[u8])) -> bool {
-        let answer = self.answer.lock().take();
-        if let Some(body) = &answer {
-            write(body);
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        let (version, body) = (asked.version, &*asked.body);
+        if asked.place == Place::Loop && body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
         }
-        answer.is_some()
+        let mut request = ListOffsetsRequest::default();
+        request.decode(version, body)?;
+        let needs_files = |p: &ListOffsetsPartition| p.timestamp >= 0 || p.timestamp == timestamp::MAX;
+        if asked.place == Place::Loop && request.partitions.iter().any(needs_files) {
+            return Ok(Served::Elsewhere(Errand::Serve(Thread::Disk)));
+        }
+        answer(asked.broker, version, body, &request, out);
+        Ok(Served::Answered(Rest::Nothing))
+    }
+
+    fn has_large_answers(&self) -> bool {
+        true
     }
 }
 

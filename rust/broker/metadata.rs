@@ -11,12 +11,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Broker;
+use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
+use super::budget::Size;
 use super::image::{AnswerForm, Image, NO_CONTROLLER, TopicRow};
 use crate::error::ErrorCode;
 use crate::storage::topic_partition::is_valid_topic_name;
 use crate::wire::topic::text;
 use crate::wire::{
-    AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
+    AUTHORIZED_OPERATIONS_OMITTED, ApiTable, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, NodeEndpoint, WireError, ZERO_TOPIC_ID, encode_metadata_creation,
 };
 
@@ -32,28 +34,6 @@ const MANY_PARTITIONS: usize = 2000;
 /// Topics that one request may have created; a client asks again for the others.
 const CREATED_NAMES: usize = 100;
 
-/// Where a request is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// On a network loop, which other clients wait for.
-    Loop,
-    /// On a thread that may take its time.
-    Elsewhere,
-}
-
-/// What became of a Metadata request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MetadataOutcome {
-    /// The response body is written.
-    Answered,
-    /// This is the response body.
-    Shared(Arc<Vec<u8>>),
-    /// Topics must be created first, or this broker has yet to be told of the cluster: the request for the control plane.
-    HandedOver(Vec<u8>),
-    /// Too much for a network loop: to be served elsewhere.
-    Left,
-}
-
 /// One topic of the answer.
 enum Found<'a> {
     Row(&'a TopicRow),
@@ -64,23 +44,42 @@ enum Found<'a> {
     },
 }
 
-/// Serves one Metadata body for a client on `listener`.
-pub fn handle(
-    broker: &Broker,
-    version: i16,
-    listener: &str,
-    body: &[u8],
-    (place, may_hand_over): (Place, bool),
-    out: &mut Vec<u8>,
-) -> Result<MetadataOutcome, WireError> {
+/// The API.
+pub struct Metadata;
+
+impl Api for Metadata {
+    fn key(&self) -> i16 {
+        ApiTable::METADATA
+    }
+
+    fn serve(&self, request: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        handle(&request, out)
+    }
+
+    /// A small one is kept in a buffer of its own when it is handed over.
+    fn control_from(&self) -> Option<Size> {
+        Some(Size::Large)
+    }
+
+    fn has_large_answers(&self) -> bool {
+        true
+    }
+}
+
+/// Another thread has the time for an answer of many rows.
+const LEFT: Served = Served::Elsewhere(Errand::Serve(Thread::Request));
+
+fn handle(asked: &Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+    let (broker, version, listener, body) = (asked.broker, asked.version, asked.caller.listener, &*asked.body);
+    let (place, may_hand_over) = (asked.place, asked.may_hand_over);
     if place == Place::Loop && body.len() > MANY_BYTES {
-        return Ok(MetadataOutcome::Left);
+        return Ok(LEFT);
     }
     let mut request = MetadataRequest::default();
     request.decode(version, body)?;
     let image = broker.image.load();
     if may_hand_over && image.controller_id == NO_CONTROLLER {
-        return Ok(MetadataOutcome::HandedOver(encode_metadata_creation(version, &[])));
+        return Ok(Served::Control(Some(encode_metadata_creation(version, &[]))));
     }
     let refusal = request.refusal(version);
     if request.all_topics && refusal.is_none() {
@@ -98,14 +97,14 @@ pub fn handle(
     if may_create {
         let missing: Vec<&str> = found.iter().filter_map(Found::creatable).take(CREATED_NAMES).collect();
         if !missing.is_empty() {
-            return Ok(MetadataOutcome::HandedOver(encode_metadata_creation(version, &missing)));
+            return Ok(Served::Control(Some(encode_metadata_creation(version, &missing))));
         }
     }
     if place == Place::Loop && has_many_partitions(found.iter().filter_map(Found::row)) {
-        return Ok(MetadataOutcome::Left);
+        return Ok(LEFT);
     }
     encode(broker, &image, version, listener, &request, &found, out);
-    Ok(MetadataOutcome::Answered)
+    Ok(Served::Answered(Rest::Nothing))
 }
 
 fn has_many_partitions<'a>(rows: impl Iterator<Item = &'a TopicRow>) -> bool {
@@ -128,11 +127,11 @@ fn all_topics(
     request: &MetadataRequest,
     place: Place,
     out: &mut Vec<u8>,
-) -> MetadataOutcome {
+) -> Served {
     let rows = || image.topics().map(|t| Found::Row(t)).collect::<Vec<_>>();
     if !has_many_partitions(image.topics().map(|t| &**t)) {
         encode(broker, image, version, listener, request, &rows(), out);
-        return MetadataOutcome::Answered;
+        return Served::Answered(Rest::Nothing);
     }
     let form = AnswerForm {
         version,
@@ -141,17 +140,17 @@ fn all_topics(
         include_topic_authorized_operations: request.include_topic_authorized_operations,
     };
     if let Some(body) = image.answer(&form) {
-        return MetadataOutcome::Shared(body);
+        return Served::Answered(Rest::Shared(body));
     }
     if place == Place::Loop {
-        return MetadataOutcome::Left;
+        return LEFT;
     }
     let mut body = Vec::new();
     encode(broker, image, version, listener, request, &rows(), &mut body);
     body.shrink_to_fit();
     let body = Arc::new(body);
     image.keep_answer(form, &body);
-    MetadataOutcome::Shared(body)
+    Served::Answered(Rest::Shared(body))
 }
 
 impl<'a> Found<'a> {

@@ -2,10 +2,12 @@
 //! Python, and no clock but the times passed in.
 //!
 //! The map: [`Broker`] holds everything; `registry`, `image` and `producer_ids` are what the control plane publishes; `partition` is where
-//! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each; `waiters` is the
+//! appends and reads meet the log; `produce`, `fetch`, `list_offsets` and `metadata` are one API each, all of them an `api`; `waiters` is the
 //! purgatory; `flusher`, `materialiser` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
 
+mod api;
 mod budget;
+mod caller;
 mod closing;
 mod corrupt_said;
 mod events;
@@ -45,9 +47,13 @@ mod throttle;
 mod waiters;
 mod workers;
 
+pub use api::{
+    Api, Attempt, Delayed, Errand, Place, Request, Rest, Scratch, Served, Thread, Tried, go_on_waiting, start_waiting,
+};
 pub use budget::{Budget, Charge, ControlBudget, Size};
-pub use events::{AppendDone, ClientInfo, ControlRequest, Event, EventQueue};
-pub use fetch::{FetchOutcome, FetchScratch, INLINE_BYTES, ParkedFetch, Splice, Tried, handle as fetch};
+pub use caller::{ANONYMOUS, Caller, ClientInfo, Principal, QuotaSlots};
+pub use events::{AppendDone, ControlRequest, Event, EventQueue};
+pub use fetch::{Fetch, FetchScratch, INLINE_BYTES, Splice};
 pub use fetchers::{Change, Fetchers, Source};
 pub use figures::{Figures, PartitionFigures};
 pub use followers::{FollowerFetch, Proposal};
@@ -56,16 +62,16 @@ pub use hosting::HostedLog;
 pub use housekeeping::{LogDirDescription, ReadRecord};
 pub use image::{BrokerRow, PartitionRow, TopicRow};
 pub use lease::Lease;
-pub use list_offsets::{ListOffsetsOutcome, ParkedLookup, handle as list_offsets};
+pub use list_offsets::ListOffsets;
 pub use losses::{LossPolicy, MissingLog};
-pub use metadata::{MetadataOutcome, Place, handle as metadata};
+pub use metadata::Metadata;
 pub use metrics::{COUNTS, Count, Meter, Metrics};
 pub use options::Options;
 pub use partition::{
     Awaited, Cut, FetchPosition, Fetched, FutureLog, Isolation, MoveFailure, Moved, OffsetsView, Partition,
     ProducerDescription, ReadRequest, ReadResult, ServedBy, WantsFlush,
 };
-pub use produce::{Caller, LeftProduce, ParkedProduce, ProduceOutcome, ProduceScratch, handle as produce};
+pub use produce::{LeftProduce, Produce, ProduceScratch};
 pub use producer_ids::ProducerIds;
 pub use registry::{Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};

@@ -1,14 +1,14 @@
 //! Produce: authorise the acks, find each partition, append, and know what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The answer is
-//! written at once, or a [`ParkedProduce`] is handed to the caller, who polls it when it is woken and ends it at its
-//! deadline. A request that would hold a network loop for long (many rows, many bytes, much to inflate) becomes a
+//! written at once, or [delayed](ParkedProduce) until replicas or the disk have the records. A request that would hold a network loop for long (many rows, many bytes, much to inflate) becomes a
 //! [`LeftProduce`], which goes on elsewhere, slice by slice. It never touches sockets or clocks: both times are passed in.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Broker;
+use super::api::{Api, Attempt, Delayed, Errand, Request, Rest, Served, Tried};
 use super::metrics::Count;
 use super::partition::{Awaited, Partition};
 use super::registry::Topic;
@@ -16,7 +16,9 @@ use super::waiters::{WaitKind, Waiter};
 use crate::error::{Error, ErrorCode};
 use crate::record::{BatchHeader, Rejection, Room, single_batch};
 use crate::storage::{AppendError, Appended};
-use crate::wire::{NodeEndpoint, ProduceRequest, ProduceResult, TopicKey, WireError, encode_produce_response};
+use crate::wire::{
+    ApiTable, NodeEndpoint, ProduceRequest, ProduceResult, TopicKey, WireError, encode_produce_response,
+};
 
 /// A request with more partitions than this is not served on a network loop.
 const MANY_ROWS: usize = 1000;
@@ -33,17 +35,6 @@ const SLICE_BYTES: usize = 16 << 20;
 const LITTLE_BYTES: usize = 1 << 20;
 /// Records at fault that an answer lists, over all partitions.
 const MAX_RECORD_ERRORS: usize = 1000;
-
-/// Who asks, as far as answers depend on it.
-#[derive(Debug, Clone, Copy)]
-pub struct Caller<'a> {
-    /// Listener name the connection came in on.
-    pub listener: &'a str,
-    /// Whether it may write Kafka's internal topics.
-    pub may_write_internal: bool,
-    /// Whether it may act as a broker: fetch as a follower.
-    pub is_broker: bool,
-}
 
 /// Buffers reused from one request to the next; one for each network loop.
 pub struct ProduceScratch {
@@ -63,20 +54,6 @@ impl Default for ProduceScratch {
     }
 }
 
-/// What became of a produce.
-pub enum ProduceOutcome {
-    /// The response body is written.
-    Answered,
-    /// acks=0 and all went well: nothing is sent.
-    Silent,
-    /// acks=0 and something failed: closing the connection is the only way to tell (as Kafka does).
-    Disconnect,
-    /// Waits for replicas or for the disk.
-    Parked(Box<ParkedProduce>),
-    /// To go on elsewhere, with the same body.
-    Left(Box<LeftProduce>),
-}
-
 /// A produce that is too much for a network loop. Dropped, its other batches are not appended and nothing is answered.
 pub struct LeftProduce {
     version: i16,
@@ -92,7 +69,7 @@ pub struct LeftProduce {
 }
 
 /// A produce that waits (spec: R0.8). Dropping it answers nothing: the owner must.
-pub struct ParkedProduce {
+struct ParkedProduce {
     version: i16,
     request: ProduceRequest,
     names: Vec<u8>,
@@ -100,8 +77,7 @@ pub struct ParkedProduce {
     waits: Vec<Wait>,
     /// All that were ever waited for: a satisfied one may still be watched.
     watched: Vec<Arc<Partition>>,
-    /// When it must be answered whatever happens.
-    pub deadline: Instant,
+    deadline: Instant,
 }
 
 struct Wait {
@@ -110,17 +86,23 @@ struct Wait {
     awaited: Awaited,
 }
 
-/// Serves one Produce body, which is patched in place; on a network loop, which has the scratch's room to inflate. Appends the response
-/// body to `out` unless the outcome says otherwise.
-pub fn handle(
-    broker: &Broker,
-    version: i16,
-    caller: Caller<'_>,
-    body: &mut [u8],
-    scratch: &mut ProduceScratch,
-    (now_ms, now): (i64, Instant),
-    out: &mut Vec<u8>,
-) -> Result<ProduceOutcome, WireError> {
+/// The API. Its body is patched in place; on a network loop it inflates within the scratch's room.
+pub struct Produce;
+
+impl Api for Produce {
+    fn key(&self) -> i16 {
+        ApiTable::PRODUCE
+    }
+
+    fn serve(&self, request: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        handle(request, out)
+    }
+}
+
+fn handle(asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+    let (broker, version, body) = (asked.broker, asked.version, asked.body);
+    let may_write_internal = asked.caller.may_write_internal;
+    let scratch = &mut asked.scratch.produce;
     scratch.request.decode(version, body)?;
     scratch.results.clear();
     let timeout = Duration::from_millis(u64::try_from(scratch.request.timeout_ms).unwrap_or(0));
@@ -129,8 +111,8 @@ pub fn handle(
     let mut appending = Appending {
         broker,
         version,
-        caller,
-        now_ms,
+        may_write_internal,
+        now_ms: asked.now_ms,
         request: &scratch.request,
         results: &mut scratch.results,
         waits: &mut waits,
@@ -138,9 +120,9 @@ pub fn handle(
     };
     if is_large || !appending.append_all(body, &mut scratch.room) {
         let inflated = INFLATED_BYTES.saturating_add(body.len().saturating_mul(INFLATED_RATIO));
-        return Ok(ProduceOutcome::Left(Box::new(LeftProduce {
+        return Ok(Served::Elsewhere(Errand::Append(Box::new(LeftProduce {
             version,
-            may_write_internal: caller.may_write_internal,
+            may_write_internal,
             request: std::mem::take(&mut scratch.request),
             results: std::mem::take(&mut scratch.results),
             waits,
@@ -148,8 +130,8 @@ pub fn handle(
             little: Room::little(LITTLE_BYTES),
             room: Room::of_request(inflated),
             is_large: false,
-            deadline: now + timeout,
-        })));
+            deadline: asked.now + timeout,
+        }))));
     }
     if scratch.request.acks == 0 {
         return Ok(unanswered(&scratch.results));
@@ -159,19 +141,20 @@ pub fn handle(
             std::mem::take(&mut scratch.request),
             std::mem::take(&mut scratch.results),
         );
-        let parked = park(version, body, request, results, waits, now + timeout);
-        return Ok(ProduceOutcome::Parked(Box::new(parked)));
+        let parked = park(version, body, request, results, waits, asked.now + timeout);
+        return Ok(Served::Delayed(Box::new(parked)));
     }
-    encode(broker, version, caller, body, &scratch.request, &scratch.results, out);
-    Ok(ProduceOutcome::Answered)
+    let listener = asked.caller.listener;
+    encode(broker, version, listener, body, &scratch.request, &scratch.results, out);
+    Ok(Served::Answered(Rest::Nothing))
 }
 
 /// With acks=0.
-fn unanswered(results: &[ProduceResult]) -> ProduceOutcome {
+fn unanswered(results: &[ProduceResult]) -> Served {
     if results.iter().any(|r| r.error != ErrorCode::NONE) {
-        ProduceOutcome::Disconnect
+        Served::Disconnect
     } else {
-        ProduceOutcome::Silent
+        Served::Silent
     }
 }
 
@@ -188,15 +171,10 @@ impl LeftProduce {
 
     /// Appends the next slice of it; true when all is appended. `body` is the one that it was decoded from.
     pub fn run(&mut self, broker: &Broker, body: &mut [u8], now_ms: i64) -> bool {
-        let caller = Caller {
-            listener: "",
-            may_write_internal: self.may_write_internal,
-            is_broker: false,
-        };
         let mut appending = Appending {
             broker,
             version: self.version,
-            caller,
+            may_write_internal: self.may_write_internal,
             now_ms,
             request: &self.request,
             results: &mut self.results,
@@ -212,7 +190,7 @@ impl LeftProduce {
     }
 
     /// What became of it, when all is appended.
-    pub fn finish(self, broker: &Broker, listener: &str, body: &[u8], out: &mut Vec<u8>) -> ProduceOutcome {
+    pub fn finish(self, broker: &Broker, listener: &str, body: &[u8], out: &mut Vec<u8>) -> Served {
         if self.request.acks == 0 {
             return unanswered(&self.results);
         }
@@ -225,15 +203,10 @@ impl LeftProduce {
                 self.waits,
                 self.deadline,
             );
-            return ProduceOutcome::Parked(Box::new(parked));
+            return Served::Delayed(Box::new(parked));
         }
-        let caller = Caller {
-            listener,
-            may_write_internal: self.may_write_internal,
-            is_broker: false,
-        };
-        encode(broker, self.version, caller, body, &self.request, &self.results, out);
-        ProduceOutcome::Answered
+        encode(broker, self.version, listener, body, &self.request, &self.results, out);
+        Served::Answered(Rest::Nothing)
     }
 }
 
@@ -241,7 +214,7 @@ impl LeftProduce {
 struct Appending<'a> {
     broker: &'a Broker,
     version: i16,
-    caller: Caller<'a>,
+    may_write_internal: bool,
     now_ms: i64,
     request: &'a ProduceRequest,
     results: &'a mut Vec<ProduceResult>,
@@ -322,7 +295,7 @@ impl Appending<'_> {
         let Some(partition) = topic.and_then(|t| t.partition(row.index)) else {
             return Some(not_here(broker, topic.is_some(), &row.topic, row.index, body));
         };
-        if let Some(refused) = check_request(broker, acks, self.caller, topic) {
+        if let Some(refused) = check_request(broker, acks, self.may_write_internal, topic) {
             return Some(refused);
         }
         let Some(batch) = row.records.clone().and_then(|r| body.get_mut(r)) else {
@@ -403,7 +376,12 @@ fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: 
 }
 
 /// What can be refused without looking at the records.
-fn check_request(broker: &Broker, acks: i16, caller: Caller<'_>, topic: Option<&Arc<Topic>>) -> Option<ProduceResult> {
+fn check_request(
+    broker: &Broker,
+    acks: i16,
+    may_write_internal: bool,
+    topic: Option<&Arc<Topic>>,
+) -> Option<ProduceResult> {
     if !(-1..=1).contains(&acks) {
         return Some(ProduceResult::refused(ErrorCode::INVALID_REQUIRED_ACKS, None));
     }
@@ -412,7 +390,7 @@ fn check_request(broker: &Broker, acks: i16, caller: Caller<'_>, topic: Option<&
         return Some(ProduceResult::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(message)));
     }
     let is_internal = topic.is_some_and(|t| broker.is_internal(&t.name));
-    if is_internal && !caller.may_write_internal {
+    if is_internal && !may_write_internal {
         let message = "clients may not write an internal topic".to_owned();
         return Some(ProduceResult::refused(
             ErrorCode::INVALID_TOPIC_EXCEPTION,
@@ -469,7 +447,7 @@ fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendErro
 fn encode(
     broker: &Broker,
     version: i16,
-    caller: Caller<'_>,
+    listener: &str,
     body: &[u8],
     request: &ProduceRequest,
     results: &[ProduceResult],
@@ -488,7 +466,7 @@ fn encode(
     leaders.dedup();
     let endpoints: Vec<NodeEndpoint<'_>> = leaders
         .iter()
-        .filter_map(|id| image.node_endpoint(*id, caller.listener))
+        .filter_map(|id| image.node_endpoint(*id, listener))
         .collect();
     encode_produce_response(out, version, body, request, results, &endpoints, 0);
 }
@@ -528,16 +506,14 @@ fn park(
     }
 }
 
-impl ParkedProduce {
-    /// Watches every partition that it waits for. Poll once more afterwards.
-    pub fn watch(&self, waiter: &Waiter) {
+impl Delayed for ParkedProduce {
+    fn watch(&self, waiter: &Waiter) {
         for wait in &self.waits {
             wait.partition.waiters().watch(WaitKind::Produce, waiter.clone());
         }
     }
 
-    /// Stops watching, everywhere.
-    pub fn forget(&self, waiter: &Waiter) {
+    fn forget(&self, waiter: &Waiter) {
         for partition in &self.watched {
             partition
                 .waiters()
@@ -545,8 +521,39 @@ impl ParkedProduce {
         }
     }
 
+    fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
+        if !self.poll() {
+            if !attempt.is_due {
+                return Tried::Waits;
+            }
+            self.expire();
+        }
+        let listener = attempt.caller.listener;
+        encode(
+            attempt.broker,
+            self.version,
+            listener,
+            &self.names,
+            &self.request,
+            &self.results,
+            out,
+        );
+        Tried::Answered(Rest::Nothing)
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Pipelined produces wait for their replicas together; their answers leave in order.
+    fn mutes(&self) -> bool {
+        false
+    }
+}
+
+impl ParkedProduce {
     /// Whether nothing is left to wait for. A partition that can no longer be satisfied gets its error.
-    pub fn poll(&mut self) -> bool {
+    fn poll(&mut self) -> bool {
         let results = &mut self.results;
         self.waits
             .retain(|wait| match wait.partition.is_satisfied(wait.awaited) {
@@ -562,30 +569,12 @@ impl ParkedProduce {
     }
 
     /// Gives up on what is left: `REQUEST_TIMED_OUT`, though the records stay in the log.
-    pub fn expire(&mut self) {
+    fn expire(&mut self) {
         for wait in self.waits.drain(..) {
             if let Some(result) = self.results.get_mut(wait.at) {
                 *result = ProduceResult::refused(ErrorCode::REQUEST_TIMED_OUT, None);
             }
         }
-    }
-
-    /// Appends the response body.
-    pub fn encode(&self, broker: &Broker, listener: &str, out: &mut Vec<u8>) {
-        let caller = Caller {
-            listener,
-            may_write_internal: false,
-            is_broker: false,
-        };
-        encode(
-            broker,
-            self.version,
-            caller,
-            &self.names,
-            &self.request,
-            &self.results,
-            out,
-        );
     }
 }
 

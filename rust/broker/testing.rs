@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{BrokerRow, Fetched, Lease, Options, Partition, PartitionRow, TopicRow, Wake};
+use super::{
+    ANONYMOUS, BrokerRow, Caller, Fetched, Lease, Options, Partition, PartitionRow, Place, QuotaSlots, Request,
+    Scratch, TopicRow, Wake,
+};
 use crate::broker::Broker;
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
 use crate::record::{BatchBuilder, Codec};
@@ -144,6 +147,36 @@ pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], hi
         log_start: 0,
     };
     partition.append_fetched(&fetched, START_MS).unwrap();
+}
+
+/// A broker that asks on the only listener.
+pub const CALLER: Caller<'_> = Caller {
+    listener: "PLAINTEXT",
+    principal: &ANONYMOUS,
+    client_id: None,
+    host: "/127.0.0.1",
+    quota_slots: QuotaSlots {
+        produce: None,
+        fetch: None,
+        request: None,
+    },
+    is_broker: true,
+    may_write_internal: false,
+};
+
+/// A request of [`CALLER`] on a network loop, which the control plane has been asked about.
+pub fn request<'a>(broker: &'a Broker, version: i16, body: &'a mut [u8], scratch: &'a mut Scratch) -> Request<'a> {
+    Request {
+        broker,
+        version,
+        caller: CALLER,
+        body,
+        scratch,
+        place: Place::Loop,
+        may_hand_over: false,
+        now_ms: START_MS,
+        now: Instant::now(),
+    }
 }
 
 /// A topic led by this broker.

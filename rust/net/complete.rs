@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::dispatch::{self, Completion};
-use super::elsewhere::{Away, Body, Errand, Returned, Task};
+use super::apis;
+use super::dispatch::{self, framed};
+use super::elsewhere::{Away, Body, Returned, Task, Whole, Work};
 use super::mailbox::{ConnectionRef, Message};
-use super::operations::{Framing, Parked};
+use super::operations::{Framing, Operation, Parked};
 use super::outbox::Outbox;
 use super::reactor::Reactor;
-use super::serve::{Closed, Refusal};
-use crate::broker::{ClientInfo, Event, MetadataOutcome, ParkedFetch, Place, WaitKind, Waiter, Wake};
-use crate::wire::ApiTable;
+use super::serve::{Closed, Refusal, wall_clock_ms};
+use crate::broker::{
+    Attempt, ClientInfo, Delayed, Event, Place, Request, Rest, Served, Tried, WaitKind, Waiter, Wake, go_on_waiting,
+};
 
 impl Reactor {
     pub(super) fn take_mail(&mut self) {
@@ -81,74 +83,37 @@ impl Reactor {
             return self.try_append(number, is_due);
         }
         let waiter = self.waiter(number);
-        let now = Instant::now();
         let Some(operation) = self.operations.request(number) else {
             return;
         };
-        let (reference, framing) = (operation.connection, operation.framing);
-        match &mut operation.parked {
+        let delayed = match &mut operation.parked {
+            Parked::Delayed(delayed) if delayed.is_large() => return self.send_away(number, is_due),
+            Parked::Delayed(delayed) => delayed,
             Parked::Away(away) => {
                 away.is_woken = true;
                 away.is_due |= is_due;
                 return;
             }
-            Parked::Fetch(parked) if parked.is_large() => return self.send_away(number, is_due),
-            _ => {}
-        }
-        let Some(connection) = self.connections.get(reference.key) else {
-            return;
+            Parked::Control { .. } => return,
         };
-        let listener = Arc::clone(&connection.client.listener);
-        let broker = &self.shared.broker;
-        let mut answer = Outbox::default();
-        let is_answered = match &mut operation.parked {
-            Parked::Fetch(parked) => {
-                parked.forget(&waiter);
-                let mut try_once = || {
-                    let place = (Place::Loop, now);
-                    dispatch::complete_fetch(parked, framing, &listener, is_due, broker, place, &mut answer)
-                };
-                let mut tried = try_once();
-                if tried == Completion::Waits {
-                    parked.watch(&waiter);
-                    tried = try_once();
-                }
-                if tried == Completion::Cold {
-                    parked.forget(&waiter);
-                    return self.send_away(number, is_due);
-                }
-                tried == Completion::Answered
-            }
-            Parked::Produce(parked) => {
-                parked.forget(&waiter);
-                let is_done = parked.poll() || is_due || {
-                    parked.watch(&waiter);
-                    parked.poll()
-                };
-                if is_done {
-                    parked.forget(&waiter);
-                    parked.expire();
-                    let out = answer.tail();
-                    let start = dispatch::begin(out, framing);
-                    parked.encode(broker, &listener, out);
-                    dispatch::finish(out, start, 0);
-                }
-                is_done
-            }
-            Parked::Lookup(lookup) => lookup.encode_if_done(&mut |body| {
-                let out = answer.tail();
-                let start = dispatch::begin(out, framing);
-                out.extend_from_slice(body);
-                dispatch::finish(out, start, 0);
-            }),
-            Parked::Control { .. } | Parked::Away(_) => false,
+        let (reference, framing) = (operation.connection, operation.framing);
+        let attempt = Attempt {
+            broker: &self.shared.broker,
+            caller: operation.client.caller(),
+            is_due,
+            place: Place::Loop,
+            now: Instant::now(),
         };
-        if is_answered {
-            if let Some(Parked::Fetch(parked)) = self.operations.take(number).map(|o| o.parked) {
-                parked.forget(&waiter);
-            }
-            self.fill(reference, number, answer);
+        let mut answer = std::mem::take(&mut self.unanswered);
+        let tried = go_on_waiting(&mut **delayed, &waiter, &mut |delayed| {
+            dispatch::try_complete(delayed, &attempt, framing, &mut answer)
+        });
+        match tried {
+            Tried::Answered(_) => return self.finish(reference, number, answer),
+            Tried::Cold => self.send_away(number, is_due),
+            Tried::Waits => {}
         }
+        self.unanswered = answer;
     }
 
     fn try_append(&mut self, number: u64, is_due: bool) {
@@ -180,127 +145,118 @@ impl Reactor {
             return;
         };
         let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, operation.framing);
-        dispatch::finish(out, start, body.len());
-        answer.push_bytes(body);
-        self.fill(operation.connection, number, answer);
+        let whole: Result<(), ()> = framed(&mut answer, operation.framing, |_| Ok(Rest::Bytes(body)));
+        if whole.is_ok() {
+            self.fill(operation.connection, number, answer);
+        }
     }
 
-    /// Answers a Metadata request from the image, after the control plane created what was missing.
+    /// Serves a request that the control plane was asked first, from what it has published since.
     fn serve_here(&mut self, number: u64) {
-        let Some(mut operation) = self.operations.take(number) else {
-            return;
-        };
-        let Parked::Control {
-            api_key: ApiTable::METADATA,
-            api_version,
-            body: Some(body),
-        } = operation.parked
+        let Some(Operation {
+            connection,
+            framing,
+            client,
+            parked:
+                Parked::Control {
+                    api_key,
+                    api_version: version,
+                    body: Some(mut body),
+                },
+        }) = self.operations.take(number)
         else {
             return;
         };
-        let Some(connection) = self.connections.get(operation.connection.key) else {
-            return;
-        };
-        let (broker, listener) = (&self.shared.broker, Arc::clone(&connection.client.listener));
-        let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, operation.framing);
-        match crate::broker::metadata(broker, api_version, &listener, body.get(), (Place::Loop, false), out) {
-            Ok(MetadataOutcome::Left) => {
-                let (framing, away) = (operation.framing, Away::default());
-                let client = Arc::clone(&connection.client);
-                let task = self.task(
-                    (number, framing),
-                    client,
-                    &away,
-                    api_version,
-                    body,
-                    Errand::Metadata(false),
-                );
-                operation.parked = Parked::Away(away);
-                self.operations.park(number, operation, None);
-                return task.submit();
-            }
-            Ok(MetadataOutcome::Shared(body)) => dispatch::finish_shared(&mut answer, start, body),
-            Ok(_) => dispatch::finish(out, start, 0),
-            Err(_) => return self.close(operation.connection.key),
-        }
-        self.fill(operation.connection, number, answer);
-    }
-
-    fn task(
-        &self,
-        (number, framing): (u64, Framing),
-        client: Arc<ClientInfo>,
-        away: &Away,
-        version: i16,
-        body: Body,
-        errand: Errand,
-    ) -> Task {
-        Task {
-            broker: Arc::clone(&self.shared.broker),
-            mailbox: Arc::clone(&self.mailbox),
-            number,
-            framing,
+        let Some(api) = apis::find(api_key) else { return };
+        let request = Request {
+            broker: &self.shared.broker,
             version,
-            client,
-            is_gone: Arc::clone(&away.gone),
-            body,
-            errand,
+            caller: client.caller(),
+            body: body.get_mut(),
+            scratch: &mut self.scratch,
+            place: Place::Loop,
+            may_hand_over: false,
+            now_ms: wall_clock_ms(),
+            now: Instant::now(),
+        };
+        let mut answer = Outbox::default();
+        let answered = framed(&mut answer, framing, |out| match api.serve(request, out) {
+            Ok(Served::Answered(rest)) => Ok(rest),
+            other => Err(other),
+        });
+        match answered {
+            Ok(()) => self.fill(connection, number, answer),
+            Err(Ok(Served::Elsewhere(errand))) => {
+                let work = Work::of(errand, || Whole {
+                    api,
+                    version,
+                    may_hand_over: false,
+                    body,
+                });
+                self.park_away(number, (connection, framing), client, work);
+            }
+            Err(_) => self.close(connection.key),
         }
     }
 
-    /// Has a parked fetch looked after elsewhere: a large one, or one that waits for the disk.
+    /// Has another thread go on with a request; `client` waits for it.
+    fn park_away(
+        &mut self,
+        number: u64,
+        (connection, framing): (ConnectionRef, Framing),
+        client: Arc<ClientInfo>,
+        work: Work,
+    ) {
+        let away = Away::default();
+        let (broker, mailbox) = (&self.shared.broker, &self.mailbox);
+        let task = Task::new(broker, mailbox, (number, framing), Arc::clone(&client), &away, work);
+        let operation = Operation {
+            connection,
+            framing,
+            client,
+            parked: Parked::Away(away),
+        };
+        self.operations.park(number, operation, None);
+        task.submit();
+    }
+
+    /// Has a delayed answer looked after elsewhere: a large one, or one that waits for the disk.
     fn send_away(&mut self, number: u64, is_due: bool) {
-        let Some(operation) = self.operations.request(number) else {
+        let Some(Operation {
+            connection,
+            framing,
+            client,
+            parked: Parked::Delayed(delayed),
+        }) = self.operations.take(number)
+        else {
             return;
         };
-        let (reference, framing, away) = (operation.connection, operation.framing, Away::default());
-        let is_gone = Arc::clone(&away.gone);
-        let parked = std::mem::replace(&mut operation.parked, Parked::Away(away));
-        let client = self.connections.get(reference.key).map(|c| Arc::clone(&c.client));
-        if let Parked::Fetch(parked) = parked {
-            self.try_elsewhere(number, framing, parked, is_due, client.map(|client| (client, is_gone)));
-        }
+        self.park_away(number, (connection, framing), client, Work::Try(delayed, is_due));
     }
 
-    /// `client` is nobody when the connection is gone: then the fetch only stops watching.
-    pub(super) fn try_elsewhere(
-        &self,
-        number: u64,
-        framing: Framing,
-        parked: Box<ParkedFetch>,
-        is_due: bool,
-        client: Option<(Arc<ClientInfo>, Arc<AtomicBool>)>,
-    ) {
-        let (client, is_gone) =
-            client.unwrap_or_else(|| (Arc::new(ClientInfo::nobody()), Arc::new(AtomicBool::new(true))));
-        let away = Away {
-            gone: is_gone,
+    /// Has an answer that nobody waits for any more stop watching, on another thread.
+    pub(super) fn forget_elsewhere(&self, number: u64, delayed: Box<dyn Delayed>) {
+        let gone = Away {
+            gone: Arc::new(AtomicBool::new(true)),
             ..Away::default()
         };
-        let (nothing, errand) = (Body::new(Vec::new(), 0), Errand::TryFetch(parked, is_due));
-        self.task((number, framing), client, &away, 0, nothing, errand).submit();
+        let framing = Framing {
+            correlation_id: 0,
+            is_flexible: false,
+        };
+        let (broker, mailbox) = (&self.shared.broker, &self.mailbox);
+        let (client, work) = (Arc::new(ClientInfo::nobody()), Work::Try(delayed, false));
+        Task::new(broker, mailbox, (number, framing), client, &gone, work).submit();
     }
 
     fn on_returned(&mut self, number: u64, returned: Returned) {
         let Some(operation) = self.operations.request(number) else {
-            if let Returned::Fetch(parked) = returned {
-                let framing = Framing {
-                    correlation_id: 0,
-                    is_flexible: false,
-                };
-                self.try_elsewhere(number, framing, parked, false, None);
+            if let Returned::Delayed(delayed) = returned {
+                self.forget_elsewhere(number, delayed);
             }
             return;
         };
         let reference = operation.connection;
-        let (is_woken, is_due) = match &operation.parked {
-            Parked::Away(away) => (away.is_woken, away.is_due),
-            _ => (false, false),
-        };
         match returned {
             Returned::Answer(answer) => self.finish(reference, number, answer),
             Returned::Silent => self.finish(reference, number, Outbox::default()),
@@ -308,30 +264,31 @@ impl Reactor {
                 self.log_refusal(reference.key, &Closed::Refused(Refusal::Request(refused)));
                 self.close(reference.key);
             }
-            Returned::Fetch(parked) => {
-                let deadline = parked.deadline;
-                operation.parked = Parked::Fetch(parked);
-                self.operations.wake_at(number, deadline);
-                if is_woken || is_due {
-                    self.try_operation(number, is_due);
-                }
-            }
-            Returned::Produce(parked) => {
-                parked.watch(&Waiter {
-                    owner: Arc::clone(&self.mailbox) as Arc<dyn Wake>,
-                    operation: number,
-                });
-                self.operations.wake_at(number, parked.deadline);
-                if let Some(operation) = self.operations.request(number) {
-                    operation.parked = Parked::Produce(parked);
-                }
-                if let Some(connection) = self.connections.get_mut(reference.key) {
-                    connection.unmute(number);
-                }
-                self.try_operation(number, false);
-                self.proceed(reference);
-            }
-            Returned::Control { request, version, body } => self.hand_to_control(number, version, request, body),
+            Returned::Delayed(delayed) => self.on_delayed(number, delayed),
+            Returned::Control { api, request, kept } => self.hand_to_control(number, api, request, kept),
+        }
+    }
+
+    /// An answer that was begun elsewhere waits; what it waits for may have come on the way here.
+    fn on_delayed(&mut self, number: u64, delayed: Box<dyn Delayed>) {
+        let Some(operation) = self.operations.request(number) else {
+            return;
+        };
+        let (is_woken, is_due) = match &operation.parked {
+            Parked::Away(away) => (away.is_woken, away.is_due),
+            _ => (false, false),
+        };
+        let (reference, deadline, mutes) = (operation.connection, delayed.deadline(), delayed.mutes());
+        operation.parked = Parked::Delayed(delayed);
+        self.operations.wake_at(number, deadline);
+        if !mutes && let Some(connection) = self.connections.get_mut(reference.key) {
+            connection.unmute(number);
+        }
+        if is_woken || is_due {
+            self.try_operation(number, is_due);
+        }
+        if !mutes {
+            self.proceed(reference);
         }
     }
 
@@ -340,23 +297,18 @@ impl Reactor {
         self.fill(reference, number, answer);
     }
 
-    /// A Metadata request that the control plane serves first.
-    fn hand_to_control(&mut self, number: u64, api_version: i16, request: Vec<u8>, body: Body) {
+    /// The control plane goes on with a request that another thread has begun.
+    fn hand_to_control(&mut self, number: u64, api: (i16, i16), request: Vec<u8>, kept: Option<Body>) {
         let Some(operation) = self.operations.request(number) else {
             return;
         };
-        let (reference, framing) = (operation.connection, operation.framing);
-        let Parked::Away(_) = &operation.parked else { return };
         operation.parked = Parked::Control {
-            api_key: ApiTable::METADATA,
-            api_version,
-            body: Some(body),
+            api_key: api.0,
+            api_version: api.1,
+            body: kept,
         };
-        if let Some(connection) = self.connections.get(reference.key) {
-            let api = (ApiTable::METADATA, api_version, None);
-            let client = Arc::clone(&connection.client);
-            dispatch::push_control(&self.shared.broker, (number, framing), api, client, request);
-        }
+        let (framing, client) = (operation.framing, Arc::clone(&operation.client));
+        dispatch::push_control(&self.shared.broker, (number, framing), api, client, request);
     }
 
     fn fill(&mut self, reference: ConnectionRef, number: u64, answer: Outbox) {

@@ -134,6 +134,18 @@ impl Connection {
         }
     }
 
+    /// Notes the name that the client gives itself in a request; clients seldom change it.
+    #[inline]
+    pub fn note_client_id(&mut self, client_id: Option<&str>) {
+        if self.client.client_id.as_deref() != client_id {
+            let known = ClientInfo::clone(&self.client);
+            self.client = Arc::new(ClientInfo {
+                client_id: client_id.map(ToOwned::to_owned),
+                ..known
+            });
+        }
+    }
+
     /// Where the next answer goes: straight out, or behind those that wait.
     pub fn answer_box(&mut self) -> &mut Outbox {
         if self.slots.is_empty() {

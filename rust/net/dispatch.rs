@@ -1,8 +1,10 @@
-//! From a frame to whoever serves it: the data plane's own APIs at once, or on a request thread when they are too much for a
-//! network loop (`elsewhere`); all others through the control plane's queue.
+//! From a frame to whoever serves it: the data plane's own APIs at once, or on another thread when they are too much for a network loop
+//! (`elsewhere`); all others through the control plane's queue.
 //!
-//! What Kafka does with what it does not know: an `ApiVersions` of another version gets a version 0 body with error 35;
-//! any other unknown API or version, and any malformed frame, costs the connection and one log line.
+//! Each API of the data plane is served the same way: its answer is framed, delayed, left to another thread or to the control plane. Only
+//! `ApiVersions` and the brokers' proof are the connection's own. What Kafka does with what it does not know: an `ApiVersions` of another
+//! version gets a version 0 body with error 35; any other unknown API or version, and any malformed frame, costs the connection and one
+//! log line.
 
 mod completion;
 mod framing;
@@ -10,19 +12,17 @@ mod framing;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::apis;
 use super::connection::Connection;
-use super::elsewhere::{Away, Body, Errand, Task};
+use super::elsewhere::{Away, Body, Task, Whole, Work};
 use super::mailbox::Mailbox;
 use super::operations::{Framing, Operation, Operations, Parked};
-use super::outbox::Outbox;
 use super::proof::Proof;
 use crate::broker::{
-    Broker, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome, MetadataOutcome,
-    ParkedFetch, Place, ProduceOutcome, ProduceScratch, Waiter,
+    Api, Attempt, Broker, ClientInfo, ControlRequest, Delayed, Event, Place, Request, Scratch, Served, Tried, Waiter,
+    start_waiting,
 };
-use crate::coordinator;
 use crate::error::ErrorCode;
-use crate::record::Room;
 use crate::wire::{
     ApiTable, ApiVersionsRequest, FEATURES, RequestHeader, WireError, encode_api_versions_response,
     encode_api_versions_unsupported,
@@ -30,11 +30,8 @@ use crate::wire::{
 
 use framing::SIZE_BYTES;
 
-pub use completion::{Completion, complete_fetch};
-pub use framing::{answer, begin, finish, finish_shared, finish_with_files};
-
-/// The client id under which Kafka's admin client may write internal topics.
-const ADMIN_CLIENT_ID: &str = "__admin_client";
+pub use completion::try_complete;
+pub use framing::{answer, framed};
 
 /// Why a connection must be closed.
 #[derive(Debug, thiserror::Error)]
@@ -48,23 +45,6 @@ pub enum Refused {
     /// An acks=0 produce failed; there is no other way to tell.
     #[error("a produce with acks=0 failed")]
     SilentFailure,
-}
-
-/// Bytes that a loop inflates in a turn, over all connections: a millisecond or two.
-const INFLATED_BYTES_OF_TURN: usize = 1 << 20;
-
-/// Buffers of one loop.
-#[derive(Default)]
-pub struct Scratch {
-    produce: ProduceScratch,
-    fetch: FetchScratch,
-}
-
-impl Scratch {
-    /// Another turn begins.
-    pub fn begin_turn(&mut self) {
-        self.produce.room = Room::here(INFLATED_BYTES_OF_TURN);
-    }
 }
 
 /// A frame: in a buffer of the loop, or in one of its own behind its size prefix.
@@ -111,6 +91,16 @@ pub struct Context<'a> {
     pub now: Instant,
 }
 
+/// A request that the data plane serves, without its body.
+#[derive(Clone, Copy)]
+struct Asked {
+    api: &'static dyn Api,
+    version: i16,
+    body_at: usize,
+    body_bytes: usize,
+    framing: Framing,
+}
+
 /// Serves one frame; a refusal closes the connection.
 pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Context<'_>) -> Result<(), Refused> {
     let table = context.broker.apis();
@@ -130,285 +120,153 @@ pub fn serve(mut frame: Frame<'_>, connection: &mut Connection, context: &mut Co
         return Ok(());
     }
     context.broker.metrics.count_request(key);
-    let malformed = |e| Refused::Malformed(key, version, e);
-    let errand = match key {
-        ApiTable::PRODUCE => {
-            let may_write_internal = header.client_id == Some(ADMIN_CLIENT_ID);
-            let body = &mut bytes[body_at..];
-            produce(version, may_write_internal, body, framing, connection, context).map_err(malformed)??
-        }
-        ApiTable::FETCH => fetch(version, &bytes[body_at..], framing, connection, context).map_err(malformed)?,
-        ApiTable::API_VERSIONS => {
-            api_versions(version, &bytes[body_at..], framing, connection, &table).map_err(malformed)?;
-            None
-        }
-        ApiTable::LIST_OFFSETS => {
-            list_offsets(version, &bytes[body_at..], framing, connection, context).map_err(malformed)?
-        }
-        ApiTable::SASL_HANDSHAKE => {
-            let handshake = context.proof.handshake(&bytes[body_at..], framing, connection);
-            handshake.map_err(malformed)?;
-            None
-        }
+    connection.note_client_id(header.client_id);
+    if let Some(api) = apis::find(key) {
+        let asked = Asked {
+            api,
+            version,
+            body_at,
+            body_bytes: bytes.len().saturating_sub(body_at),
+            framing,
+        };
+        return serve_api(asked, frame, connection, context);
+    }
+    let body = &bytes[body_at..];
+    let served = match key {
+        ApiTable::API_VERSIONS => api_versions(version, body, framing, connection, &table),
+        ApiTable::SASL_HANDSHAKE => context.proof.handshake(body, framing, connection),
         ApiTable::SASL_AUTHENTICATE => {
-            let (proof, body) = (context.proof, &bytes[body_at..]);
-            let authenticated = proof.authenticate(version, body, framing, connection, context.broker);
-            authenticated.map_err(malformed)?;
-            None
+            let proof = context.proof;
+            proof.authenticate(version, body, framing, connection, context.broker)
         }
-        ApiTable::METADATA => match metadata(version, &bytes[body_at..], framing, connection, context) {
-            Ok(Served::Here) => None,
-            Ok(Served::Elsewhere) => Some(Errand::Metadata(true)),
-            Ok(Served::Control(request)) => {
-                let client_id = header.client_id.map(ToOwned::to_owned);
-                let number = context.operations.number();
-                let mut kept = frame.into_body(body_at);
-                kept.charge(&context.broker.control.waiting);
-                let kept = Some(kept);
-                control(
-                    number,
-                    (key, version, client_id),
-                    request,
-                    kept,
-                    framing,
-                    connection,
-                    context,
-                );
-                return Ok(());
-            }
-            Err(error) => return Err(malformed(error)),
-        },
         _ => {
-            if from_published_state((key, version), &bytes[body_at..], framing, connection, context)
-                .map_err(malformed)?
-            {
-                return Ok(());
-            }
-            let client_id = header.client_id.map(ToOwned::to_owned);
-            let number = context.operations.number();
-            let mut body = frame.into_body(body_at).into_vec();
-            body.shrink_to_fit();
-            control(
-                number,
-                (key, version, client_id),
-                body,
-                None,
-                framing,
-                connection,
-                context,
-            );
-            return Ok(());
+            let body = frame.into_body(body_at).into_vec();
+            control((key, version), body, None, framing, connection, context);
+            Ok(())
         }
     };
-    if let Some(errand) = errand {
-        leave(errand, version, frame.into_body(body_at), framing, connection, context);
+    served.map_err(|e| Refused::Malformed(key, version, e))
+}
+
+/// Serves a request of one of the data plane's APIs, as far as a network loop may.
+fn serve_api(
+    asked: Asked,
+    mut frame: Frame<'_>,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) -> Result<(), Refused> {
+    let (api, version, framing) = (asked.api, asked.version, asked.framing);
+    let client = Arc::clone(&connection.client);
+    let request = Request {
+        broker: context.broker,
+        version,
+        caller: client.caller(),
+        body: frame.bytes().get_mut(asked.body_at..).unwrap_or_default(),
+        scratch: context.scratch,
+        place: Place::Loop,
+        may_hand_over: true,
+        now_ms: context.now_ms,
+        now: context.now,
+    };
+    let answered = framed(connection.answer_box(), framing, |out| match api.serve(request, out) {
+        Ok(Served::Answered(rest)) => Ok(rest),
+        other => Err(other),
+    });
+    let Err(served) = answered else { return Ok(()) };
+    match served.map_err(|e| Refused::Malformed(api.key(), version, e))? {
+        Served::Answered(_) | Served::Silent => {}
+        Served::Disconnect => return Err(Refused::SilentFailure),
+        Served::Delayed(delayed) => park(delayed, asked, client, connection, context),
+        Served::Elsewhere(errand) => {
+            let work = Work::of(errand, || Whole {
+                api,
+                version,
+                may_hand_over: true,
+                body: frame.into_body(asked.body_at),
+            });
+            leave(work, asked, client, connection, context);
+        }
+        Served::Control(first) => {
+            let mut body = frame.into_body(asked.body_at);
+            let (request, kept) = match first {
+                None => (body.into_vec(), None),
+                Some(first) => {
+                    body.charge(&context.broker.control.waiting);
+                    (first, Some(body))
+                }
+            };
+            control((api.key(), version), request, kept, framing, connection, context);
+        }
     }
     Ok(())
 }
 
-/// Answers what needs nothing but what the control plane has published; false when the control plane is to serve it.
-fn from_published_state(
-    api: (i16, i16),
-    body: &[u8],
-    framing: Framing,
-    connection: &mut Connection,
-    context: &Context<'_>,
-) -> Result<bool, WireError> {
-    let listener = Arc::clone(&connection.client.listener);
-    let out = connection.answer_box().tail();
-    let start = begin(out, framing);
-    let outcome = coordinator::answer(context.broker, api, &listener, body, out);
-    if matches!(outcome, Ok(coordinator::Outcome::Answered)) {
-        finish(out, start, 0);
-        return Ok(true);
-    }
-    out.truncate(start);
-    outcome.map(|_| false)
-}
-
-/// Has a request served elsewhere; the connection waits for it.
-fn leave(
-    errand: Errand,
-    version: i16,
-    body: Body,
-    framing: Framing,
+/// Has an answer wait, unless it can be given after all.
+fn park(
+    mut delayed: Box<dyn Delayed>,
+    asked: Asked,
+    client: Arc<ClientInfo>,
     connection: &mut Connection,
     context: &mut Context<'_>,
 ) {
-    let number = context.operations.number();
+    let (number, framing) = (context.operations.number(), asked.framing);
+    let waiter = (context.waiter)(number);
+    let attempt = Attempt {
+        broker: context.broker,
+        caller: client.caller(),
+        is_due: false,
+        place: Place::Loop,
+        now: context.now,
+    };
+    let tried = start_waiting(&mut *delayed, &waiter, &mut |delayed| {
+        try_complete(delayed, &attempt, framing, connection.answer_box())
+    });
+    match tried {
+        Tried::Answered(_) => {}
+        Tried::Cold => leave(Work::Try(delayed, false), asked, client, connection, context),
+        Tried::Waits => {
+            connection.wait_for(number, delayed.mutes());
+            let deadline = Some(delayed.deadline());
+            let operation = Operation {
+                connection: connection.reference,
+                framing,
+                client,
+                parked: Parked::Delayed(delayed),
+            };
+            context.operations.park(number, operation, deadline);
+        }
+    }
+}
+
+/// Has another thread go on with a request; the connection waits for it.
+fn leave(
+    mut work: Work,
+    asked: Asked,
+    client: Arc<ClientInfo>,
+    connection: &mut Connection,
+    context: &mut Context<'_>,
+) {
+    let (number, framing) = (context.operations.number(), asked.framing);
     connection.wait_for(number, true);
     let mut away = Away::default();
-    away.expect_answer(body.get().len(), &errand, &context.broker.unsent);
-    let mut body = body;
-    body.charge(match errand {
-        Errand::Metadata(_) => &context.broker.control.waiting, // it may wait there, too
-        _ => &context.broker.queued,
-    });
-    let task = Task {
-        broker: Arc::clone(context.broker),
-        mailbox: Arc::clone(context.mailbox),
-        number,
-        framing,
-        version,
-        client: Arc::clone(&connection.client),
-        is_gone: Arc::clone(&away.gone),
-        body,
-        errand,
-    };
+    away.expect_answer(asked.body_bytes, &work, &context.broker.unsent);
+    work.charge(context.broker);
+    let task = Task::new(
+        context.broker,
+        context.mailbox,
+        (number, framing),
+        Arc::clone(&client),
+        &away,
+        work,
+    );
     let operation = Operation {
         connection: connection.reference,
         framing,
+        client,
         parked: Parked::Away(away),
     };
     context.operations.park(number, operation, None);
     task.submit();
-}
-
-fn produce(
-    version: i16,
-    may_write_internal: bool,
-    body: &mut [u8],
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) -> Result<Result<Option<Errand>, Refused>, WireError> {
-    let listener = connection.client.listener.clone();
-    let caller = Caller {
-        listener: &listener,
-        may_write_internal,
-        is_broker: connection.client.is_broker,
-    };
-    let out = connection.answer_box().tail();
-    let start = begin(out, framing);
-    let now = (context.now_ms, context.now);
-    let outcome = crate::broker::produce(
-        context.broker,
-        version,
-        caller,
-        body,
-        &mut context.scratch.produce,
-        now,
-        out,
-    );
-    match outcome {
-        Ok(ProduceOutcome::Answered) => finish(out, start, 0),
-        other => {
-            out.truncate(start);
-            match other? {
-                ProduceOutcome::Disconnect => return Ok(Err(Refused::SilentFailure)),
-                ProduceOutcome::Left(left) => return Ok(Ok(Some(Errand::Produce(left)))),
-                ProduceOutcome::Parked(mut parked) => {
-                    let number = context.operations.number();
-                    let waiter = (context.waiter)(number);
-                    parked.watch(&waiter);
-                    if parked.poll() {
-                        parked.forget(&waiter);
-                        let out = connection.answer_box().tail();
-                        let start = begin(out, framing);
-                        parked.encode(context.broker, &listener, out);
-                        finish(out, start, 0);
-                    } else {
-                        let deadline = Some(parked.deadline);
-                        connection.wait_for(number, false);
-                        let parked = Parked::Produce(parked);
-                        let operation = Operation {
-                            connection: connection.reference,
-                            framing,
-                            parked,
-                        };
-                        context.operations.park(number, operation, deadline);
-                    }
-                }
-                ProduceOutcome::Silent | ProduceOutcome::Answered => {}
-            }
-        }
-    }
-    Ok(Ok(None))
-}
-
-fn fetch(
-    version: i16,
-    body: &[u8],
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) -> Result<Option<Errand>, WireError> {
-    let listener = connection.client.listener.clone();
-    let caller = Caller {
-        listener: &listener,
-        may_write_internal: false,
-        is_broker: connection.client.is_broker,
-    };
-    let outbox = connection.answer_box();
-    let out = outbox.tail();
-    let start = begin(out, framing);
-    match crate::broker::fetch(
-        context.broker,
-        version,
-        caller,
-        body,
-        &mut context.scratch.fetch,
-        (Place::Loop, context.now),
-        out,
-    ) {
-        Ok(FetchOutcome::Answered(splices)) => finish_with_files(outbox, start, splices),
-        Ok(FetchOutcome::Left) => {
-            out.truncate(start);
-            return Ok(Some(Errand::Fetch));
-        }
-        Ok(FetchOutcome::Parked(parked)) => {
-            out.truncate(start);
-            return Ok(park_fetch(parked, framing, connection, context));
-        }
-        Ok(FetchOutcome::Cold(parked, is_due)) => {
-            out.truncate(start);
-            return Ok(Some(Errand::TryFetch(parked, is_due)));
-        }
-        Err(e) => {
-            out.truncate(start);
-            return Err(e);
-        }
-    }
-    Ok(None)
-}
-
-/// It may have to be tried elsewhere.
-fn park_fetch(
-    parked: Box<ParkedFetch>,
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) -> Option<Errand> {
-    let number = context.operations.number();
-    let waiter = (context.waiter)(number);
-    parked.watch(&waiter);
-    let mut answer = Outbox::default();
-    let tried = complete_fetch(
-        &parked,
-        framing,
-        &connection.client.listener.clone(),
-        false,
-        context.broker,
-        (Place::Loop, context.now),
-        &mut answer,
-    );
-    if tried != Completion::Waits {
-        parked.forget(&waiter);
-        if tried == Completion::Cold {
-            return Some(Errand::TryFetch(parked, false));
-        }
-        connection.answer_box().append(&mut answer);
-        return None;
-    }
-    let deadline = Some(parked.deadline);
-    connection.wait_for(number, true);
-    let operation = Operation {
-        connection: connection.reference,
-        framing,
-        parked: Parked::Fetch(parked),
-    };
-    context.operations.park(number, operation, deadline);
-    None
 }
 
 fn api_versions(
@@ -442,121 +300,38 @@ fn api_versions(
     Ok(())
 }
 
-fn list_offsets(
-    version: i16,
-    body: &[u8],
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) -> Result<Option<Errand>, WireError> {
-    let out = connection.answer_box().tail();
-    let start = begin(out, framing);
-    match crate::broker::list_offsets(context.broker, version, body, Place::Loop, out) {
-        Ok(ListOffsetsOutcome::Answered) => finish(out, start, 0),
-        Ok(ListOffsetsOutcome::Left) => {
-            out.truncate(start);
-            return Ok(Some(Errand::ListOffsets));
-        }
-        Ok(ListOffsetsOutcome::Lookup(lookup)) => {
-            out.truncate(start);
-            let number = context.operations.number();
-            connection.wait_for(number, true);
-            let parked = Parked::Lookup(Arc::clone(&lookup));
-            let operation = Operation {
-                connection: connection.reference,
-                framing,
-                parked,
-            };
-            context.operations.park(number, operation, None);
-            let (broker, waiter) = (Arc::clone(context.broker), (context.waiter)(number));
-            context.broker.workers.submit(move || {
-                lookup.run(&broker);
-                waiter.owner.wake(waiter.operation);
-            });
-        }
-        Err(e) => {
-            out.truncate(start);
-            return Err(e);
-        }
-    }
-    Ok(None)
-}
-
-/// Who serves a Metadata request.
-enum Served {
-    Here,
-    Elsewhere,
-    /// The control plane first, by this body.
-    Control(Vec<u8>),
-}
-
-/// Answers Metadata from the published image.
-fn metadata(
-    version: i16,
-    body: &[u8],
-    framing: Framing,
-    connection: &mut Connection,
-    context: &mut Context<'_>,
-) -> Result<Served, WireError> {
-    let listener = connection.client.listener.clone();
-    let outbox = connection.answer_box();
-    let out = outbox.tail();
-    let start = begin(out, framing);
-    let outcome = crate::broker::metadata(context.broker, version, &listener, body, (Place::Loop, true), out);
-    match outcome {
-        Ok(MetadataOutcome::Answered) => finish(out, start, 0),
-        Ok(MetadataOutcome::Shared(body)) => finish_shared(outbox, start, body),
-        other => {
-            out.truncate(start);
-            return match other? {
-                MetadataOutcome::HandedOver(request) => Ok(Served::Control(request)),
-                _ => Ok(Served::Elsewhere),
-            };
-        }
-    }
-    Ok(Served::Here)
-}
-
 /// Queues a request for the control plane; the connection waits for its answer.
 fn control(
-    token: u64,
-    (api_key, api_version, client_id): (i16, i16, Option<String>),
-    body: Vec<u8>,
+    (api_key, api_version): (i16, i16),
+    mut body: Vec<u8>,
     kept: Option<Body>,
     framing: Framing,
     connection: &mut Connection,
     context: &mut Context<'_>,
 ) {
+    body.shrink_to_fit();
+    let token = context.operations.number();
     connection.wait_for(token, true);
-    let parked = Parked::Control {
-        api_key,
-        api_version,
-        body: kept,
-    };
-    context.operations.park(
-        token,
-        Operation {
-            connection: connection.reference,
-            framing,
-            parked,
-        },
-        None,
-    );
     let client = Arc::clone(&connection.client);
-    push_control(
-        context.broker,
-        (token, framing),
-        (api_key, api_version, client_id),
-        client,
-        body,
-    );
+    let operation = Operation {
+        connection: connection.reference,
+        framing,
+        client: Arc::clone(&client),
+        parked: Parked::Control {
+            api_key,
+            api_version,
+            body: kept,
+        },
+    };
+    context.operations.park(token, operation, None);
+    push_control(context.broker, (token, framing), (api_key, api_version), client, body);
 }
 
 /// Tells the control plane of a request that is parked.
 pub fn push_control(
     broker: &Broker,
     (token, framing): (u64, Framing),
-    (api_key, api_version, client_id): (i16, i16, Option<String>),
+    (api_key, api_version): (i16, i16),
     client: Arc<ClientInfo>,
     body: Vec<u8>,
 ) {
@@ -566,7 +341,6 @@ pub fn push_control(
         api_key,
         api_version,
         correlation_id: framing.correlation_id,
-        client_id,
         client,
         body,
         charge,

@@ -7,17 +7,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
-use super::dispatch::{self, Completion, Refused};
+use super::dispatch::{self, Refused, framed};
 use super::mailbox::{Mailbox, Message};
 use super::operations::Framing;
 use super::outbox::Outbox;
+use super::serve::wall_clock_ms;
 use crate::broker::{
-    Broker, Budget, Caller, Charge, ClientInfo, FetchOutcome, FetchScratch, LeftProduce, ListOffsetsOutcome,
-    MetadataOutcome, ParkedFetch, ParkedProduce, Place, ProduceOutcome, Waiter, Wake,
+    Api, Attempt, Broker, Budget, Charge, ClientInfo, Delayed, Errand, LeftProduce, Place, Request, Scratch, Served,
+    Thread, Tried, Waiter, Wake, go_on_waiting, start_waiting,
 };
-use crate::wire::{ApiTable, WireError};
 
 /// A request's body in the bytes that it came in.
 pub struct Body {
@@ -54,7 +54,8 @@ impl Body {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    fn get_mut(&mut self) -> &mut [u8] {
+    /// The body, to be patched in place.
+    pub fn get_mut(&mut self) -> &mut [u8] {
         self.bytes.get_mut(self.at..).unwrap_or_default()
     }
 }
@@ -75,8 +76,8 @@ pub struct Away {
 impl Away {
     /// Counts an answer of half as much again as the request, among the unsent ones: a row of a fetch or of a lookup is answered by more
     /// bytes than it has. A produce's answer is small.
-    pub fn expect_answer(&mut self, request_bytes: usize, errand: &Errand, unsent: &Arc<Budget>) {
-        if !matches!(errand, Errand::Produce(_)) {
+    pub fn expect_answer(&mut self, request_bytes: usize, work: &Work, unsent: &Arc<Budget>) {
+        if work.has_large_answer() {
             let mut charge = unsent.account();
             charge.set(request_bytes / 2 * 3);
             self.expected = Some(charge);
@@ -85,17 +86,53 @@ impl Away {
 }
 
 /// What is to be done.
-pub enum Errand {
-    /// The batches that are left.
-    Produce(Box<LeftProduce>),
-    /// A fetch from the start.
-    Fetch,
-    /// A parked one, or one that waits for the disk: whether it is due.
-    TryFetch(Box<ParkedFetch>, bool),
-    /// Metadata, and whether the control plane may be asked to create topics.
-    Metadata(bool),
-    /// Offsets.
-    ListOffsets,
+pub enum Work {
+    /// A request from the start.
+    Serve(Whole, Thread),
+    /// The batches of a Produce that are left, and the body that they are in.
+    Append(Box<LeftProduce>, Body),
+    /// A delayed answer, of which looking after is too much for a loop, or which waits for the disk: whether it is due.
+    Try(Box<dyn Delayed>, bool),
+}
+
+/// A request from the start.
+pub struct Whole {
+    /// The API.
+    pub api: &'static dyn Api,
+    /// The API's version.
+    pub version: i16,
+    /// Whether the control plane may be asked first.
+    pub may_hand_over: bool,
+    /// The request's body.
+    pub body: Body,
+}
+
+impl Work {
+    /// Of an errand; `whole` is called when the request's body is still needed.
+    pub fn of(errand: Errand, whole: impl FnOnce() -> Whole) -> Self {
+        match errand {
+            Errand::Serve(thread) => Self::Serve(whole(), thread),
+            Errand::Append(left) => Self::Append(left, whole().body),
+            Errand::Try(delayed, is_due) => Self::Try(delayed, is_due),
+        }
+    }
+
+    /// Counts the body among those that wait: among the control plane's when it may go on there.
+    pub fn charge(&mut self, broker: &Broker) {
+        match self {
+            Self::Serve(whole, _) if whole.api.control_from().is_some() => whole.body.charge(&broker.control.waiting),
+            Self::Serve(Whole { body, .. }, _) | Self::Append(_, body) => body.charge(&broker.queued),
+            Self::Try(..) => {}
+        }
+    }
+
+    fn has_large_answer(&self) -> bool {
+        match self {
+            Self::Serve(whole, _) => whole.api.has_large_answers(),
+            Self::Append(..) => false,
+            Self::Try(..) => true,
+        }
+    }
 }
 
 /// What became of it.
@@ -104,52 +141,85 @@ pub enum Returned {
     Answer(Outbox),
     /// acks=0: nothing is sent.
     Silent,
-    /// Appended; it waits for replicas or the disk.
-    Produce(Box<ParkedProduce>),
-    /// It waits for more bytes.
-    Fetch(Box<ParkedFetch>),
-    /// The control plane serves this body first; the request comes back with it.
-    Control { request: Vec<u8>, version: i16, body: Body },
+    /// The answer waits; it watches already.
+    Delayed(Box<dyn Delayed>),
+    /// The control plane goes on with this request; `kept` comes back here afterwards.
+    Control {
+        /// The API's key and version.
+        api: (i16, i16),
+        /// The body for the control plane.
+        request: Vec<u8>,
+        /// The client's body, when the control plane is only asked first.
+        kept: Option<Body>,
+    },
     /// The connection is to be closed.
     Refused(Refused),
 }
 
 /// A request on its way.
 pub struct Task {
-    /// The data plane's state.
-    pub broker: Arc<Broker>,
-    /// The loop that it came from.
-    pub mailbox: Arc<Mailbox>,
-    /// The operation's number there.
-    pub number: u64,
-    /// How to answer.
-    pub framing: Framing,
-    /// The API's version.
-    pub version: i16,
-    /// Who asks.
-    pub client: Arc<ClientInfo>,
+    origin: Origin,
+    work: Work,
+}
+
+/// Where a request came from, and its answer goes.
+struct Origin {
+    broker: Arc<Broker>,
+    mailbox: Arc<Mailbox>,
+    /// The operation's number in the loop that has the mailbox.
+    number: u64,
+    framing: Framing,
+    client: Arc<ClientInfo>,
     /// See [`Away`].
-    pub is_gone: Arc<AtomicBool>,
-    /// The request; nothing for a parked one.
-    pub body: Body,
-    /// What is to be done.
-    pub errand: Errand,
+    is_gone: Arc<AtomicBool>,
 }
 
 impl Task {
-    /// Queues it.
-    pub fn submit(self) {
-        let broker = Arc::clone(&self.broker);
-        let threads = &broker.request_threads;
-        match &self.errand {
-            Errand::Produce(left) if left.is_large() => threads.inflate.submit(move || self.run_produce()),
-            Errand::Produce(_) => threads.produce.submit(move || self.run_produce()),
-            // It was left because it waits for the disk.
-            Errand::TryFetch(parked, _) if !parked.is_large() => broker.workers.submit(move || self.run_read()),
-            _ => threads.read.submit(move || self.run_read()),
-        }
+    /// A request of operation `number` of a loop, which keeps `away` in its place.
+    pub fn new(
+        broker: &Arc<Broker>,
+        mailbox: &Arc<Mailbox>,
+        (number, framing): (u64, Framing),
+        client: Arc<ClientInfo>,
+        away: &Away,
+        work: Work,
+    ) -> Self {
+        let origin = Origin {
+            broker: Arc::clone(broker),
+            mailbox: Arc::clone(mailbox),
+            number,
+            framing,
+            client,
+            is_gone: Arc::clone(&away.gone),
+        };
+        Self { origin, work }
     }
 
+    /// Queues it.
+    pub fn submit(self) {
+        let broker = Arc::clone(&self.origin.broker);
+        let threads = &broker.request_threads;
+        let pool = match &self.work {
+            Work::Append(left, _) if left.is_large() => &threads.inflate,
+            Work::Append(..) => &threads.produce,
+            // It was left because it waits for the disk.
+            Work::Try(delayed, _) if !delayed.is_large() => &broker.workers,
+            Work::Serve(_, Thread::Disk) => &broker.workers,
+            Work::Try(..) | Work::Serve(_, Thread::Request) => &threads.read,
+        };
+        pool.submit(move || self.run());
+    }
+
+    fn run(self) {
+        match self.work {
+            Work::Append(left, body) => self.origin.append(left, body),
+            Work::Serve(whole, _) => self.origin.serve(whole),
+            Work::Try(delayed, is_due) => self.origin.try_again(delayed, is_due),
+        }
+    }
+}
+
+impl Origin {
     fn is_gone(&self) -> bool {
         self.is_gone.load(Ordering::Acquire)
     }
@@ -158,144 +228,116 @@ impl Task {
         self.mailbox.post(Message::Returned(self.number, Box::new(returned)));
     }
 
-    fn run_produce(mut self) {
-        let Errand::Produce(mut left) = self.errand else { return };
-        if left.is_answered() && self.is_gone.load(Ordering::Acquire) {
+    fn append(self, mut left: Box<LeftProduce>, mut body: Body) {
+        if left.is_answered() && self.is_gone() {
             return;
         }
-        if !left.run(&self.broker, self.body.get_mut(), wall_clock_ms()) {
-            self.errand = Errand::Produce(left);
-            return self.submit();
+        if !left.run(&self.broker, body.get_mut(), wall_clock_ms()) {
+            let work = Work::Append(left, body);
+            return Task { origin: self, work }.submit();
         }
         let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, self.framing);
-        let outcome = left.finish(&self.broker, &self.client.listener, self.body.get(), out);
-        let returned = match outcome {
-            ProduceOutcome::Parked(parked) => Returned::Produce(parked),
-            ProduceOutcome::Disconnect => Returned::Refused(Refused::SilentFailure),
-            ProduceOutcome::Silent | ProduceOutcome::Left(_) => Returned::Silent,
-            ProduceOutcome::Answered => {
-                dispatch::finish(out, start, 0);
-                Returned::Answer(answer)
+        let (broker, listener) = (&self.broker, &self.client.listener);
+        let answered = framed(&mut answer, self.framing, |out| {
+            match left.finish(broker, listener, body.get(), out) {
+                Served::Answered(rest) => Ok(rest),
+                other => Err(other),
             }
-        };
-        self.mailbox.post(Message::Returned(self.number, Box::new(returned)));
+        });
+        drop(body);
+        match answered {
+            Ok(()) => self.post(Returned::Answer(answer)),
+            Err(Served::Delayed(delayed)) => self.start_waiting(delayed),
+            Err(Served::Disconnect) => self.post(Returned::Refused(Refused::SilentFailure)),
+            Err(_) => self.post(Returned::Silent),
+        }
     }
 
-    fn run_read(mut self) {
-        let errand = std::mem::replace(&mut self.errand, Errand::Fetch);
-        if let Errand::TryFetch(parked, is_due) = errand {
-            return self.try_fetch(parked, is_due);
-        }
+    fn serve(self, mut whole: Whole) {
         if self.is_gone() {
             return;
         }
-        let api_key = match errand {
-            Errand::Metadata(_) => ApiTable::METADATA,
-            Errand::ListOffsets => ApiTable::LIST_OFFSETS,
-            _ => ApiTable::FETCH,
+        let mut answer = Outbox::default();
+        let request = Request {
+            broker: &self.broker,
+            version: whole.version,
+            caller: self.client.caller(),
+            body: whole.body.get_mut(),
+            scratch: &mut Scratch::default(),
+            place: Place::Elsewhere,
+            may_hand_over: whole.may_hand_over,
+            now_ms: wall_clock_ms(),
+            now: Instant::now(),
         };
-        let served = match errand {
-            Errand::Metadata(may_hand_over) => self.metadata(may_hand_over),
-            Errand::ListOffsets => self.list_offsets(),
-            _ => self.fetch(),
+        let answered = framed(&mut answer, self.framing, |out| match whole.api.serve(request, out) {
+            Ok(Served::Answered(rest)) => Ok(rest),
+            other => Err(other),
+        });
+        let Err(served) = answered else {
+            return self.post(Returned::Answer(answer));
         };
+        let api = (whole.api.key(), whole.version);
         match served {
-            Ok(Some(returned)) => self.post(returned),
-            Ok(None) => {}
-            Err(error) => self.post(Returned::Refused(Refused::Malformed(api_key, self.version, error))),
-        }
-    }
-
-    fn metadata(&mut self, may_hand_over: bool) -> Result<Option<Returned>, WireError> {
-        let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, self.framing);
-        let place = (Place::Elsewhere, may_hand_over);
-        let (version, body) = (self.version, self.body.get());
-        match crate::broker::metadata(&self.broker, version, &self.client.listener, body, place, out)? {
-            MetadataOutcome::HandedOver(request) => {
-                let body = std::mem::replace(&mut self.body, Body::new(Vec::new(), 0));
-                return Ok(Some(Returned::Control { request, version, body }));
+            Ok(Served::Answered(_) | Served::Silent) => self.post(Returned::Silent),
+            Ok(Served::Disconnect) => self.post(Returned::Refused(Refused::SilentFailure)),
+            Ok(Served::Delayed(delayed)) => {
+                drop(whole);
+                self.start_waiting(delayed);
             }
-            MetadataOutcome::Shared(body) => dispatch::finish_shared(&mut answer, start, body),
-            MetadataOutcome::Answered | MetadataOutcome::Left => dispatch::finish(out, start, 0),
-        }
-        Ok(Some(Returned::Answer(answer)))
-    }
-
-    fn list_offsets(&self) -> Result<Option<Returned>, WireError> {
-        let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, self.framing);
-        let body = self.body.get();
-        match crate::broker::list_offsets(&self.broker, self.version, body, Place::Elsewhere, out)? {
-            ListOffsetsOutcome::Answered | ListOffsetsOutcome::Left => dispatch::finish(out, start, 0),
-            ListOffsetsOutcome::Lookup(lookup) => {
-                lookup.run(&self.broker);
-                lookup.encode_if_done(&mut |body| out.extend_from_slice(body));
-                dispatch::finish(out, start, 0);
+            Ok(Served::Elsewhere(errand)) => {
+                let work = Work::of(errand, || whole);
+                Task { origin: self, work }.submit();
             }
-        }
-        Ok(Some(Returned::Answer(answer)))
-    }
-
-    fn fetch(&mut self) -> Result<Option<Returned>, WireError> {
-        let mut answer = Outbox::default();
-        let out = answer.tail();
-        let start = dispatch::begin(out, self.framing);
-        let caller = Caller {
-            listener: &self.client.listener,
-            may_write_internal: false,
-            is_broker: self.client.is_broker,
-        };
-        let place = (Place::Elsewhere, Instant::now());
-        let mut scratch = FetchScratch::default();
-        let (version, body) = (self.version, self.body.get());
-        match crate::broker::fetch(&self.broker, version, caller, body, &mut scratch, place, out)? {
-            FetchOutcome::Answered(splices) => dispatch::finish_with_files(&mut answer, start, splices),
-            FetchOutcome::Left | FetchOutcome::Cold(..) => dispatch::finish(out, start, 0),
-            FetchOutcome::Parked(parked) => {
-                self.body = Body::new(Vec::new(), 0);
-                let waiter = self.waiter();
-                return Ok(self.watch(parked, &waiter));
+            Ok(Served::Control(first)) => {
+                let (request, kept) = match first {
+                    None => (whole.body.into_vec(), None),
+                    Some(first) => (first, Some(whole.body)),
+                };
+                self.post(Returned::Control { api, request, kept });
             }
+            Err(error) => self.post(Returned::Refused(Refused::Malformed(api.0, api.1, error))),
         }
-        Ok(Some(Returned::Answer(answer)))
     }
 
-    fn try_fetch(&self, parked: Box<ParkedFetch>, is_due: bool) {
+    fn try_again(self, mut delayed: Box<dyn Delayed>, is_due: bool) {
         let waiter = self.waiter();
-        parked.forget(&waiter);
         if self.is_gone() {
-            return;
+            return delayed.forget(&waiter);
         }
-        let returned = match self.complete(&parked, is_due) {
-            Some(answer) => Some(Returned::Answer(answer)),
-            None => self.watch(parked, &waiter),
-        };
-        if let Some(returned) = returned {
-            self.post(returned);
-        }
-    }
-
-    /// Watches, and tries once more; nothing when nobody waits for it any more.
-    fn watch(&self, parked: Box<ParkedFetch>, waiter: &Waiter) -> Option<Returned> {
-        parked.watch(waiter);
-        let answer = self.complete(&parked, false);
-        if answer.is_some() || self.is_gone() {
-            parked.forget(waiter);
-            return answer.map(Returned::Answer);
-        }
-        Some(Returned::Fetch(parked))
-    }
-
-    fn complete(&self, parked: &ParkedFetch, is_due: bool) -> Option<Outbox> {
         let mut answer = Outbox::default();
-        let (listener, place) = (&self.client.listener, (Place::Elsewhere, Instant::now()));
-        let tried = dispatch::complete_fetch(parked, self.framing, listener, is_due, &self.broker, place, &mut answer);
-        (tried == Completion::Answered).then_some(answer)
+        let tried = go_on_waiting(&mut *delayed, &waiter, &mut |delayed| {
+            self.complete(delayed, is_due, &mut answer)
+        });
+        self.settle(&tried, delayed, answer);
+    }
+
+    fn start_waiting(self, mut delayed: Box<dyn Delayed>) {
+        let waiter = self.waiter();
+        let mut answer = Outbox::default();
+        let tried = start_waiting(&mut *delayed, &waiter, &mut |delayed| {
+            self.complete(delayed, false, &mut answer)
+        });
+        self.settle(&tried, delayed, answer);
+    }
+
+    fn complete(&self, delayed: &mut dyn Delayed, is_due: bool, answer: &mut Outbox) -> Tried {
+        let attempt = Attempt {
+            broker: &self.broker,
+            caller: self.client.caller(),
+            is_due,
+            place: Place::Elsewhere,
+            now: Instant::now(),
+        };
+        dispatch::try_complete(delayed, &attempt, self.framing, answer)
+    }
+
+    /// Posts what came of an attempt; nothing when nobody waits for it any more.
+    fn settle(&self, tried: &Tried, delayed: Box<dyn Delayed>, answer: Outbox) {
+        match tried {
+            Tried::Answered(_) => self.post(Returned::Answer(answer)),
+            _ if self.is_gone() => delayed.forget(&self.waiter()),
+            _ => self.post(Returned::Delayed(delayed)),
+        }
     }
 
     fn waiter(&self) -> Waiter {
@@ -304,10 +346,4 @@ impl Task {
             operation: self.number,
         }
     }
-}
-
-fn wall_clock_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }

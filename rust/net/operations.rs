@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::elsewhere::{Away, Body};
 use super::mailbox::ConnectionRef;
-use crate::broker::{AppendDone, Awaited, ParkedFetch, ParkedLookup, ParkedProduce, Partition};
+use crate::broker::{AppendDone, Awaited, ClientInfo, Delayed, Partition};
 use crate::error::ErrorCode;
 
 /// How an answer is framed.
@@ -60,12 +60,8 @@ impl ParkedAppend {
 
 /// What is parked.
 pub enum Parked {
-    /// A delayed fetch.
-    Fetch(Box<ParkedFetch>),
-    /// A delayed produce.
-    Produce(Box<ParkedProduce>),
-    /// A lookup by timestamp on the disk threads.
-    Lookup(Arc<ParkedLookup>),
+    /// A delayed answer.
+    Delayed(Box<dyn Delayed>),
     /// A request that is served on another thread.
     Away(Away),
     /// A request that the control plane serves; the body is kept where it may be handed back.
@@ -85,6 +81,8 @@ pub struct Operation {
     pub connection: ConnectionRef,
     /// How to answer.
     pub framing: Framing,
+    /// Who asked.
+    pub client: Arc<ClientInfo>,
     /// What.
     pub parked: Parked,
 }

@@ -17,17 +17,16 @@ use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
 use super::connection::{Connection, Weight};
-use super::dispatch::Scratch;
 use super::input::BufferPool;
 use super::mailbox::{ConnectionRef, Mailbox, Message};
 use super::operations::{Operation, Operations, Parked};
-use super::outbox::Sent;
+use super::outbox::{Outbox, Sent};
 use super::pressure::{DATA_LANE, LANES, Starved};
 use super::serve::{Closed, is_held_up};
 use super::server::{Acceptor, Shared};
 use super::spread;
 use super::warm::read_ahead;
-use crate::broker::{self, ClientInfo};
+use crate::broker::{self, ClientInfo, Scratch};
 use crate::io::scheduling::ask_for_turns_of;
 
 /// The waker's token; listeners and connections follow.
@@ -59,6 +58,8 @@ pub struct Reactor {
     pub(super) scratch: Scratch,
     pub(super) buffer: Vec<u8>,
     pub(super) pool: BufferPool,
+    /// Empty: the buffer of an attempt that came to no answer, for the next attempt.
+    pub(super) unanswered: Outbox,
     ready: VecDeque<ConnectionRef>,
     pub(super) mail: Vec<Message>,
     /// Connections whose frames wait for room.
@@ -90,6 +91,7 @@ impl Reactor {
             scratch: Scratch::default(),
             buffer: vec![0; BUFFER_BYTES],
             pool: BufferPool::default(),
+            unanswered: Outbox::default(),
             ready: VecDeque::new(),
             mail: Vec::new(),
             starved: Starved::lanes(),
@@ -203,12 +205,8 @@ impl Reactor {
         }
         let listener = self.shared.listener_name(listener);
         let client = Arc::new(ClientInfo {
-            connection_id: id,
             is_broker: self.shared.proof.trusts(&listener),
-            listener,
-            host: format!("/{ip}"),
-            software_name: String::new(),
-            software_version: String::new(),
+            ..ClientInfo::new(id, listener, format!("/{ip}"))
         });
         let mut connection = Connection::new(reference, socket, ip, client, Instant::now());
         connection.unsent = Some(self.shared.broker.unsent.account());
@@ -278,15 +276,12 @@ impl Reactor {
         let _ = self.poll.registry().deregister(&mut connection.socket);
         for number in connection.waiting() {
             let waiter = self.waiter(number);
-            match self.operations.take(number).map(|o| (o.parked, o.framing)) {
-                Some((Parked::Fetch(parked), framing)) if parked.is_large() => {
-                    self.try_elsewhere(number, framing, parked, false, None);
-                }
-                Some((Parked::Fetch(parked), _)) => parked.forget(&waiter),
-                Some((Parked::Produce(parked), _)) => parked.forget(&waiter),
-                Some((Parked::Away(away), _)) => away.gone.store(true, Ordering::Release),
-                Some((Parked::Control { .. }, _)) => self.tell_abandoned(number),
-                _ => {}
+            match self.operations.take(number).map(|o| o.parked) {
+                Some(Parked::Delayed(delayed)) if delayed.is_large() => self.forget_elsewhere(number, delayed),
+                Some(Parked::Delayed(delayed)) => delayed.forget(&waiter),
+                Some(Parked::Away(away)) => away.gone.store(true, Ordering::Release),
+                Some(Parked::Control { .. }) => self.tell_abandoned(number),
+                None => {}
             }
         }
         self.shared.release(connection.ip);
@@ -484,10 +479,8 @@ impl Reactor {
             connection.is_closing = true; // first, or an answered fetch would begin the next one
         }
         for number in self.operations.numbers() {
-            if matches!(
-                self.operations.request(number).map(|o| &o.parked),
-                Some(Parked::Fetch(_))
-            ) {
+            let ends_early = |one: &mut Operation| matches!(&one.parked, Parked::Delayed(it) if it.ends_early());
+            if self.operations.request(number).is_some_and(ends_early) {
                 self.try_operation(number, true);
             }
         }

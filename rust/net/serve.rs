@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::apis;
 use super::connection::Connection;
 use super::dispatch::{self, Context, Frame, Refused};
 use super::input::{self, Front, SIZE_BYTES};
@@ -14,7 +15,7 @@ use super::mailbox::Mailbox;
 use super::pressure::{DATA_LANE, lane_of};
 use super::reactor::Reactor;
 use super::spread;
-use crate::broker::{Broker, Charge, Size, Waiter, Wake};
+use crate::broker::{Api, Broker, Charge, Size, Waiter, Wake};
 use crate::wire::ApiTable;
 
 /// Bytes of one connection served before the others get their turn.
@@ -289,13 +290,11 @@ impl Reactor {
 /// The size of the frame that these bytes begin, when the control plane is to serve it and it is not a small one.
 fn control_size(front: &[u8]) -> Option<Size> {
     let key = front.get(SIZE_BYTES..)?.first_chunk::<2>()?;
-    let len = input::frame_bytes(front);
-    let is_ours = match i16::from_be_bytes(*key) {
-        ApiTable::PRODUCE | ApiTable::FETCH | ApiTable::LIST_OFFSETS => true,
-        ApiTable::METADATA => Size::of(len) != Size::Large, // a large one may be handed over
-        _ => false,
+    let from = match apis::find(i16::from_be_bytes(*key)) {
+        Some(api) => api.control_from()?,
+        None => Size::Small,
     };
-    Some(Size::of(len)).filter(|size| !is_ours && *size != Size::Small)
+    Some(Size::of(input::frame_bytes(front))).filter(|size| *size >= from && *size != Size::Small)
 }
 
 fn waiter_of(mailbox: &Arc<Mailbox>, operation: u64) -> Waiter {
@@ -366,12 +365,7 @@ pub(super) fn is_held_up(connection: &Connection) -> bool {
 /// Whether there is room for the answer to the frame with its size. Of what the data plane answers from memory only large requests
 /// have large answers: they wait when the budget is used up.
 fn has_room(broker: &Broker, sized: &[u8]) -> bool {
-    let has_rows = |key: &[u8; 2]| {
-        matches!(
-            i16::from_be_bytes(*key),
-            ApiTable::FETCH | ApiTable::LIST_OFFSETS | ApiTable::METADATA
-        )
-    };
+    let has_rows = |key: &[u8; 2]| apis::find(i16::from_be_bytes(*key)).is_some_and(Api::has_large_answers);
     sized.len() < spread::HEAVY_BYTES
         || !broker.unsent.is_used_up()
         || !sized[SIZE_BYTES..].first_chunk().is_some_and(has_rows)
@@ -383,7 +377,7 @@ fn is_produce(frame: &[u8]) -> bool {
         .is_some_and(|key| i16::from_be_bytes(*key) == ApiTable::PRODUCE)
 }
 
-fn wall_clock_ms() -> i64 {
+pub(super) fn wall_clock_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))

@@ -127,7 +127,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
                 api_key: r.api_key,
                 api_version: r.api_version,
                 correlation_id: r.correlation_id,
-                client_id: r.client_id,
+                client_id: r.client.client_id.clone(),
                 client_host: r.client.host.clone(),
                 listener: r.client.listener.to_string(),
                 connection_id: r.client.connection_id,

@@ -19,15 +19,14 @@ use super::convert::{LeaseTuple, lease, topic_id};
 use super::engine::PyEngine;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    self, Broker, Budget, Caller, ClientInfo, ControlRequest, Event, FetchOutcome, FetchScratch, ListOffsetsOutcome,
-    Next, ParkedFetch, ParkedProduce, Place, ProduceOutcome, ProduceScratch, ReplicaFetcher, Source, Splice, Tried,
-    Waiter, Wake,
+    Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, Next, Place, ReplicaFetcher, Request,
+    Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
 };
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
+use crate::net::find_api;
 use crate::record::{BatchBuilder, Batches, Codec};
 use crate::storage::{LogContext, ProducerStateConfig};
-use crate::wire::ApiTable;
 
 /// When simulations begin, on the clock of this process. Only differences from it matter.
 static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -86,28 +85,6 @@ impl Disk {
     }
 }
 
-/// A request that waits.
-enum Parked {
-    Produce(Box<ParkedProduce>),
-    Fetch(Box<ParkedFetch>),
-}
-
-impl Parked {
-    fn watch(&self, waiter: &Waiter) {
-        match self {
-            Self::Produce(produce) => produce.watch(waiter),
-            Self::Fetch(fetch) => fetch.watch(waiter),
-        }
-    }
-
-    fn forget(&self, waiter: &Waiter) {
-        match self {
-            Self::Produce(produce) => produce.forget(waiter),
-            Self::Fetch(fetch) => fetch.forget(waiter),
-        }
-    }
-}
-
 /// Who is woken, as the mailbox of a network loop has it: the operations that may be able to complete, in the order of the calls.
 #[derive(Default)]
 struct Mailbox(Mutex<Vec<u64>>);
@@ -121,14 +98,13 @@ impl Wake for Mailbox {
 #[derive(Default)]
 struct State {
     fetchers: BTreeMap<i32, ReplicaFetcher>,
-    parked: BTreeMap<u64, Parked>,
+    delayed: BTreeMap<u64, Box<dyn Delayed>>,
     last_token: u64,
-    produce: ProduceScratch,
-    fetch: FetchScratch,
+    scratch: Scratch,
 }
 
 /// What became of a request: the answer, or a token and a deadline in microseconds; neither when none is to come.
-type Served = (Option<Py<PyBytes>>, Option<(u64, u64)>);
+type Answer = (Option<Py<PyBytes>>, Option<(u64, u64)>);
 /// (API key, version, body) to send, or until when there is nothing to do.
 type Asked = (Option<(i16, i16, Py<PyBytes>)>, Option<u64>);
 /// What rings: (operations were woken, the queue of events is signalled, logs are to be flushed, replicas are to be moved, the leaders
@@ -141,6 +117,8 @@ type BatchTuple = (i64, i64, i32, Py<PyBytes>);
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct Steps {
     broker: Arc<Broker>,
+    /// Who asks: clients and followers alike.
+    client: ClientInfo,
     state: Mutex<State>,
     mailbox: Arc<Mailbox>,
     /// The brokers that a thread would fetch from.
@@ -159,6 +137,10 @@ impl Steps {
             .run_with(Box::new(move |source| spawned.lock().push(source)));
         Self {
             broker,
+            client: ClientInfo {
+                is_broker: true,
+                ..ClientInfo::new(0, Arc::from(LISTENER), "/127.0.0.1".to_owned())
+            },
             state: Mutex::default(),
             mailbox: Arc::default(),
             sources,
@@ -227,21 +209,19 @@ impl Steps {
         body: Vec<u8>,
         now_us: u64,
         wall_clock: i64,
-    ) -> PyResult<Served> {
+    ) -> PyResult<Answer> {
         let mut out = Vec::new();
-        let parked = self.handle(api_key, version, body, (now_us, wall_clock), &mut out)?;
-        let Some(parked) = parked else {
-            return Ok(((!out.is_empty()).then(|| PyBytes::new(py, &out).unbind()), None));
+        let delayed = match self.handle(api_key, version, body, (now_us, wall_clock), &mut out)? {
+            Served::Delayed(delayed) => delayed,
+            Served::Answered(_) => return Ok((Some(PyBytes::new(py, &out).unbind()), None)),
+            _ => return Ok((None, None)),
         };
-        let deadline = match &parked {
-            Parked::Produce(produce) => produce.deadline,
-            Parked::Fetch(fetch) => fetch.deadline,
-        };
+        let deadline = delayed.deadline();
         let token = {
             let mut state = self.state.lock();
             state.last_token += 1;
             let token = state.last_token;
-            state.parked.insert(token, parked);
+            state.delayed.insert(token, delayed);
             token
         };
         if let Some(body) = self.try_operation(token, false, at(now_us))? {
@@ -258,17 +238,14 @@ impl Steps {
             state.last_token
         };
         let client = ClientInfo {
-            connection_id: token,
-            listener: Arc::from(LISTENER),
-            host: "/127.0.0.1".to_owned(),
-            ..ClientInfo::nobody()
+            client_id: Some(client_id),
+            ..ClientInfo::new(token, Arc::from(LISTENER), self.client.host.clone())
         };
         self.broker.events.push(Event::Request(ControlRequest {
             token,
             api_key,
             api_version,
             correlation_id: 0,
-            client_id: Some(client_id),
             client: Arc::new(client),
             body,
             charge: Budget::new(0).account(),
@@ -303,9 +280,9 @@ impl Steps {
 
     /// The connection of a request that waits is gone.
     fn forget(&self, token: u64) {
-        let parked = self.state.lock().parked.remove(&token);
-        if let Some(parked) = parked {
-            parked.forget(&self.waiter(token));
+        let delayed = self.state.lock().delayed.remove(&token);
+        if let Some(delayed) = delayed {
+            delayed.forget(&self.waiter(token));
         }
     }
 
@@ -394,57 +371,34 @@ impl Steps {
         mut body: Vec<u8>,
         (now_us, wall_clock): (u64, i64),
         out: &mut Vec<u8>,
-    ) -> PyResult<Option<Parked>> {
-        let broker = &self.broker;
-        let caller = Caller {
-            listener: LISTENER,
-            may_write_internal: false,
-            is_broker: true,
+    ) -> PyResult<Served> {
+        let Some(api) = find_api(api_key) else {
+            let message = format!("API {api_key} is not the data plane's");
+            return Err(PyValueError::new_err(message));
         };
-        let now = at(now_us);
+        let (broker, listener) = (&self.broker, self.client.caller().listener);
         let state = &mut *self.state.lock();
-        match api_key {
-            ApiTable::PRODUCE => {
-                let served = broker::produce(
-                    broker,
-                    version,
-                    caller,
-                    &mut body,
-                    &mut state.produce,
-                    (wall_clock, now),
-                    out,
-                );
-                let mut outcome = served.map_err(malformed)?;
-                if let ProduceOutcome::Left(mut left) = outcome {
-                    while !left.run(broker, &mut body, wall_clock) {}
-                    outcome = left.finish(broker, LISTENER, &body, out);
-                }
-                Ok(match outcome {
-                    ProduceOutcome::Parked(parked) => Some(Parked::Produce(parked)),
-                    _ => None,
-                })
-            }
-            ApiTable::FETCH => {
-                let place = (Place::Elsewhere, now);
-                let served = broker::fetch(broker, version, caller, &body, &mut state.fetch, place, out);
-                match served.map_err(malformed)? {
-                    FetchOutcome::Parked(parked) => Ok(Some(Parked::Fetch(parked))),
-                    FetchOutcome::Answered(splices) => splice(out, &splices).map(|()| None),
-                    FetchOutcome::Left | FetchOutcome::Cold(..) => Ok(None),
-                }
-            }
-            ApiTable::LIST_OFFSETS => {
-                match broker::list_offsets(broker, version, &body, Place::Elsewhere, out).map_err(malformed)? {
-                    ListOffsetsOutcome::Answered | ListOffsetsOutcome::Left => {}
-                    ListOffsetsOutcome::Lookup(lookup) => {
-                        lookup.run(broker);
-                        lookup.encode_if_done(&mut |body| out.extend_from_slice(body));
-                    }
-                }
-                Ok(None)
-            }
-            other => Err(PyValueError::new_err(format!("API {other} is not the data plane's"))),
+        let request = Request {
+            broker,
+            version,
+            caller: self.client.caller(),
+            body: &mut body,
+            scratch: &mut state.scratch,
+            place: Place::Elsewhere,
+            may_hand_over: false,
+            now_ms: wall_clock,
+            now: at(now_us),
+        };
+        let mut served = api.serve(request, out).map_err(malformed)?;
+        if let Served::Elsewhere(Errand::Append(mut left)) = served {
+            while !left.run(broker, &mut body, wall_clock) {}
+            served = left.finish(broker, listener, &body, out);
         }
+        if let Served::Answered(rest) = served {
+            fill_in(out, rest)?;
+            served = Served::Answered(Rest::Nothing);
+        }
+        Ok(served)
     }
 
     fn waiter(&self, operation: u64) -> Waiter {
@@ -459,45 +413,36 @@ impl Steps {
     fn try_operation(&self, token: u64, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
         let waiter = self.waiter(token);
         let mut state = self.state.lock();
-        let Some(parked) = state.parked.get_mut(&token) else {
+        let Some(delayed) = state.delayed.get_mut(&token) else {
             return Ok(None);
         };
-        parked.forget(&waiter);
-        let mut answer = self.completed(parked, is_due, now)?;
-        if answer.is_none() {
-            parked.watch(&waiter);
-            answer = self.completed(parked, is_due, now)?;
-        }
-        if answer.is_some() {
-            parked.forget(&waiter);
-            state.parked.remove(&token);
-        }
-        Ok(answer)
-    }
-
-    fn completed(&self, parked: &mut Parked, is_due: bool, now: Instant) -> PyResult<Option<Vec<u8>>> {
+        let attempt = Attempt {
+            broker: &self.broker,
+            caller: self.client.caller(),
+            is_due,
+            place: Place::Elsewhere,
+            now,
+        };
         let mut out = Vec::new();
-        match parked {
-            Parked::Produce(produce) => {
-                if !produce.poll() {
-                    if !is_due {
-                        return Ok(None);
-                    }
-                    produce.expire();
-                }
-                produce.encode(&self.broker, LISTENER, &mut out);
-            }
-            Parked::Fetch(fetch) => {
-                let place = (Place::Elsewhere, now);
-                let Tried::Answered(splices) = fetch.try_complete(&self.broker, LISTENER, is_due, place, &mut out)
-                else {
-                    return Ok(None);
-                };
-                splice(&mut out, &splices)?;
-            }
-        }
+        let tried = go_on_waiting(&mut **delayed, &waiter, &mut |delayed| {
+            delayed.try_complete(&attempt, &mut out)
+        });
+        let Tried::Answered(rest) = tried else { return Ok(None) };
+        state.delayed.remove(&token);
+        fill_in(&mut out, rest)?;
         Ok(Some(out))
     }
+}
+
+/// Adds what of a response body is elsewhere.
+fn fill_in(out: &mut Vec<u8>, rest: Rest) -> PyResult<()> {
+    match rest {
+        Rest::Nothing => {}
+        Rest::Files(splices) => splice(out, &splices)?,
+        Rest::Bytes(bytes) => out.extend_from_slice(&bytes),
+        Rest::Shared(bytes) => out.extend_from_slice(&bytes),
+    }
+    Ok(())
 }
 
 /// Puts the bytes of files where they belong, the last first.

@@ -158,7 +158,7 @@ fn a_request_of_the_control_plane_holds_up_what_follows_it() {
         (19, 5, 1)
     );
     assert_eq!(request.body, b"body");
-    assert_eq!(request.client_id.as_deref(), Some("data-plane-test"));
+    assert_eq!(request.client.client_id.as_deref(), Some("data-plane-test"));
     assert_eq!(&*request.client.listener, "PLAINTEXT");
     assert!(client.is_silent());
     broker.engine.respond(vec![(request.token, Some(b"answer".to_vec()))]);

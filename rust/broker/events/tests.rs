@@ -15,15 +15,7 @@ fn request(token: u64, bytes: usize) -> Event {
         api_key: 32,
         api_version: 4,
         correlation_id: 0,
-        client_id: None,
-        client: Arc::new(ClientInfo {
-            connection_id: 0,
-            listener: "PLAINTEXT".into(),
-            host: String::new(),
-            software_name: String::new(),
-            software_version: String::new(),
-            is_broker: false,
-        }),
+        client: Arc::new(ClientInfo::nobody()),
         body: vec![0; bytes],
         charge: Budget::new(0).account(),
     })

@@ -2,26 +2,18 @@
 
 use std::time::Instant;
 
-use super::{MANY_ROWS, ParkedFetch, Tried, is_enough};
-use crate::broker::Broker;
-use crate::broker::metadata::Place;
+use super::{MANY_ROWS, ParkedFetch, is_enough};
+use crate::broker::api::{Attempt, Delayed, Rest, Tried};
 use crate::broker::waiters::{WaitKind, Waiter};
 
-impl ParkedFetch {
-    /// Whether looking after it is too much for a network loop.
-    pub fn is_large(&self) -> bool {
-        self.plan.rows.len() > MANY_ROWS
-    }
-
-    /// Watches every partition that it reads. Try once more afterwards.
-    pub fn watch(&self, waiter: &Waiter) {
+impl Delayed for ParkedFetch {
+    fn watch(&self, waiter: &Waiter) {
         for partition in self.plan.rows.iter().filter_map(|r| r.partition.as_ref()) {
             partition.waiters().watch(WaitKind::Fetch, waiter.clone());
         }
     }
 
-    /// Stops watching.
-    pub fn forget(&self, waiter: &Waiter) {
+    fn forget(&self, waiter: &Waiter) {
         for partition in self.plan.rows.iter().filter_map(|r| r.partition.as_ref()) {
             partition
                 .waiters()
@@ -29,27 +21,35 @@ impl ParkedFetch {
         }
     }
 
-    /// Answers if there is enough now, or if `is_due`.
-    pub fn try_complete(
-        &self,
-        broker: &Broker,
-        listener: &str,
-        is_due: bool,
-        (place, now): (Place, Instant),
-        out: &mut Vec<u8>,
-    ) -> Tried {
+    fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
+        let (broker, listener, is_due) = (attempt.broker, attempt.caller.listener, attempt.is_due);
         if !is_due && !self.may_complete() {
             return Tried::Waits;
         }
-        let Some(outcomes) = self.plan.read_all(broker, listener, (place, now)) else {
+        let Some(outcomes) = self.plan.read_all(broker, listener, (attempt.place, attempt.now)) else {
             return Tried::Cold;
         };
         if !is_due && !is_enough(&self.plan, &outcomes) {
             return Tried::Waits;
         }
-        Tried::Answered(self.plan.encode(broker, listener, &outcomes, now, out))
+        let splices = self.plan.encode(broker, listener, &outcomes, attempt.now, out);
+        Tried::Answered(Rest::Files(splices))
     }
 
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    fn is_large(&self) -> bool {
+        self.plan.rows.len() > MANY_ROWS
+    }
+
+    fn ends_early(&self) -> bool {
+        true
+    }
+}
+
+impl ParkedFetch {
     /// A cheap look that spares most wake-ups the reads.
     fn may_complete(&self) -> bool {
         self.plan.rows.iter().any(|row| match &row.partition {

@@ -1,18 +1,12 @@
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease};
+use super::super::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request};
 use super::*;
-use crate::broker::Options;
 use crate::broker::waiters::{WaitKind, Waiter};
+use crate::broker::{Attempt, Delayed, Options, Scratch, Tried};
 use crate::record::Origin;
 use crate::wire::Writer;
 
 mod closest;
 mod log_start;
-
-const CALLER: Caller<'_> = Caller {
-    listener: "PLAINTEXT",
-    may_write_internal: false,
-    is_broker: true,
-};
 
 /// What a request says besides its partitions of topic `t`.
 #[derive(Clone, Copy)]
@@ -56,28 +50,34 @@ fn body(ask: Ask, rows: &[(i32, i32, i64)]) -> Vec<u8> {
     out
 }
 
-fn serve(fixture: &Fixture, body: &[u8]) -> (FetchOutcome, Vec<u8>) {
-    let mut out = Vec::new();
-    let mut scratch = FetchScratch::default();
-    let now = Instant::now();
-    let outcome = handle(
-        &fixture.broker,
-        9,
-        CALLER,
-        body,
-        &mut scratch,
-        (Place::Loop, now),
-        &mut out,
-    )
-    .unwrap();
-    (outcome, out)
+fn serve(fixture: &Fixture, body: &[u8]) -> (Served, Vec<u8>) {
+    serve_version(fixture, 9, body)
 }
 
-fn parked(outcome: FetchOutcome) -> ParkedFetch {
-    match outcome {
-        FetchOutcome::Parked(parked) => *parked,
+fn serve_version(fixture: &Fixture, version: i16, body: &[u8]) -> (Served, Vec<u8>) {
+    let (mut out, mut body) = (Vec::new(), body.to_vec());
+    let scratch = &mut Scratch::default();
+    let asked = request(&fixture.broker, version, &mut body, scratch);
+    let served = Fetch.serve(asked, &mut out).unwrap();
+    (served, out)
+}
+
+fn parked(served: Served) -> Box<dyn Delayed> {
+    match served {
+        Served::Delayed(delayed) => delayed,
         _ => panic!("it should wait"),
     }
+}
+
+fn try_complete(fixture: &Fixture, waiting: &mut dyn Delayed, is_due: bool, out: &mut Vec<u8>) -> Tried {
+    let attempt = Attempt {
+        broker: &fixture.broker,
+        caller: CALLER,
+        is_due,
+        place: Place::Loop,
+        now: Instant::now(),
+    };
+    waiting.try_complete(&attempt, out)
 }
 
 fn append(fixture: &Fixture, index: i32, value_bytes: usize) {
@@ -113,7 +113,7 @@ fn a_consumer_is_never_held_back_by_a_throttle_of_replicas() {
 #[test]
 fn a_fetch_waits_only_if_all_four_conditions_hold() {
     let fixture = fixture();
-    let is_parked = |ask, rows: &[_]| matches!(serve(&fixture, &body(ask, rows)).0, FetchOutcome::Parked(_));
+    let is_parked = |ask, rows: &[_]| matches!(serve(&fixture, &body(ask, rows)).0, Served::Delayed(_));
     let empty = (0, -1, 0);
     assert!(is_parked(WAITING, &[empty]));
     assert!(!is_parked(AT_ONCE, &[empty]), "no wait");
@@ -141,16 +141,10 @@ fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
         min_bytes: 300,
         ..WAITING
     };
-    let waiting = parked(serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)])).0);
-    let try_at = |is_due| {
+    let mut waiting = parked(serve(&fixture, &body(ask, &[(0, -1, 0), (1, -1, 0)])).0);
+    let mut try_at = |is_due| {
         let mut out = Vec::new();
-        let done = waiting.try_complete(
-            &fixture.broker,
-            "PLAINTEXT",
-            is_due,
-            (Place::Loop, Instant::now()),
-            &mut out,
-        );
+        let done = try_complete(&fixture, &mut *waiting, is_due, &mut out);
         (matches!(done, Tried::Answered(_)), out.is_empty())
     };
     assert_eq!(try_at(false), (false, true));
@@ -166,16 +160,9 @@ fn a_parked_fetch_completes_with_enough_bytes_or_when_it_is_due() {
 fn a_parked_fetch_completes_when_a_partition_is_lost_or_gets_a_new_epoch() {
     for (epoch, next) in [(-1, None), (0, Some(lease(1, &[NODE], &[NODE])))] {
         let fixture = fixture();
-        let waiting = parked(serve(&fixture, &body(WAITING, &[(0, -1, 0), (1, epoch, 0)])).0);
+        let mut waiting = parked(serve(&fixture, &body(WAITING, &[(0, -1, 0), (1, epoch, 0)])).0);
         give(&fixture.partition("t", 1), next);
-        let mut out = Vec::new();
-        let done = waiting.try_complete(
-            &fixture.broker,
-            "PLAINTEXT",
-            false,
-            (Place::Loop, Instant::now()),
-            &mut out,
-        );
+        let done = try_complete(&fixture, &mut *waiting, false, &mut Vec::new());
         assert!(matches!(done, Tried::Answered(_)), "epoch {epoch}");
     }
 }
@@ -199,7 +186,7 @@ fn large_slices_are_spliced_and_small_ones_copied() {
     append(&fixture, 0, INLINE_BYTES);
     append(&fixture, 1, 100);
     let (outcome, out) = serve(&fixture, &body(AT_ONCE, &[(0, -1, 0), (1, -1, 0)]));
-    let FetchOutcome::Answered(splices) = outcome else {
+    let Served::Answered(Rest::Files(splices)) = outcome else {
         panic!("it should be answered")
     };
     assert_eq!(splices.len(), 1);

@@ -1,8 +1,8 @@
-use super::super::testing::{Fixture, NODE, START_MS, batch, give, lease};
+use super::super::testing::{Fixture, NODE, START_MS, batch, give, lease, request};
 use std::time::Instant;
 
 use super::*;
-use crate::broker::FollowerFetch;
+use crate::broker::{FollowerFetch, Scratch};
 use crate::record::Origin;
 use crate::wire::{Reader, Writer};
 
@@ -35,20 +35,34 @@ fn rows(body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
     (0..r.count(1).unwrap()).map(|_| row(&mut r)).collect()
 }
 
-fn ask(fixture: &Fixture, body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
-    let mut out = Vec::new();
-    match handle(&fixture.broker, 5, body, Place::Loop, &mut out).unwrap() {
-        ListOffsetsOutcome::Left => panic!("it is small"),
-        ListOffsetsOutcome::Answered => rows(&out),
-        ListOffsetsOutcome::Lookup(lookup) => {
+/// What becomes of a body at a place, and the answer.
+fn serve_at(place: Place, fixture: &Fixture, version: i16, body: &[u8]) -> (Served, Vec<u8>) {
+    let (mut body, mut out) = (body.to_vec(), Vec::new());
+    let scratch = &mut Scratch::default();
+    let asked = Request {
+        place,
+        ..request(&fixture.broker, version, &mut body, scratch)
+    };
+    let served = ListOffsets.serve(asked, &mut out).unwrap();
+    (served, out)
+}
+
+/// The answer, on a disk thread where a network loop leaves it to one.
+fn answered(fixture: &Fixture, version: i16, body: &[u8]) -> Vec<u8> {
+    match serve_at(Place::Loop, fixture, version, body) {
+        (Served::Answered(Rest::Nothing), out) => out,
+        (Served::Elsewhere(Errand::Serve(Thread::Disk)), out) => {
             assert!(out.is_empty());
-            assert!(!lookup.encode_if_done(&mut |_| panic!("it has not run")));
-            lookup.run(&fixture.broker);
-            assert!(lookup.encode_if_done(&mut |answer| out.extend_from_slice(answer)));
-            assert!(!lookup.encode_if_done(&mut |_| panic!("it was answered")));
-            rows(&out)
+            let (served, out) = serve_at(Place::Elsewhere, fixture, version, body);
+            assert!(matches!(served, Served::Answered(Rest::Nothing)));
+            out
         }
+        _ => panic!("it is small"),
     }
+}
+
+fn ask(fixture: &Fixture, body: &[u8]) -> Vec<(i16, i64, i64, i32)> {
+    rows(&answered(fixture, 5, body))
 }
 
 /// Offsets 0 to 2 at the start, 10 and 20 ms later; the last one is past the high watermark.
@@ -76,10 +90,9 @@ fn the_ends_are_told_at_once_by_the_reader_s_bound() {
     assert_eq!(told(-1, timestamp::LATEST), (0, -1, 2, 1));
     assert_eq!(told(-1, timestamp::EARLIEST), (0, -1, 1, 0));
     assert_eq!(told(2, timestamp::LATEST).2, 3, "a follower sees the log end");
-    let mut out = Vec::new();
     let latest = body(-1, 0, &one(timestamp::LATEST));
-    let outcome = handle(&fixture.broker, 5, &latest, Place::Loop, &mut out).unwrap();
-    assert!(matches!(outcome, ListOffsetsOutcome::Answered), "no disk thread");
+    let (served, _) = serve_at(Place::Loop, &fixture, 5, &latest);
+    assert!(matches!(served, Served::Answered(_)), "no disk thread");
 }
 
 // spec: R4.3
@@ -100,23 +113,8 @@ fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
     let partition = fixture.partition("t", 0);
     give(&partition, Some(lease(2, &[NODE, 2], &[NODE, 2])));
     let asked = |version: i16, replica: i32, target: i64| {
-        let mut out = Vec::new();
-        match handle(
-            &fixture.broker,
-            version,
-            &body(replica, 0, &[(0, -1, target)]),
-            Place::Loop,
-            &mut out,
-        )
-        .unwrap()
-        {
-            ListOffsetsOutcome::Left | ListOffsetsOutcome::Answered => {}
-            ListOffsetsOutcome::Lookup(lookup) => {
-                lookup.run(&fixture.broker);
-                lookup.encode_if_done(&mut |bytes| out.extend_from_slice(bytes));
-            }
-        }
-        rows(&out)[0]
+        let answer = answered(&fixture, version, &body(replica, 0, &[(0, -1, target)]));
+        rows(&answer)[0]
     };
     let not_yet = ErrorCode::OFFSET_NOT_AVAILABLE.0;
     assert_eq!(asked(5, -1, timestamp::LATEST).0, not_yet);
@@ -190,10 +188,9 @@ fn request_of_many_partitions_is_left_by_a_loop_and_served_elsewhere() {
     let fixture = fixture();
     let rows: Vec<_> = (0..2000).map(|index| (index, -1, timestamp::LATEST)).collect();
     let many = body(-1, 0, &rows);
-    let mut out = Vec::new();
-    let outcome = handle(&fixture.broker, 5, &many, Place::Loop, &mut out).unwrap();
-    assert!(matches!(outcome, ListOffsetsOutcome::Left) && out.is_empty());
-    let outcome = handle(&fixture.broker, 5, &many, Place::Elsewhere, &mut out).unwrap();
-    assert!(matches!(outcome, ListOffsetsOutcome::Answered));
+    let (served, out) = serve_at(Place::Loop, &fixture, 5, &many);
+    assert!(matches!(served, Served::Elsewhere(Errand::Serve(Thread::Request))) && out.is_empty());
+    let (served, out) = serve_at(Place::Elsewhere, &fixture, 5, &many);
+    assert!(matches!(served, Served::Answered(_)));
     assert_eq!(super::tests::rows(&out)[0], (0, -1, 2, 1));
 }

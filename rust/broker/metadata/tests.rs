@@ -1,5 +1,6 @@
-use super::super::testing::{Fixture, broker_row, row};
+use super::super::testing::{CALLER, Fixture, broker_row, request, row};
 use super::*;
+use crate::broker::{Caller, Scratch};
 use crate::wire::{Reader, Writer};
 
 /// A version 4 body; `None` asks for all topics.
@@ -65,10 +66,43 @@ fn fixture() -> Fixture {
     fixture
 }
 
+/// What may become of a Metadata request.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Answered,
+    Shared(Arc<Vec<u8>>),
+    HandedOver(Vec<u8>),
+    Left,
+}
+
+fn serve(
+    fixture: &Fixture,
+    version: i16,
+    listener: &str,
+    body: &[u8],
+    (place, may_hand_over): (Place, bool),
+    out: &mut Vec<u8>,
+) -> Outcome {
+    let (mut body, scratch) = (body.to_vec(), &mut Scratch::default());
+    let asked = Request {
+        caller: Caller { listener, ..CALLER },
+        place,
+        may_hand_over,
+        ..request(&fixture.broker, version, &mut body, scratch)
+    };
+    match Metadata.serve(asked, out).unwrap() {
+        Served::Answered(Rest::Nothing) => Outcome::Answered,
+        Served::Answered(Rest::Shared(body)) => Outcome::Shared(body),
+        Served::Control(Some(first)) => Outcome::HandedOver(first),
+        Served::Elsewhere(Errand::Serve(Thread::Request)) => Outcome::Left,
+        _ => panic!("no outcome of a Metadata request"),
+    }
+}
+
 fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Told {
     let mut out = Vec::new();
-    let outcome = handle(&fixture.broker, 4, listener, body, (Place::Loop, false), &mut out).unwrap();
-    assert_eq!(outcome, MetadataOutcome::Answered);
+    let outcome = serve(fixture, 4, listener, body, (Place::Loop, false), &mut out);
+    assert_eq!(outcome, Outcome::Answered);
     told(&out)
 }
 
@@ -105,24 +139,16 @@ fn an_unknown_topic_is_handed_over_only_if_everyone_wants_it_created() {
     let outcome = |wanted, may_create, name: &str| {
         let mut out = Vec::new();
         let body = body(Some(&["t", name]), wanted);
-        let outcome = handle(
-            &fixture.broker,
-            4,
-            "PLAINTEXT",
-            &body,
-            (Place::Loop, may_create),
-            &mut out,
-        )
-        .unwrap();
-        let error = (outcome == MetadataOutcome::Answered).then(|| told(&out).1[1].0);
+        let outcome = serve(&fixture, 4, "PLAINTEXT", &body, (Place::Loop, may_create), &mut out);
+        let error = (outcome == Outcome::Answered).then(|| told(&out).1[1].0);
         (outcome, error)
     };
-    let unknown = (MetadataOutcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
-    let creation = MetadataOutcome::HandedOver(body(Some(&["new"]), true));
+    let unknown = (Outcome::Answered, Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION.0));
+    let creation = Outcome::HandedOver(body(Some(&["new"]), true));
     assert_eq!(outcome(true, true, "new"), (creation, None), "only what is missing");
     assert_eq!(outcome(false, true, "new"), unknown);
     assert_eq!(outcome(true, false, "new"), unknown);
-    let invalid = (MetadataOutcome::Answered, Some(ErrorCode::INVALID_TOPIC_EXCEPTION.0));
+    let invalid = (Outcome::Answered, Some(ErrorCode::INVALID_TOPIC_EXCEPTION.0));
     assert_eq!(outcome(true, true, "no spaces"), invalid);
     let mut options = (*fixture.broker.options()).clone();
     options.auto_create_topics_enable = false;
@@ -136,18 +162,11 @@ fn nothing_is_told_before_there_is_a_controller_to_have_told_it() {
     fixture.broker.image.publish_cluster(vec![broker_row(1)], NO_CONTROLLER);
     let outcome = |may_hand_over| {
         let body = body(Some(&["t"]), false);
-        handle(
-            &fixture.broker,
-            4,
-            "PLAINTEXT",
-            &body,
-            (Place::Loop, may_hand_over),
-            &mut Vec::new(),
-        )
-        .unwrap()
+        let place = (Place::Loop, may_hand_over);
+        serve(&fixture, 4, "PLAINTEXT", &body, place, &mut Vec::new())
     };
-    assert!(matches!(outcome(true), MetadataOutcome::HandedOver(_)));
-    assert_eq!(outcome(false), MetadataOutcome::Answered, "it has waited");
+    assert!(matches!(outcome(true), Outcome::HandedOver(_)));
+    assert_eq!(outcome(false), Outcome::Answered, "it has waited");
 }
 
 #[test]
@@ -193,8 +212,8 @@ fn topic_with_an_id_goes_by_it_though_an_empty_name_stands_beside_it() {
     w.boolean(false);
     w.no_tags();
     let mut out = Vec::new();
-    let outcome = handle(&fixture.broker, 12, "PLAINTEXT", &asked, (Place::Loop, true), &mut out).unwrap();
-    assert_eq!(outcome, MetadataOutcome::Answered);
+    let outcome = serve(&fixture, 12, "PLAINTEXT", &asked, (Place::Loop, true), &mut out);
+    assert_eq!(outcome, Outcome::Answered);
     let has = |bytes: &[u8]| out.windows(bytes.len()).any(|window| window == bytes);
     assert!(
         has(&[&[0, 0, 2, b't'][..], &[1; 16]].concat()),
@@ -207,19 +226,9 @@ fn request_has_a_hundred_topics_created_and_no_more() {
     let fixture = fixture();
     let names: Vec<String> = (0..150).map(|i| format!("new-{i}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let outcome = handle(
-        &fixture.broker,
-        4,
-        "PLAINTEXT",
-        &body(Some(&names), true),
-        (Place::Loop, true),
-        &mut Vec::new(),
-    )
-    .unwrap();
-    assert_eq!(
-        outcome,
-        MetadataOutcome::HandedOver(body(Some(&names[..CREATED_NAMES]), true))
-    );
+    let asked = body(Some(&names), true);
+    let outcome = serve(&fixture, 4, "PLAINTEXT", &asked, (Place::Loop, true), &mut Vec::new());
+    assert_eq!(outcome, Outcome::HandedOver(body(Some(&names[..CREATED_NAMES]), true)));
 }
 
 #[test]
@@ -229,27 +238,24 @@ fn answer_of_many_partitions_is_made_elsewhere_once_and_shared_until_the_image_c
     let all = |place| {
         let mut out = Vec::new();
         let body = body(None, false);
-        handle(&fixture.broker, 4, "PLAINTEXT", &body, (place, false), &mut out).unwrap()
+        serve(&fixture, 4, "PLAINTEXT", &body, (place, false), &mut out)
     };
-    assert_eq!(all(Place::Loop), MetadataOutcome::Left);
-    let MetadataOutcome::Shared(made) = all(Place::Elsewhere) else {
+    assert_eq!(all(Place::Loop), Outcome::Left);
+    let Outcome::Shared(made) = all(Place::Elsewhere) else {
         panic!("it is shared")
     };
     assert_eq!(told(&made).1.len(), 3);
-    let MetadataOutcome::Shared(again) = all(Place::Loop) else {
+    let Outcome::Shared(again) = all(Place::Loop) else {
         panic!("it is there")
     };
     assert!(Arc::ptr_eq(&made, &again));
     fixture.broker.image.publish_topics(vec![row("another", [8; 16], 1)]);
-    assert_eq!(all(Place::Loop), MetadataOutcome::Left);
+    assert_eq!(all(Place::Loop), Outcome::Left);
     let image = fixture.broker.image.load();
-    assert!(matches!(all(Place::Elsewhere), MetadataOutcome::Shared(_)));
+    assert!(matches!(all(Place::Elsewhere), Outcome::Shared(_)));
     image.drop_unused_answers();
-    assert!(
-        matches!(all(Place::Loop), MetadataOutcome::Shared(_)),
-        "asked for since"
-    );
+    assert!(matches!(all(Place::Loop), Outcome::Shared(_)), "asked for since");
     image.drop_unused_answers();
     image.drop_unused_answers();
-    assert_eq!(all(Place::Loop), MetadataOutcome::Left);
+    assert_eq!(all(Place::Loop), Outcome::Left);
 }

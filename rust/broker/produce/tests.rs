@@ -1,13 +1,10 @@
-use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, row};
+use std::any::Any;
+
+use super::super::testing::{CALLER, Calls, Fixture, NODE, START_MS, batch, give, lease, request, row};
 use super::*;
+use crate::broker::{Caller, Place, Scratch};
 use crate::io::Fault;
 use crate::wire::Writer;
-
-const CALLER: Caller<'_> = Caller {
-    listener: "PLAINTEXT",
-    may_write_internal: false,
-    is_broker: true,
-};
 
 /// A version 8 body: topics with a batch for each of these partitions.
 fn body(acks: i16, timeout_ms: i32, topics: &[(&str, &[i32])]) -> Vec<u8> {
@@ -30,10 +27,13 @@ fn body(acks: i16, timeout_ms: i32, topics: &[(&str, &[i32])]) -> Vec<u8> {
     out
 }
 
-fn serve(fixture: &Fixture, caller: Caller<'_>, mut body: Vec<u8>, out: &mut Vec<u8>) -> ProduceOutcome {
-    let now = (START_MS, Instant::now());
-    let mut scratch = ProduceScratch::default();
-    handle(&fixture.broker, 8, caller, &mut body, &mut scratch, now, out).unwrap()
+fn serve(fixture: &Fixture, caller: Caller<'_>, mut body: Vec<u8>, out: &mut Vec<u8>) -> Served {
+    let scratch = &mut Scratch::default();
+    let asked = Request {
+        caller,
+        ..request(&fixture.broker, 8, &mut body, scratch)
+    };
+    Produce.serve(asked, out).unwrap()
 }
 
 fn replicated() -> Fixture {
@@ -44,10 +44,21 @@ fn replicated() -> Fixture {
     fixture
 }
 
-fn parked(outcome: ProduceOutcome) -> Box<ParkedProduce> {
-    match outcome {
-        ProduceOutcome::Parked(parked) => parked,
-        _ => panic!("it should wait"),
+fn parked(served: Served) -> Box<ParkedProduce> {
+    let Served::Delayed(delayed) = served else {
+        panic!("it should wait")
+    };
+    let delayed: Box<dyn Any> = delayed;
+    delayed.downcast().unwrap()
+}
+
+fn attempt(fixture: &Fixture, is_due: bool) -> Attempt<'_> {
+    Attempt {
+        broker: &fixture.broker,
+        caller: CALLER,
+        is_due,
+        place: Place::Loop,
+        now: Instant::now(),
     }
 }
 
@@ -66,11 +77,11 @@ fn what_is_answered_depends_on_acks_and_outcome() {
         let outcome = serve(&fixture, CALLER, body(acks, 1000, topics), &mut out);
         (outcome, out.is_empty())
     };
-    assert!(matches!(outcome(0, good), (ProduceOutcome::Silent, true)));
-    assert!(matches!(outcome(0, bad), (ProduceOutcome::Disconnect, true)));
-    assert!(matches!(outcome(1, good), (ProduceOutcome::Answered, false)));
-    assert!(matches!(outcome(-1, good), (ProduceOutcome::Parked(_), true)));
-    assert!(matches!(outcome(-1, bad), (ProduceOutcome::Answered, false)));
+    assert!(matches!(outcome(0, good), (Served::Silent, true)));
+    assert!(matches!(outcome(0, bad), (Served::Disconnect, true)));
+    assert!(matches!(outcome(1, good), (Served::Answered(_), false)));
+    assert!(matches!(outcome(-1, good), (Served::Delayed(_), true)));
+    assert!(matches!(outcome(-1, bad), (Served::Answered(_), false)));
 }
 
 // spec: R0.8
@@ -86,7 +97,8 @@ fn a_parked_produce_ends_when_its_last_partition_is_satisfied() {
     }
     assert!(waiting.poll());
     assert_eq!(errors(&waiting), [ErrorCode::NONE; 3]);
-    waiting.encode(&fixture.broker, "PLAINTEXT", &mut out);
+    let tried = waiting.try_complete(&attempt(&fixture, false), &mut out);
+    assert!(matches!(tried, Tried::Answered(_)));
     let text = String::from_utf8_lossy(&out);
     assert!(
         text.contains("first") && text.contains("second"),
@@ -102,8 +114,13 @@ fn what_is_left_at_the_deadline_times_out_alone() {
     let topics: &[(&str, &[i32])] = &[("first", &[0, 1])];
     let mut waiting = parked(serve(&fixture, CALLER, body(-1, 1000, topics), &mut out));
     give(&fixture.partition("first", 1), Some(lease(0, &[NODE, 2], &[NODE])));
-    assert!(!waiting.poll());
-    waiting.expire();
+    assert!(matches!(
+        waiting.try_complete(&attempt(&fixture, false), &mut out),
+        Tried::Waits
+    ));
+    assert!(out.is_empty(), "nothing is written while it waits");
+    let tried = waiting.try_complete(&attempt(&fixture, true), &mut out);
+    assert!(matches!(tried, Tried::Answered(_)) && !out.is_empty());
     assert_eq!(errors(&waiting), [ErrorCode::REQUEST_TIMED_OUT, ErrorCode::NONE]);
 }
 
@@ -128,19 +145,13 @@ fn the_deadline_is_the_client_s_timeout_and_never_before_now() {
     for (timeout_ms, wait) in [(1500, 1500), (0, 0), (-5, 0)] {
         let now = Instant::now();
         let mut bytes = body(-1, timeout_ms, &[("first", &[0])]);
-        let mut scratch = ProduceScratch::default();
-        let out = &mut Vec::new();
-        let outcome = handle(
-            &fixture.broker,
-            8,
-            CALLER,
-            &mut bytes,
-            &mut scratch,
-            (START_MS, now),
-            out,
-        )
-        .unwrap();
-        assert_eq!(parked(outcome).deadline, now + Duration::from_millis(wait));
+        let scratch = &mut Scratch::default();
+        let asked = Request {
+            now,
+            ..request(&fixture.broker, 8, &mut bytes, scratch)
+        };
+        let served = Produce.serve(asked, &mut Vec::new()).unwrap();
+        assert_eq!(parked(served).deadline(), now + Duration::from_millis(wait));
     }
 }
 
@@ -169,7 +180,6 @@ fn only_kafka_s_admin_may_write_internal_topics() {
     assert_eq!(end(), 0);
     let admin = Caller {
         may_write_internal: true,
-        is_broker: true,
         ..CALLER
     };
     serve(&fixture, admin, body(1, 0, topics), &mut Vec::new());
@@ -214,19 +224,10 @@ fn answered(fixture: &Fixture, topic: Result<&str, [u8; 16]>, index: i32) -> Pro
         w.no_tags();
     }
     let version = if topic.is_ok() { 8 } else { 13 };
-    let mut scratch = ProduceScratch::default();
-    let now = (START_MS, Instant::now());
-    handle(
-        &fixture.broker,
-        version,
-        CALLER,
-        &mut out,
-        &mut scratch,
-        now,
-        &mut response,
-    )
-    .unwrap();
-    scratch.results.remove(0)
+    let mut scratch = Scratch::default();
+    let asked = request(&fixture.broker, version, &mut out, &mut scratch);
+    Produce.serve(asked, &mut response).unwrap();
+    scratch.produce.results.remove(0)
 }
 
 // KIP-951: a partition that has moved away is not an unknown one; its producer is told where to go.
@@ -294,7 +295,7 @@ fn produce_to_a_broker_that_is_about_to_stop_is_refused_unappended_and_those_tha
     fixture.broker.refuse_produces();
     for acks in [-1, 1] {
         let served = serve(&fixture, CALLER, body(acks, 1000, topics), &mut out);
-        assert!(matches!(served, ProduceOutcome::Answered));
+        assert!(matches!(served, Served::Answered(_)));
     }
     assert_eq!(fixture.partition("first", 0).offsets().log_end, 1);
     assert!(!waiting.poll());

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::{Next, ReplicaFetcher};
-use crate::broker::testing::{Fixture, batch, lease, row};
-use crate::broker::{Caller, Event, FetchOutcome, FetchScratch, Lease, Place, Proposal, Splice, fetch, list_offsets};
+use crate::broker::testing::{Fixture, batch, lease, request, row};
+use crate::broker::{Api, Event, Fetch, Lease, ListOffsets, Place, Proposal, Request, Rest, Scratch, Served, Splice};
 use crate::error::ErrorCode;
 use crate::io::Fault;
 use crate::record::{BatchBuilder, Codec, Origin};
@@ -159,30 +159,21 @@ fn batch_of(records: usize) -> Vec<u8> {
 }
 
 fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instant) -> Vec<u8> {
-    let mut out = Vec::new();
+    let (mut body, mut out) = (body.to_vec(), Vec::new());
+    let scratch = &mut Scratch::default();
+    let asked = Request {
+        now,
+        ..request(&fixture.broker, version, &mut body, scratch)
+    };
     if api_key == 2 {
-        list_offsets(&fixture.broker, version, body, Place::Elsewhere, &mut out).unwrap();
+        let place = Place::Elsewhere;
+        ListOffsets.serve(Request { place, ..asked }, &mut out).unwrap();
         return out;
     }
-    let caller = Caller {
-        listener: "PLAINTEXT",
-        may_write_internal: false,
-        is_broker: true,
-    };
-    let scratch = &mut FetchScratch::default();
-    let outcome = fetch(
-        &fixture.broker,
-        version,
-        caller,
-        body,
-        scratch,
-        (Place::Loop, now),
-        &mut out,
-    )
-    .unwrap();
-    let FetchOutcome::Answered(splices) = outcome else {
+    let Served::Answered(rest) = Fetch.serve(asked, &mut out).unwrap() else {
         panic!("it was told not to wait")
     };
+    let Rest::Files(splices) = rest else { return out };
     for Splice { at, slice } in splices.into_iter().rev() {
         let mut bytes = vec![0; slice.len];
         slice.file.read_exact_at(&mut bytes, slice.position).unwrap();

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::broker::testing::Fixture;
-use crate::broker::{BrokerRow, PartitionRow, TopicRow};
+use crate::broker::testing::{CALLER, Fixture, request};
+use crate::broker::{Broker, BrokerRow, Caller, PartitionRow, Scratch, TopicRow};
 use crate::wire::Writer;
 
 /// Two brokers, of which 2 is reached on another listener only; three partitions, led by 1, by 2 and by nobody.
@@ -31,7 +31,8 @@ fn publish(broker: &Broker) {
     }]);
 }
 
-fn ask(broker: &Broker, key_type: u8, keys: &[&str]) -> (Outcome, Vec<u8>) {
+/// The answer, or nothing when it is the control plane's.
+fn ask(broker: &Broker, key_type: u8, keys: &[&str]) -> Option<Vec<u8>> {
     let (mut body, mut out) = (Vec::new(), Vec::new());
     let mut w = Writer::new(&mut body, true);
     w.raw(&[key_type]);
@@ -40,8 +41,16 @@ fn ask(broker: &Broker, key_type: u8, keys: &[&str]) -> (Outcome, Vec<u8>) {
         w.string(key);
     }
     w.no_tags();
-    let outcome = handle(broker, 4, "CLIENTS", &body, &mut out).unwrap();
-    (outcome, out)
+    let (listener, scratch) = ("CLIENTS", &mut Scratch::default());
+    let asked = Request {
+        caller: Caller { listener, ..CALLER },
+        ..request(broker, 4, &mut body, scratch)
+    };
+    match FindCoordinator.serve(asked, &mut out).unwrap() {
+        Served::Answered(_) => Some(out),
+        Served::Control(None) if out.is_empty() => None,
+        _ => panic!("no outcome of FindCoordinator"),
+    }
 }
 
 /// Java's hash of "a" is 97, of "b" 98, of "c" 99: partitions 1, 2 and 0 of three.
@@ -49,23 +58,21 @@ fn ask(broker: &Broker, key_type: u8, keys: &[&str]) -> (Outcome, Vec<u8>) {
 fn a_group_is_kept_by_the_leader_of_its_partition() {
     let fixture = Fixture::new(1);
     publish(&fixture.broker);
-    let (outcome, out) = ask(&fixture.broker, 0, &["c"]);
-    assert_eq!(outcome, Outcome::Answered);
+    let answer = ask(&fixture.broker, 0, &["c"]);
     let expected = b"\0\0\0\0\x02\x02c\0\0\0\x01\x06host1\0\0\x23\x84\0\0\x01\0\0";
-    assert_eq!(out, expected);
+    assert_eq!(answer.as_deref(), Some(&expected[..]));
 }
 
 #[test]
 fn what_is_not_published_is_left_to_the_control_plane() {
     let fixture = Fixture::new(1);
-    let left = (Outcome::ToControl, Vec::new());
-    assert_eq!(ask(&fixture.broker, 0, &["c"]), left, "no topic yet");
+    assert_eq!(ask(&fixture.broker, 0, &["c"]), None, "no topic yet");
     publish(&fixture.broker);
     for (key_type, keys, why) in [
         (1, &["c"][..], "another kind of key"),
         (0, &["b"], "no leader"),
         (0, &["c", "a"], "a leader without an address on this listener"),
     ] {
-        assert_eq!(ask(&fixture.broker, key_type, keys), left, "{why}");
+        assert_eq!(ask(&fixture.broker, key_type, keys), None, "{why}");
     }
 }

@@ -6,14 +6,7 @@ fn connection() -> Connection {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     socket.set_nonblocking(true).unwrap();
-    let client = ClientInfo {
-        connection_id: 1,
-        listener: "PLAINTEXT".into(),
-        host: "/127.0.0.1".into(),
-        software_name: String::new(),
-        software_version: String::new(),
-        is_broker: false,
-    };
+    let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
     let reference = ConnectionRef { key: 0, id: 1 };
     Connection::new(
         reference,

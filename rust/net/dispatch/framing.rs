@@ -1,8 +1,6 @@
 //! A response's frame around its body: size, header, and what of the body is not in the buffer.
 
-use std::sync::Arc;
-
-use crate::broker::Splice;
+use crate::broker::{Rest, Splice};
 use crate::net::connection::Connection;
 use crate::net::operations::Framing;
 use crate::net::outbox::{FileRange, Outbox};
@@ -11,16 +9,44 @@ use crate::wire::write_response_header;
 /// Bytes of a response's size prefix.
 pub const SIZE_BYTES: usize = 4;
 
-/// Writes a whole response: size, header, and the body by `write`.
+/// Writes a whole response on a connection: size, header, and the body by `write`.
 pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(&mut Vec<u8>)) {
-    let out = connection.answer_box().tail();
+    let outbox = connection.answer_box();
+    let start = begin(outbox.tail(), framing);
+    write(outbox.tail());
+    finish(outbox.tail(), start, 0);
+}
+
+/// Has `write` append a response's body, and frames it. Nothing is left of a response that `write` says is not complete.
+#[inline]
+pub fn framed<T>(
+    outbox: &mut Outbox,
+    framing: Framing,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<Rest, T>,
+) -> Result<(), T> {
+    let out = outbox.tail();
     let start = begin(out, framing);
-    write(out);
-    finish(out, start, 0);
+    match write(out) {
+        Ok(Rest::Nothing) => finish(out, start, 0),
+        Ok(Rest::Files(splices)) => finish_with_files(outbox, start, splices),
+        Ok(Rest::Bytes(body)) => {
+            finish(out, start, body.len());
+            outbox.push_bytes(body);
+        }
+        Ok(Rest::Shared(body)) => {
+            finish(out, start, body.len());
+            outbox.push_shared(body);
+        }
+        Err(other) => {
+            out.truncate(start);
+            return Err(other);
+        }
+    }
+    Ok(())
 }
 
 /// Starts a response; returns where it starts.
-pub fn begin(out: &mut Vec<u8>, framing: Framing) -> usize {
+fn begin(out: &mut Vec<u8>, framing: Framing) -> usize {
     let start = out.len();
     out.extend_from_slice(&[0; SIZE_BYTES]);
     write_response_header(out, framing.correlation_id, framing.is_flexible);
@@ -28,20 +54,14 @@ pub fn begin(out: &mut Vec<u8>, framing: Framing) -> usize {
 }
 
 /// Sets the size of the response that starts at `start`; `elsewhere` bytes of it are in files.
-pub fn finish(out: &mut [u8], start: usize, elsewhere: usize) {
+fn finish(out: &mut [u8], start: usize, elsewhere: usize) {
     let size = out.len() - start - SIZE_BYTES + elsewhere;
     let size = i32::try_from(size).unwrap_or(i32::MAX);
     out[start..start + SIZE_BYTES].copy_from_slice(&size.to_be_bytes());
 }
 
-/// Ends a response whose body is shared with others.
-pub fn finish_shared(outbox: &mut Outbox, start: usize, body: Arc<Vec<u8>>) {
-    finish(outbox.tail(), start, body.len());
-    outbox.push_shared(body);
-}
-
 /// Ends a fetch response: sets the size, and cuts the buffer where file ranges go in between.
-pub fn finish_with_files(outbox: &mut Outbox, start: usize, splices: Vec<Splice>) {
+fn finish_with_files(outbox: &mut Outbox, start: usize, splices: Vec<Splice>) {
     let elsewhere = splices.iter().map(|s| s.slice.len).sum();
     let out = outbox.tail();
     finish(out, start, elsewhere);

@@ -2,9 +2,10 @@ use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::broker::Splice;
 use crate::broker::testing::{Calls, Fixture};
+use crate::broker::{Rest, Splice};
 use crate::net::mailbox::ConnectionRef;
+use crate::net::outbox::{Outbox, Sent};
 use crate::storage::FileSlice;
 use crate::wire::{ApiRange, Writer};
 
@@ -14,18 +15,21 @@ fn connection() -> (Connection, TcpStream) {
     let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let theirs = listener.accept().unwrap().0;
     socket.set_nonblocking(true).unwrap();
-    let client = ClientInfo {
-        connection_id: 1,
-        listener: "PLAINTEXT".into(),
-        host: "/127.0.0.1".into(),
-        software_name: String::new(),
-        software_version: String::new(),
-        is_broker: false,
-    };
+    let client = ClientInfo::new(1, "PLAINTEXT".into(), "/127.0.0.1".to_owned());
     let reference = ConnectionRef { key: 0, id: 1 };
     let socket = mio::net::TcpStream::from_std(socket);
     let connection = Connection::new(reference, socket, [127, 0, 0, 1].into(), client.into(), Instant::now());
     (connection, theirs)
+}
+
+/// What a client gets of an outbox.
+fn outbox_bytes(mut outbox: Outbox) -> Vec<u8> {
+    let (connection, mut client) = connection();
+    assert!(matches!(outbox.flush(&connection.socket).unwrap(), Sent::All));
+    drop(connection);
+    let mut arrived = Vec::new();
+    client.read_to_end(&mut arrived).unwrap();
+    arrived
 }
 
 fn fixture() -> Fixture {
@@ -131,7 +135,7 @@ fn a_request_for_the_control_plane_mutes_its_connection() {
         panic!("{events:?}")
     };
     assert_eq!(
-        (asked.correlation_id, asked.client_id.as_deref(), &asked.body[..]),
+        (asked.correlation_id, asked.client.client_id.as_deref(), &asked.body[..]),
         (42, Some("me"), &b"body"[..])
     );
 }
@@ -156,6 +160,27 @@ fn metadata_of_a_topic_to_be_created_goes_to_the_control_plane_with_its_body() {
 }
 
 #[test]
+fn response_that_is_not_complete_leaves_nothing_behind_what_waits_to_be_sent() {
+    let framing = Framing {
+        correlation_id: 7,
+        is_flexible: true,
+    };
+    let mut outbox = Outbox::default();
+    outbox.tail().extend_from_slice(b"before");
+    let refused = framed(&mut outbox, framing, |out| {
+        out.extend_from_slice(b"half");
+        Err("no more")
+    });
+    assert_eq!((refused, &outbox.tail()[..]), (Err("no more"), &b"before"[..]));
+    for rest in [Rest::Bytes(b"abc".to_vec()), Rest::Shared(Arc::new(b"abc".to_vec()))] {
+        let mut outbox = Outbox::default();
+        framed::<()>(&mut outbox, framing, |_| Ok(rest)).unwrap();
+        assert_eq!(outbox.buffered_bytes(), 4 + 5 + 3);
+        assert_eq!(outbox_bytes(outbox), b"\0\0\0\x08\0\0\0\x07\0abc");
+    }
+}
+
+#[test]
 fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("0.log");
@@ -173,19 +198,12 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
         correlation_id: 7,
         is_flexible: true,
     };
-    let start = begin(outbox.tail(), framing);
-    outbox.tail().extend_from_slice(b"abc");
-    let at = outbox.tail().len();
-    let splices = [(at - 2, slice(1, 2)), (at, slice(5, 3))];
-    let splices = splices.map(|(at, slice)| Splice { at, slice });
-    finish_with_files(&mut outbox, start, splices.into());
-    let (connection, mut client) = connection();
-    assert!(matches!(
-        outbox.flush(&connection.socket).unwrap(),
-        super::super::outbox::Sent::All
-    ));
-    drop(connection);
-    let mut arrived = Vec::new();
-    client.read_to_end(&mut arrived).unwrap();
-    assert_eq!(arrived, b"before\0\0\0\x0d\0\0\0\x07\0a12bc567");
+    let whole: Result<(), ()> = framed(&mut outbox, framing, |out| {
+        out.extend_from_slice(b"abc");
+        let at = out.len();
+        let splices = [(at - 2, slice(1, 2)), (at, slice(5, 3))];
+        Ok(Rest::Files(splices.map(|(at, slice)| Splice { at, slice }).into()))
+    });
+    whole.unwrap();
+    assert_eq!(outbox_bytes(outbox), b"before\0\0\0\x0d\0\0\0\x07\0a12bc567");
 }

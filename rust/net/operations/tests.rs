@@ -9,6 +9,7 @@ fn control() -> Operation {
             correlation_id: 7,
             is_flexible: false,
         },
+        client: ClientInfo::nobody().into(),
         parked: Parked::Control {
             api_key: 3,
             api_version: 1,

@@ -64,30 +64,14 @@ fn told(answer: &[u8]) -> (i16, i32, i32) {
     (error, r.i32().unwrap(), r.i32().unwrap())
 }
 
-fn at_version(fixture: &Fixture, version: i16, body: &[u8]) -> (FetchOutcome, Vec<u8>) {
-    let mut out = Vec::new();
-    let scratch = &mut FetchScratch::default();
-    let outcome = handle(
-        &fixture.broker,
-        version,
-        CALLER,
-        body,
-        scratch,
-        (Place::Loop, Instant::now()),
-        &mut out,
-    )
-    .unwrap();
-    (outcome, out)
-}
-
 fn ask(fixture: &Fixture, rack: &str, offset: i64) -> (i16, i32, i32) {
-    let (outcome, answer) = at_version(fixture, 11, &consumer(rack, offset, LONG_MS));
-    assert!(matches!(outcome, FetchOutcome::Answered(_)), "it waits");
+    let (outcome, answer) = serve_version(fixture, 11, &consumer(rack, offset, LONG_MS));
+    assert!(matches!(outcome, Served::Answered(_)), "it waits");
     told(&answer)
 }
 
 /// A follower's fetch at `log_end`, which tells the high watermark that it knows.
-fn fetch_as(fixture: &Fixture, node_id: i32, log_end: i64, knows: i64) -> (FetchOutcome, FollowerResponse) {
+fn fetch_as(fixture: &Fixture, node_id: i32, log_end: i64, knows: i64) -> (Served, FollowerResponse) {
     fetch_of(fixture, node_id, (0, log_end), knows)
 }
 
@@ -97,7 +81,7 @@ pub(super) fn fetch_of(
     node_id: i32,
     (log_start, log_end): (i64, i64),
     knows: i64,
-) -> (FetchOutcome, FollowerResponse) {
+) -> (Served, FollowerResponse) {
     let head = FollowerFetchHead {
         replica_id: node_id,
         replica_epoch: -1,
@@ -119,7 +103,7 @@ pub(super) fn fetch_of(
     };
     let mut body = Vec::new();
     encode_request(&mut body, &head, &[row], &[]);
-    let (outcome, answer) = at_version(fixture, follower::VERSION, &body);
+    let (outcome, answer) = serve_version(fixture, follower::VERSION, &body);
     let response = if answer.is_empty() {
         FollowerResponse::default()
     } else {
@@ -128,16 +112,9 @@ pub(super) fn fetch_of(
     (outcome, response)
 }
 
-pub(super) fn completes(fixture: &Fixture, waiting: &ParkedFetch) -> bool {
-    let mut out = Vec::new();
-    let done = waiting.try_complete(
-        &fixture.broker,
-        "PLAINTEXT",
-        false,
-        (Place::Loop, Instant::now()),
-        &mut out,
-    );
-    matches!(done, Tried::Answered(_))
+pub(super) fn completes(fixture: &Fixture, waiting: &mut dyn Delayed) -> bool {
+    let tried = try_complete(fixture, waiting, false, &mut Vec::new());
+    matches!(tried, Tried::Answered(_))
 }
 
 #[test]
@@ -170,21 +147,15 @@ fn leader_keeps_consumers_while_no_selector_is_set() {
 fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_offset() {
     let fixture = leader();
     append(&fixture, 0, 100);
-    let waiting = parked(at_version(&fixture, 11, &consumer("b", 1, LONG_MS)).0);
+    let mut waiting = parked(serve_version(&fixture, 11, &consumer("b", 1, LONG_MS)).0);
     fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK);
-    assert!(!completes(&fixture, &waiting), "nothing new");
+    assert!(!completes(&fixture, &mut *waiting), "nothing new");
     append(&fixture, 0, 100);
     fetch_as(&fixture, 2, 2, UNTOLD_WATERMARK);
     fetch_as(&fixture, 3, 2, UNTOLD_WATERMARK);
     let mut out = Vec::new();
-    let done = waiting.try_complete(
-        &fixture.broker,
-        "PLAINTEXT",
-        false,
-        (Place::Loop, Instant::now()),
-        &mut out,
-    );
-    assert!(matches!(done, Tried::Answered(_)));
+    let tried = try_complete(&fixture, &mut *waiting, false, &mut out);
+    assert!(matches!(tried, Tried::Answered(_)));
     assert_eq!(told(&out), (0, 2, 0));
 }
 
@@ -193,23 +164,20 @@ fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_
 fn a_follower_that_tells_its_high_watermark_learns_of_a_newer_one_at_once() {
     let fixture = leader();
     append(&fixture, 0, 100);
-    let waiting = parked(fetch_as(&fixture, 2, 1, 0).0);
-    let silent = parked(fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK).0);
+    let mut waiting = parked(fetch_as(&fixture, 2, 1, 0).0);
+    let mut silent = parked(fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK).0);
     assert!(
-        !completes(&fixture, &waiting),
+        !completes(&fixture, &mut *waiting),
         "the other follower is in sync and has not come"
     );
     let (_, of_the_last) = fetch_as(&fixture, 3, 1, 0);
     assert_eq!(of_the_last.partitions[0].high_watermark, 1, "its own fetch moved it");
-    assert!(completes(&fixture, &waiting));
+    assert!(completes(&fixture, &mut *waiting));
     assert!(
-        !completes(&fixture, &silent),
+        !completes(&fixture, &mut *silent),
         "it costs a fetch, so only who tells is told"
     );
-    assert!(
-        matches!(fetch_as(&fixture, 2, 1, 1).0, FetchOutcome::Parked(_)),
-        "it knows"
-    );
+    assert!(matches!(fetch_as(&fixture, 2, 1, 1).0, Served::Delayed(_)), "it knows");
 }
 
 /// One that is held back by a throttle, or behind: telling again what it cannot take over would be a fetch after the other.
@@ -238,17 +206,17 @@ fn following() -> Fixture {
 #[test]
 fn a_fetch_that_waits_at_a_follower_completes_when_its_high_watermark_moves() {
     let fixture = following();
-    let waiting = parked(at_version(&fixture, 11, &consumer("", 0, LONG_MS)).0);
+    let mut waiting = parked(serve_version(&fixture, 11, &consumer("", 0, LONG_MS)).0);
     let owner = Arc::new(Calls::default());
     let waiter = Waiter {
         owner: owner.clone(),
         operation: 5,
     };
     waiting.watch(&waiter);
-    assert!(!completes(&fixture, &waiting));
+    assert!(!completes(&fixture, &mut *waiting));
     take_fetched(&fixture.partition("t", 0), 0, &[], 1);
     assert_eq!(*owner.0.lock(), [5], "called");
-    assert!(completes(&fixture, &waiting));
+    assert!(completes(&fixture, &mut *waiting));
     assert!(fixture.partition("t", 0).has_readers(Instant::now()));
 }
 
@@ -261,14 +229,17 @@ fn a_fetch_that_waits_at_a_follower_completes_when_it_follows_no_more() {
     };
     for next in [None, Some(deposed)] {
         let fixture = following();
-        let waiting = parked(at_version(&fixture, 11, &consumer("", 0, LONG_MS)).0);
+        let mut waiting = parked(serve_version(&fixture, 11, &consumer("", 0, LONG_MS)).0);
         give(&fixture.partition("t", 0), next);
-        assert!(completes(&fixture, &waiting));
+        assert!(completes(&fixture, &mut *waiting));
     }
     let fixture = following();
-    let waiting = parked(at_version(&fixture, 11, &consumer("", 0, LONG_MS)).0);
+    let mut waiting = parked(serve_version(&fixture, 11, &consumer("", 0, LONG_MS)).0);
     give(&fixture.partition("t", 0), Some(lease(1, &[NODE, 2], &[NODE])));
-    assert!(completes(&fixture, &waiting), "it leads, and the record is committed");
+    assert!(
+        completes(&fixture, &mut *waiting),
+        "it leads, and the record is committed"
+    );
 }
 
 #[test]
@@ -287,12 +258,12 @@ fn followers_are_served_by_the_leader_alone_and_are_never_sent_elsewhere() {
         body[..4].copy_from_slice(&OTHERS[0].to_be_bytes());
         body
     };
-    let (_, refused) = at_version(&following(), 11, &in_rack(""));
+    let (_, refused) = serve_version(&following(), 11, &in_rack(""));
     assert_eq!(told(&refused).0, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
     let fixture = leader();
     append(&fixture, 0, 100);
     fetch_as(&fixture, OTHERS[1], 1, UNTOLD_WATERMARK);
-    let (_, answer) = at_version(&fixture, 11, &in_rack("c"));
+    let (_, answer) = serve_version(&fixture, 11, &in_rack("c"));
     let (error, preferred, bytes) = told(&answer);
     assert_eq!((error, preferred, bytes > 100), (0, -1, true));
 }

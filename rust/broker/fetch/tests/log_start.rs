@@ -17,20 +17,20 @@ fn replicated() -> Fixture {
 #[test]
 fn a_follower_with_nothing_to_fetch_is_told_a_log_start_that_moved_at_once() {
     let fixture = replicated();
-    let waiting = parked(fetch_of(&fixture, 2, (0, 3), UNTOLD_WATERMARK).0);
+    let mut waiting = parked(fetch_of(&fixture, 2, (0, 3), UNTOLD_WATERMARK).0);
     let owner = Arc::new(Calls::default());
     waiting.watch(&Waiter {
         owner: owner.clone(),
         operation: 5,
     });
-    assert!(!completes(&fixture, &waiting));
+    assert!(!completes(&fixture, &mut *waiting));
     fixture.partition("t", 0).delete_records(2).unwrap();
     assert_eq!(*owner.0.lock(), [5], "called");
-    assert!(completes(&fixture, &waiting));
+    assert!(completes(&fixture, &mut *waiting));
     let (_, told) = fetch_of(&fixture, 3, (0, 3), UNTOLD_WATERMARK);
     assert_eq!(told.partitions[0].log_start_offset, 2, "its fetch was on the way");
     let next = fetch_of(&fixture, 2, (2, 3), UNTOLD_WATERMARK).0;
-    assert!(!completes(&fixture, &parked(next)), "it has taken it over");
+    assert!(!completes(&fixture, &mut *parked(next)), "it has taken it over");
 }
 
 /// Telling again what cannot be taken over would be a fetch after the other.

@@ -1,0 +1,228 @@
+//! An API that the data plane serves, and an answer that is delayed.
+//!
+//! Place: between `net`, which frames and sends answers, and the APIs: Produce, Fetch, `ListOffsets`, Metadata and those of the
+//! coordinators. A network loop, a request thread and the simulator serve every API through [`Api`], and complete every delayed answer
+//! through [`Delayed`].
+//!
+//! ```text
+//! Api::serve → Answered | Silent | Disconnect          the request has ended
+//!            → Delayed(operation)                       try_complete until it is Answered
+//!            → Elsewhere(errand)                        another thread goes on
+//!            → Control(request)                         the control plane goes on
+//! ```
+//!
+//! An API that writes a response body writes all of it: the caller drops what was written when the outcome is not `Answered`. Nothing
+//! here knows frames, connections or clocks.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Broker;
+use super::budget::Size;
+use super::caller::Caller;
+use super::fetch::{FetchScratch, Splice};
+use super::produce::{LeftProduce, ProduceScratch};
+use super::waiters::Waiter;
+use crate::record::Room;
+use crate::wire::WireError;
+
+/// Bytes that a loop inflates in a turn, over all connections: a millisecond or two.
+const INFLATED_BYTES_OF_TURN: usize = 1 << 20;
+
+/// An API that the data plane serves.
+pub trait Api: Sync {
+    /// Its key in the protocol.
+    fn key(&self) -> i16;
+
+    /// Serves one request. Appends the response body to `out` if the outcome is [`Served::Answered`].
+    fn serve(&self, request: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError>;
+
+    /// From which size on a frame counts as the control plane's while it arrives; `None` when the control plane never serves this API.
+    fn control_from(&self) -> Option<Size> {
+        None
+    }
+
+    /// Whether a large request has a large answer, since each of its rows is answered by more bytes than it has.
+    fn has_large_answers(&self) -> bool {
+        false
+    }
+}
+
+/// One request.
+pub struct Request<'a> {
+    /// The data plane's state.
+    pub broker: &'a Broker,
+    /// The API's version, which the broker has published as served.
+    pub version: i16,
+    /// Who asks.
+    pub caller: Caller<'a>,
+    /// The body behind the request header. Produce patches it in place.
+    pub body: &'a mut [u8],
+    /// Buffers that outlive the request.
+    pub scratch: &'a mut Scratch,
+    /// Where the request is served.
+    pub place: Place,
+    /// Whether the control plane may be asked first; false when it has been.
+    pub may_hand_over: bool,
+    /// Wall clock, ms.
+    pub now_ms: i64,
+    /// Monotonic clock.
+    pub now: Instant,
+}
+
+/// Where a request is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On a network loop, which other clients wait for.
+    Loop,
+    /// On a thread that may take its time.
+    Elsewhere,
+}
+
+/// Buffers that are reused from one request to the next; one for each network loop.
+#[derive(Default)]
+pub struct Scratch {
+    /// Of Produce.
+    pub produce: ProduceScratch,
+    /// Of Fetch.
+    pub fetch: FetchScratch,
+}
+
+impl Scratch {
+    /// Another turn of the loop begins.
+    pub fn begin_turn(&mut self) {
+        self.produce.room = Room::here(INFLATED_BYTES_OF_TURN);
+    }
+}
+
+/// What became of a request.
+pub enum Served {
+    /// The response body is written, but for this part of it.
+    Answered(Rest),
+    /// Nothing is sent: a Produce with acks=0 that went well.
+    Silent,
+    /// The connection is closed: a Produce with acks=0 failed, and there is no other way to tell (as Kafka does).
+    Disconnect,
+    /// The answer waits.
+    Delayed(Box<dyn Delayed>),
+    /// Too much for a network loop: another thread goes on.
+    Elsewhere(Errand),
+    /// The control plane goes on: with the body as it is, or first with this one, after which the request comes back.
+    Control(Option<Vec<u8>>),
+}
+
+/// What of a response body is not in the buffer that it was written to.
+pub enum Rest {
+    /// All is there.
+    Nothing,
+    /// Ranges of files, which go in between.
+    Files(Vec<Splice>),
+    /// The bytes that follow.
+    Bytes(Vec<u8>),
+    /// The bytes that follow, which other connections send, too.
+    Shared(Arc<Vec<u8>>),
+}
+
+/// How another thread goes on with a request.
+pub enum Errand {
+    /// Serves the request from the start.
+    Serve(Thread),
+    /// Appends the batches of a Produce that are left.
+    Append(Box<LeftProduce>),
+    /// Tries a delayed answer where the disk may be waited for; whether it is due.
+    Try(Box<dyn Delayed>, bool),
+}
+
+/// The threads that serve a request from the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thread {
+    /// A request thread: there is much to do.
+    Request,
+    /// A disk thread: there is little to do, but it may wait for the disk.
+    Disk,
+}
+
+/// An answer that waits (spec: R0.8). Dropping it answers nothing: the owner must.
+pub trait Delayed: Any + Send {
+    /// Watches everything that it waits for. Try once more afterwards.
+    fn watch(&self, waiter: &Waiter);
+
+    /// Stops watching, everywhere.
+    fn forget(&self, waiter: &Waiter);
+
+    /// Appends the response body to `out` if nothing is left to wait for, or if it is due.
+    fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried;
+
+    /// When it must be answered whatever happens.
+    fn deadline(&self) -> Instant;
+
+    /// Whether looking after it is too much for a network loop.
+    fn is_large(&self) -> bool {
+        false
+    }
+
+    /// Whether later requests of the connection wait for this answer, as they do in Kafka.
+    fn mutes(&self) -> bool {
+        true
+    }
+
+    /// Whether a broker that stops answers it at once with what there is.
+    fn ends_early(&self) -> bool {
+        false
+    }
+}
+
+/// One attempt to complete a delayed answer.
+pub struct Attempt<'a> {
+    /// The data plane's state.
+    pub broker: &'a Broker,
+    /// Who asked.
+    pub caller: Caller<'a>,
+    /// It must be answered now, whatever is left to wait for.
+    pub is_due: bool,
+    /// Where the attempt is made.
+    pub place: Place,
+    /// Monotonic clock.
+    pub now: Instant,
+}
+
+/// What came of an attempt.
+pub enum Tried {
+    /// The response body is written, but for this part of it.
+    Answered(Rest),
+    /// It goes on waiting.
+    Waits,
+    /// What it reads is not in memory, and the place may not wait for the disk.
+    Cold,
+}
+
+/// Watches, then tries: what the answer waits for may have come before. Afterwards an answer that does not wait watches nothing.
+pub fn start_waiting(
+    delayed: &mut dyn Delayed,
+    waiter: &Waiter,
+    attempt: &mut dyn FnMut(&mut dyn Delayed) -> Tried,
+) -> Tried {
+    delayed.watch(waiter);
+    let tried = attempt(delayed);
+    if !matches!(tried, Tried::Waits) {
+        delayed.forget(waiter);
+    }
+    tried
+}
+
+/// Tries an answer that was woken or is due; one that goes on waiting watches again.
+pub fn go_on_waiting(
+    delayed: &mut dyn Delayed,
+    waiter: &Waiter,
+    attempt: &mut dyn FnMut(&mut dyn Delayed) -> Tried,
+) -> Tried {
+    delayed.forget(waiter);
+    match attempt(delayed) {
+        Tried::Waits => start_waiting(delayed, waiter, attempt),
+        tried => tried,
+    }
+}
+
+#[cfg(test)]
+mod tests;

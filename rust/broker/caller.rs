@@ -1,0 +1,117 @@
+//! Who asks: what a connection knows of its client, and how an API sees it.
+//!
+//! A connection keeps one [`ClientInfo`] behind an `Arc` and replaces it when it learns more: the client id of a request, the client's
+//! software, a proof that the client is a broker. A [`Caller`] borrows from it and costs no allocation; each API of the data plane gets
+//! one with each request, and again when a delayed answer is tried.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// The client id under which Kafka's admin client may write internal topics.
+const ADMIN_CLIENT_ID: &str = "__admin_client";
+
+/// The principal of a client that has not authenticated.
+pub static ANONYMOUS: Principal = Principal(Cow::Borrowed("User:ANONYMOUS"));
+
+/// The identity that a client has proven, as Kafka writes it: `User:alice`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(Cow<'static, str>);
+
+impl Principal {
+    /// As Kafka writes it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Where the broker counts a client's requests for its quotas: the slot of each kind, `None` where no quota is set.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QuotaSlots {
+    /// Of `producer_byte_rate`.
+    pub produce: Option<u32>,
+    /// Of `consumer_byte_rate`.
+    pub fetch: Option<u32>,
+    /// Of `request_percentage`.
+    pub request: Option<u32>,
+}
+
+/// What a connection knows of its client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientInfo {
+    /// Unique in this process.
+    pub connection_id: u64,
+    /// Listener name.
+    pub listener: Arc<str>,
+    /// Address as Kafka shows it: `/127.0.0.1`.
+    pub host: String,
+    /// The client's name for itself, as its last request gave it.
+    pub client_id: Option<String>,
+    /// The identity that the client has proven.
+    pub principal: Principal,
+    /// The slots of its quotas.
+    pub quota_slots: QuotaSlots,
+    /// Client software (KIP-511), or empty.
+    pub software_name: String,
+    /// The version of the software, or empty.
+    pub software_version: String,
+    /// Whether it may act as a broker of the cluster: fetch as a follower, give orders. See [`crate::net`]'s `proof`.
+    pub is_broker: bool,
+}
+
+impl ClientInfo {
+    /// Of a connection that has just been accepted.
+    pub fn new(connection_id: u64, listener: Arc<str>, host: String) -> Self {
+        Self {
+            connection_id,
+            listener,
+            host,
+            client_id: None,
+            principal: ANONYMOUS.clone(),
+            quota_slots: QuotaSlots::default(),
+            software_name: String::new(),
+            software_version: String::new(),
+            is_broker: false,
+        }
+    }
+
+    /// Of a connection that is gone.
+    pub fn nobody() -> Self {
+        Self::new(0, Arc::from(""), String::new())
+    }
+
+    /// The client as an API sees it.
+    pub fn caller(&self) -> Caller<'_> {
+        let client_id = self.client_id.as_deref();
+        Caller {
+            listener: &self.listener,
+            principal: &self.principal,
+            client_id,
+            host: &self.host,
+            quota_slots: self.quota_slots,
+            is_broker: self.is_broker,
+            may_write_internal: client_id == Some(ADMIN_CLIENT_ID),
+        }
+    }
+}
+
+/// Who asks, as far as answers depend on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// The name of the listener that the connection came in on.
+    pub listener: &'a str,
+    /// The identity that the client has proven.
+    pub principal: &'a Principal,
+    /// The client's name for itself.
+    pub client_id: Option<&'a str>,
+    /// The client's address as Kafka shows it: `/127.0.0.1`.
+    pub host: &'a str,
+    /// The slots of the client's quotas.
+    pub quota_slots: QuotaSlots,
+    /// Whether it may act as a broker: fetch as a follower.
+    pub is_broker: bool,
+    /// Whether it may write Kafka's internal topics.
+    pub may_write_internal: bool,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! Which APIs the data plane serves: a key's [`Api`].
+//!
+//! `dispatch`, `serve` and the simulator ask here; everything else that a broker serves is the connection's own (`ApiVersions`, the
+//! brokers' proof) or the control plane's.
+
+use crate::broker::{Api, Fetch, ListOffsets, Metadata, Produce};
+use crate::coordinator;
+use crate::wire::ApiTable;
+
+/// The API with this key; `None` when the data plane does not serve it.
+#[inline]
+pub fn find(key: i16) -> Option<&'static dyn Api> {
+    match key {
+        ApiTable::PRODUCE => Some(&Produce),
+        ApiTable::FETCH => Some(&Fetch),
+        ApiTable::LIST_OFFSETS => Some(&ListOffsets),
+        ApiTable::METADATA => Some(&Metadata),
+        key => coordinator::api(key),
+    }
+}
+
+#[cfg(test)]
+mod tests;
