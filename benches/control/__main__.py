@@ -19,9 +19,10 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from control.measure import Asker, Heartbeats, Holds
+from kafkastore.cli.broker_process import collect_seldom
 from kafkastore.config import BrokerConfig
-from kafkastore.server.broker import Broker, collect_seldom
-from kafkastore.server.registry import APIS, BY_NAME
+from kafkastore.requests.registry import APIS, BY_NAME
+from kafkastore.server.broker import Broker
 from unit import expensive
 
 if TYPE_CHECKING:

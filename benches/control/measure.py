@@ -15,8 +15,8 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.server.context import schema_class
-from kafkastore.server.registry import BY_KEY, BY_NAME
+from kafkastore.requests.context import schema_class
+from kafkastore.requests.registry import BY_KEY, BY_NAME
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -23,14 +23,14 @@ from control.measure import Client, Heartbeats
 
 from kafkastore.interbroker.codec import entity_reader
 from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.server.context import schema_class
-from kafkastore.server.registry import BY_NAME
+from kafkastore.requests.context import schema_class
+from kafkastore.requests.registry import BY_NAME
 from unit import expensive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafkastore.server.registry import Api
+    from kafkastore.requests.registry import Api
 
 PATIENCE_S: Final = 600.0
 IN_A_REQUEST: Final = 10_000

@@ -89,6 +89,6 @@ def test_programs_of_the_spark_section_work(shell: PlainShell) -> None:
 
 
 def test_number_of_apis_is_the_registrys() -> None:
-    from kafkastore.server.registry import APIS
+    from kafkastore.requests.registry import APIS
 
     assert f"\n{len(APIS)} APIs in the versions" in section("What is served")

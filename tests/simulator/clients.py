@@ -47,10 +47,10 @@ class Client:
             life = node.life
             if life is None or not life.is_started:
                 return None
-            known = life.broker.services.image.topic(self.topic.name)
+            known = life.broker.image.topic(self.topic.name)
             if known is None or known.topic_id != self.topic.topic_id:
                 return None
-            return life.broker.services.image.partition(self.topic.name, self.partition)
+            return life.broker.image.partition(self.topic.name, self.partition)
 
         try:
             state = await self.world.network.ask(self.name, node.name, node.find, look, LIMIT_S)

@@ -58,7 +58,7 @@ def _what_is_told_wrong(world: World) -> str:
     """What clients hear of some broker that is not so (R2.5, its last step)."""
     for node in world.nodes.values():
         assert node.life is not None
-        image = node.life.broker.services.image
+        image = node.life.broker.image
         told = {topic.topic_id: topic.partitions for topic in image.topics.values()}
         if told.keys() != {topic.topic_id for topic in world.topics.living.values()}:
             return f"{node.name} tells of {sorted(image.topics)}, or of earlier ones"

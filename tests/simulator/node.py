@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from simulator.world import World
 
 START_MS = 1_700_000_000_000
+RANGES = {"segment.bytes": "[14,...]", "log.segment.bytes": "[14,...]"}
+"""Kafka's least is 1 MiB."""
 FOLLOW_LIMIT_S = 0.5
 FOLLOW_BACKOFF_S = 0.05
 FOLLOWER_SLEEPS_S = 60.0
@@ -66,7 +68,7 @@ class Node:
         self.lives += 1
         self.has_power = True
         self.process = process = Process(self.name)
-        self.life = Life(self, process, BrokerConfig(dict(self._settings)))
+        self.life = Life(self, process, BrokerConfig(dict(self._settings), ranges=RANGES))
         process.context.run(self.life.begin)
 
     def kill(self, *, power: bool) -> None:
@@ -100,7 +102,7 @@ class Life:
         self.config = config
         self.loop = asyncio.get_running_loop()
         self.store = SimulatedStore(self.world.tree, self.world.network, node.name, self._run)
-        self.broker = Broker(config)
+        self.broker = Broker(config, self.world.surroundings(self))
         self.engine: SimulatedEngine | None = None
         self.is_started = False
         self.is_listening = False

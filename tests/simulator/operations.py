@@ -12,12 +12,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError
 from kafkastore.purgatory.turns import Turn
-from kafkastore.replica import log_dir_moves
+from kafkastore.topics.new_topic import Growth, NewTopic
 from simulator.faults import FAULTS_FROM_S, FAULTS_TO_S, Fault
 from simulator.network import Lost
 
@@ -182,7 +181,7 @@ class Admin:
     # ---- topics
     async def _grow(self, topic: Topic, operation: Operation) -> None:
         if len(topic.assigned) < MOST_PARTITIONS:
-            await self._ask_controller("create_partitions", [Grown(topic.name, len(topic.assigned) + 1)])
+            await self._ask_controller("create_partitions", [Growth(topic.name, len(topic.assigned) + 1)])
 
     async def _delete(self, topic: Topic, operation: Operation) -> None:
         while self.world.is_busy and self.world.topics.living.get(topic.name) is topic:
@@ -207,7 +206,7 @@ class Admin:
         async def serve() -> None:
             life = node.life
             if life is not None and life.is_started:
-                codes = await log_dir_moves.alter(life.broker.services, {(topic.name, partition): directory}, Turn())
+                codes = await life.broker.services.log_dir_moves.alter({(topic.name, partition): directory}, Turn())
                 self.world.note(f"{node.name} moves {topic.key(partition)} to another directory: {codes}")
 
         with suppress(Lost):

@@ -1,4 +1,4 @@
-"""Connections that are held open and carry nothing: what ``server/presence.py`` tells a death by.
+"""Connections that are held open and carry nothing: what ``membership/presence.py`` tells a death by.
 
 A connection is made by the machine at the other end, whatever its process does: one that is stopped accepts it, one that has died refuses
 it, a machine without power and a cut link say nothing, and it is tried again until who asks gives up. When a process dies its machine

@@ -1,8 +1,8 @@
 """One run: a cluster, its clients, its faults and what was noted of it, all from one seed.
 
 A run begins with brokers that start, goes on with clients and faults, and ends when the cluster is whole again and everything is
-read once more. :func:`run` says what became of it. What depends on anything but the seed (times, random ids, threads) is
-replaced here.
+read once more. :func:`run` says what became of it. What depends on anything but the seed (times, random ids, threads) brokers are
+given (:meth:`World.surroundings`); nothing of them is patched.
 """
 
 from __future__ import annotations
@@ -17,22 +17,19 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unittest.mock import patch
 
 from history.checker import Violation, check
 from history.events import Acked, History, Led
 from kafkastore._core import EngineError
-from kafkastore.config.definitions import broker_keys, topic_keys
-from kafkastore.controller.controller import Controller
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
-from kafkastore.server.presence import Presence
+from kafkastore.server.surroundings import Surroundings
+from kafkastore.topics.new_topic import NewTopic
 from simulator import changes, ending, faults, operations
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE
-from simulator.metadata import SimulatedStore, Tree
+from simulator.metadata import Tree
 from simulator.network import LATE_S, SLOWEST_S, Lost, Network, in_world
 from simulator.node import START_MS, Life, Node
 from simulator.pipeline import PipelinedProducer
@@ -130,6 +127,7 @@ class World:
         self.admin = operations.Admin(self)
         self.changes = changes.Changes(self)
         self._made = self.random_of("topics that are made")
+        self._ids = self.random_of("ids")
         self.clients: list[asyncio.Task[None]] = []
         self._crashes: dict[tuple[Topic, int, int], _Crash] = {}
         """Of each partition on each node the last one, until it is made good."""
@@ -143,6 +141,19 @@ class World:
     def disk_s(self) -> float:
         """How long until a disk has brought what was asked of it to safety."""
         return self._disks.uniform(FASTEST_DISK_S, SLOWEST_DISK_S)
+
+    def surroundings(self, life: Life) -> Surroundings:
+        """What comes to a broker from outside, in one of its lives."""
+        given: dict[str, Any] = {
+            "make_engine": life.make_engine,
+            "open_store": lambda _: life.store,
+            "refuse_missing_store": lambda _: None,  # there is no file
+            "now_ms": self.now_ms,
+            "make_id": lambda: self._ids.randbytes(16),
+            "connect": functools.partial(_Way, self),
+            "open_connection": functools.partial(open_connection, self),
+        }
+        return Surroundings(**given)
 
     # ---- notes
     def time(self) -> float:
@@ -412,8 +423,8 @@ class _Way:
         node = self.world.nodes[int(self.host.rpartition("-")[2])]
 
         async def serve() -> Any:
-            member = None if node.life is None else getattr(node.life.broker.services, "member", None)
-            return None if member is None else await member.serve(request)
+            broker = None if node.life is None else node.life.broker
+            return None if broker is None or broker.parts is None else await broker.serve(request)
 
         try:
             answer = await self.world.network.ask(self.sender, node.name, node.find, serve, timeout_ms / 1000)
@@ -427,58 +438,17 @@ class _Way:
         return
 
 
-def _replaced(world: World) -> list[Any]:
-    """The patches of a run."""
-    ids = world.random_of("ids")
-
-    def make_engine(node_id: int, *arguments: Any) -> Any:
-        life = world.nodes[node_id].life
-        assert life is not None
-        return life.make_engine(node_id, *arguments)
-
-    def open_store(config: Any) -> SimulatedStore:
-        life = world.nodes[config.node_id].life
-        assert life is not None
-        return life.store
-
-    def new_id() -> bytes:
-        return ids.randbytes(16)
-
-    return [
-        patch("kafkastore.server.broker.Engine", make_engine),
-        patch("kafkastore.server.broker.open_store", open_store),
-        patch("kafkastore.server.broker.refuse_missing_store", lambda _: None),  # there is no file
-        patch.object(topic_keys()["segment.bytes"], "valid", "[14,...]"),  # Kafka's is 1 MiB
-        patch.object(broker_keys()["log.segment.bytes"], "valid", "[14,...]"),
-        patch("kafkastore.server.context.now_ms", world.now_ms),
-        patch("kafkastore.server.registration.new_id", new_id),
-        patch(
-            "kafkastore.server.member.Controller", functools.partial(Controller, now_ms=world.now_ms, make_id=new_id)
-        ),
-        patch("kafkastore.server.member.BrokerClient", functools.partial(_Way, world)),
-        patch(
-            "kafkastore.server.member.Presence",
-            functools.partial(Presence, open_connection=functools.partial(open_connection, world)),
-        ),
-    ]
-
-
 def run(seed: int, script: Script | None = None) -> Outcome:
     """Plays one seed, with the faults that it draws or those of the script."""
     logging.disable(logging.CRITICAL)
     folder = Path(tempfile.mkdtemp(prefix="simulator-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     loop = VirtualLoop()
     world = World(seed, folder, script)
-    patches = _replaced(world)
-    for one in patches:
-        one.start()
     try:
         loop.run_until_complete(world.play())
     except Quiescent:
         world.violations.append(Violation("stuck", "", "nothing is scheduled any more"))
     finally:
-        for one in patches:
-            one.stop()
         world.end()
         loop.close()
         segments = len({(path.parent.name, path.name[:20]) for path in folder.rglob("*.log*")})

@@ -14,7 +14,7 @@ KAFKA = ROOT / "tests" / "fixtures" / "apis" / "kafka-4.3.0.tsv"
 HEAD = """\
 # APIs and versions
 
-Made by `make docs` from `python/kafkastore/server/registry.py`, which is also what dispatch and ApiVersions use. The ranges
+Made by `make docs` from `python/kafkastore/requests/registry.py`, which is also what dispatch and ApiVersions use. The ranges
 of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when this page is out of date.
 
 ## Served
@@ -79,7 +79,7 @@ def kafka_apis() -> list[KafkaApi]:
 
 
 def page() -> str:
-    from kafkastore.server.registry import BY_KEY, markdown_table
+    from kafkastore.requests.registry import BY_KEY, markdown_table
 
     theirs = kafka_apis()
     subjects = {key: subject for subject, keys in GROUPS for key in keys}

@@ -61,7 +61,7 @@ class Entity(NamedTuple):
 # ---- kio's dataclasses
 def handled_apis() -> list[Any]:
     """Those with a handler."""
-    from kafkastore.server.registry import BY_KEY
+    from kafkastore.requests.registry import BY_KEY
 
     return [api for api in BY_KEY.values() if (PYTHON / "handlers" / f"{api.module}.py").exists()]
 

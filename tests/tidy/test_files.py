@@ -67,7 +67,7 @@ def test_every_served_control_plane_api_has_a_handler_of_its_name() -> None:  # 
     import sys
 
     sys.path.insert(0, str(ROOT / "python"))
-    from kafkastore.server.registry import APIS
+    from kafkastore.requests.registry import APIS
 
     for api in APIS:
         if api.plane == "control":

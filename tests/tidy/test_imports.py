@@ -1,8 +1,8 @@
-"""Imports point one way (style rule 2; the layers of the architecture).
+"""Imports point one way (style rule 2; the layers of the architecture). Imports for types alone count as any other.
 
-Python: cli → server → handlers → coordinator, controller → replica → purgatory → log → _core, over interbroker and the
-leaves config, metadata, metrics, security, and errors under all. Rust: py → net → broker → storage → index → record → io;
-wire under broker and net; error under all.
+Python: cli → server → handlers, membership → requests → coordinator → controller → topics → configuration → replica → purgatory, log
+→ interbroker → metadata, metrics, security → config → errors; _core under all. Rust: py → net → broker → storage → index → record →
+io; wire under broker and net; error under all.
 """
 
 from __future__ import annotations
@@ -16,36 +16,41 @@ import pytest
 from tidy.sources import PYTHON, RUST, is_rust_test, python_files, rust_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 PYTHON_RANKS = {
-    "cli": 10,
-    "console": 10,
+    "cli": 20,
+    "console": 20,
+    "testing": 20,
+    "server": 19,
+    "handlers": 18,
+    "membership": 17,
+    "requests": 16,
+    "coordinator": 15,
+    "coordinator.group": 14,
+    "controller": 13,
+    "topics": 12,
+    "configuration": 11,
+    "replica": 10,
+    "purgatory": 9,
+    "log": 9,
     "admin": 8,
-    "testing": 10,
-    "server": 9,
-    "handlers": 8,
-    "coordinator": 7,
-    "controller": 7,
-    "replica": 6,
-    "purgatory": 5,
-    "log": 4,
-    "interbroker": 3,
-    "scanning": 3,
-    "spark": 4,
-    "config": 2,
-    "metadata": 2,
-    "metrics": 2,
-    "security": 2,
+    "spark": 8,
+    "scanning": 7,
+    "interbroker": 6,
+    "interbroker.schema": 5,
+    "metrics": 4,
+    "security": 4,
+    "metadata": 4,
+    "config": 3,
     "errors": 1,
     "client_log": 1,
     "plain_files": 1,
     "exports": 1,
     "_core": 0,
 }
-HANDLERS_ARE_GIVEN = {"kafkastore.server.context", "kafkastore.server.topic_plans", "kafkastore.server.dynamic_configs"}
-"""What server hands to a handler, whose code names it: the request's context, topic administration, configuration."""
+"""Of folders, sub-folders and the files beside them; a folder that is not here has the rank of the one that it is in."""
 
 RUST_RANKS = {
     "py": 11,
@@ -63,36 +68,101 @@ RUST_RANKS = {
 
 
 def imports_of(path: Path) -> Iterator[str]:
-    """Modules that a file imports when it runs, inside functions included; those for types alone do not count."""
-    todo: list[ast.AST] = [ast.parse(path.read_text())]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            todo += node.orelse
-            continue
+    """Modules that a file names, inside functions and for types alone included."""
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative imports hide the layer"
-            module = node.module or ""
-            yield from [f"{module}.{name.name}" for name in node.names] if module == "kafkastore" else [module]
+            yield from (_imported(node.module or "", name.name) for name in node.names)
         elif isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
-        todo += ast.iter_child_nodes(node)
 
 
-@pytest.mark.parametrize("path", python_files(), ids=lambda path: str(path.relative_to(PYTHON)))
-def test_python_imports_point_down(path: Path) -> None:
-    relative = path.relative_to(PYTHON)
-    own = relative.parts[0].removesuffix(".py")
-    if own == "__init__":
-        return
-    assert own in PYTHON_RANKS, f"{own} has no layer: give it one in the architecture and here"
-    for module in imports_of(path):
-        parts = module.split(".")
-        if parts[0] != "kafkastore" or len(parts) < 2 or parts[1] == own:
-            continue
-        if own == "handlers" and module in HANDLERS_ARE_GIVEN:
-            continue
-        assert PYTHON_RANKS[parts[1]] < PYTHON_RANKS[own], f"{relative} imports {module}, which is above or beside it"
+def _imported(module: str, name: str) -> str:
+    """``name`` is a module of the folder ``module``, or something in the module."""
+    folder = PYTHON.joinpath(*module.split(".")[1:])
+    is_module = module == "kafkastore" or (folder / f"{name}.py").exists() or (folder / name).is_dir()
+    return f"{module}.{name}" if is_module else module
+
+
+def folder_of(module: str) -> str:
+    """Below ``kafkastore``: the folder that a module is in; of a module beside the folders, its own name."""
+    parts = module.split(".")[1:]
+    if not PYTHON.joinpath(*parts).is_dir() and len(parts) > 1:
+        parts.pop()
+    return ".".join(parts)
+
+
+def rank_of(folder: str) -> int:
+    named = folder
+    while named not in PYTHON_RANKS:
+        named, dot, _ = named.rpartition(".")
+        assert dot, f"{folder} has no layer: give it one in the architecture and here"
+    return PYTHON_RANKS[named]
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PYTHON).with_suffix("").parts
+    return ".".join(("kafkastore", *(parts[:-1] if parts[-1] == "__init__" else parts)))
+
+
+def edges_of(files: Iterable[Path]) -> dict[tuple[str, str], set[str]]:
+    """From folder to folder, with the imports that say so; what the package itself hands out is not looked at."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for path in files:
+        own = folder_of(module_of(path))
+        for module in imports_of(path) if own else ():
+            if module.startswith("kafkastore.") and folder_of(module) != own:
+                named = f"{path.relative_to(PYTHON)} imports {module}"
+                found.setdefault((own, folder_of(module)), set()).add(named)
+    return found
+
+
+def cycles_of(edges: Mapping[tuple[str, str], set[str]]) -> list[str]:
+    """The imports between two folders of which each reaches the other."""
+    reached: dict[str, set[str]] = {}
+    for own, other in edges:
+        reached.setdefault(own, set()).add(other)
+    for middle in list(reached):  # Warshall
+        for folders in reached.values():
+            if middle in folders:
+                folders |= reached[middle]  # noqa: PLW2901 - in place
+    return sorted(named for (own, other), names in edges.items() if own in reached.get(other, ()) for named in names)
+
+
+EDGES = edges_of(python_files())
+
+
+@pytest.mark.parametrize("folder", sorted({own for own, _ in EDGES}))
+def test_python_imports_point_down(folder: str) -> None:
+    above = [
+        named
+        for (own, other), names in EDGES.items()
+        if own == folder and rank_of(other) >= rank_of(own)
+        for named in names
+    ]
+    assert not above, "imports of what is above or beside"
+
+
+def test_folders_have_no_cycles_between_them() -> None:  # issue 14, item 3
+    assert cycles_of(EDGES) == []
+
+
+def test_import_for_types_alone_counts_and_makes_a_cycle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidy.test_imports.PYTHON", tmp_path)
+    files = {
+        "low/a.py": "from __future__ import annotations\nif TYPE_CHECKING:\n    from kafkastore.high.sub.b import B\n",
+        "high/sub/b.py": "from kafkastore.middle import c\nclass B: ...\n",
+        "middle/c.py": "def f() -> None:\n    import kafkastore.low.a\n",
+        "high/d.py": "from kafkastore.high.sub.b import B\nfrom kafkastore.low.a import A\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert cycles_of(edges_of([tmp_path / name for name in files])) == [
+        "high/sub/b.py imports kafkastore.middle.c",
+        "low/a.py imports kafkastore.high.sub.b",
+        "middle/c.py imports kafkastore.low.a",
+    ]
 
 
 @pytest.mark.parametrize("path", rust_files(), ids=lambda path: str(path.relative_to(RUST)))

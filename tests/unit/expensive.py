@@ -15,12 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 
 from kafkastore.interbroker.encoding import Rows, Unwritten, encoder_of
-from kafkastore.server.registry import APIS
+from kafkastore.requests.registry import APIS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kafkastore.server.registry import Api
+    from kafkastore.requests.registry import Api
 
 LONG_NAME = "n" * 32_000
 LONG_NAMES = 30

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
-from unittest.mock import patch
 
 from fake_engine import Engine
 
 from kafkastore.config import BrokerConfig
 from kafkastore.server.broker import Broker
+from kafkastore.server.surroundings import Surroundings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -25,26 +25,35 @@ def broker_config(folder: Path, **properties: str) -> BrokerConfig:
 
 @asynccontextmanager
 async def running_broker(
-    folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str
+    folder: Path,
+    prepare: Callable[[Engine], None] | None = None,
+    end: Callable[[int], None] | None = None,
+    **properties: str,
 ) -> AsyncIterator[Broker]:
-    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened."""
-    broker = await started_broker(folder, prepare, **properties)
+    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened, ``end`` the status with
+    which the process is to end at once."""
+    broker = await started_broker(folder, prepare, end, **properties)
     try:
         yield broker
     finally:
         await broker.stop()
 
 
-async def started_broker(folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str) -> Broker:
+async def started_broker(
+    folder: Path,
+    prepare: Callable[[Engine], None] | None = None,
+    end: Callable[[int], None] | None = None,
+    **properties: str,
+) -> Broker:
     def make_engine(*arguments: Any) -> Engine:
         engine = Engine(*arguments)
         if prepare is not None:
             prepare(engine)
         return engine
 
-    with patch("kafkastore.server.broker.Engine", make_engine):
-        broker = Broker(broker_config(folder, **properties))
-        await broker.start()
+    around: Any = {"make_engine": make_engine}
+    broker = Broker(broker_config(folder, **properties), Surroundings(**around), end)
+    await broker.start()
     return broker
 
 

@@ -15,8 +15,8 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.interbroker.encoding import encoder_of
-from kafkastore.server.context import schema_class
-from kafkastore.server.registry import BY_NAME
+from kafkastore.requests.context import schema_class
+from kafkastore.requests.registry import BY_NAME
 from peer.wire_socket import frame
 from unit import expensive
 from wire.attacks import Beside, metadata, rss_kb

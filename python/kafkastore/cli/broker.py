@@ -40,8 +40,8 @@ def main(arguments: list[str]) -> int:
     try:
         raise_descriptor_limit()
         import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
+        from kafkastore.cli.broker_process import run_until_stopped
         from kafkastore.config import BrokerConfig
-        from kafkastore.server.broker import run_until_stopped
 
         config = BrokerConfig.load(path, overrides)
         logging.getLogger().setLevel(config.get("kafkastore.log.level"))

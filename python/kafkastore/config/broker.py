@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkastore.config.definitions import broker_keys
+from kafkastore.config.definitions import broker_keys, topic_keys, with_ranges
 from kafkastore.config.effect import EVERY_KEY_PAGE, refuse_protection, without_effect
 from kafkastore.config.listeners import Listener, parse_address, parse_listeners, parse_protocol_map
 from kafkastore.config.properties import parse_properties
@@ -20,6 +21,7 @@ from kafkastore.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kafkastore.config.definitions import ConfigKey
     from kafkastore.config.secret import Secret
 
 logger = logging.getLogger("kafkastore.config")
@@ -66,10 +68,18 @@ def default_log_dir() -> str:
 
 
 class BrokerConfig:
-    """Effective configuration of one broker. Values by Kafka's names: ``get`` parsed, ``text`` as written."""
+    """Effective configuration of one broker. Values by Kafka's names: ``get`` parsed, ``text`` as written. ``ranges`` are valid values
+    in place of Kafka's, by key of brokers or topics: a simulation has smaller segments."""
 
-    def __init__(self, properties: Mapping[str, str], *, is_embedded: bool = False) -> None:
-        keys = broker_keys()
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        *,
+        is_embedded: bool = False,
+        ranges: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._ranges = ranges
+        self.keys = keys = with_ranges(broker_keys(), ranges)
         self.is_embedded = is_embedded
         self.static: dict[str, str] = {name: value for name, value in properties.items() if name in keys}
         self.unknown: list[str] = sorted(name for name in properties if name not in keys)
@@ -82,7 +92,7 @@ class BrokerConfig:
         self.topic_defaults: tuple[int, dict[str, str]] | None = None  # kept by topic.py, with their revision
         for name, value in self.static.items():
             _check_characters(name, value)
-            self._parsed[name] = _parse_at_start(name, value)
+            self._parsed[name] = _parse_at_start(keys[name], value)
         self.node_id: int = self._node_id()
         self.log_dirs: list[str] = self._log_dirs()
         self.listeners: list[Listener]
@@ -107,14 +117,22 @@ class BrokerConfig:
             logger.warning("Without effect in this version: %s (%s lists every key)", ", ".join(idle), EVERY_KEY_PAGE)
         return config
 
+    def as_written(self) -> BrokerConfig:
+        """The same without what was changed at run time."""
+        return BrokerConfig(self.static, ranges=self._ranges)
+
     # ---- values
+    def topic_keys(self) -> dict[str, ConfigKey]:
+        """The keys of topics, with the values that are valid here."""
+        return with_ranges(topic_keys(), self._ranges)
+
     def get(self, name: str) -> Any:
         """The parsed effective value; None where Kafka's default is null."""
         try:
             return self._parsed[name]
         except KeyError:
             text = self.text(name)
-            value = self._parsed[name] = None if text is None else broker_keys()[name].parse(text)
+            value = self._parsed[name] = None if text is None else self.keys[name].parse(text)
             return value
 
     def get_int(self, name: str) -> int:
@@ -348,8 +366,7 @@ def _check_characters(name: str, value: str) -> None:
         )
 
 
-def _parse_at_start(name: str, value: str) -> Any:
-    key = broker_keys()[name]
+def _parse_at_start(key: ConfigKey, value: str) -> Any:
     try:
         return key.parse(value)
     except ConfigError as error:

@@ -9,9 +9,13 @@ messages of wrong values are Kafka's.
 from __future__ import annotations
 
 import os
-from typing import Any
+from copy import copy
+from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _INTEGER_LIMITS = {"short": 2**15, "int": 2**31, "long": 2**63}
 
@@ -134,6 +138,17 @@ def broker_keys() -> dict[str, ConfigKey]:
 def topic_keys() -> dict[str, ConfigKey]:
     """Every topic key by name, in alphabetical order, with its broker synonyms."""
     return _tables.get("topic") or _load("topic")
+
+
+def with_ranges(keys: dict[str, ConfigKey], ranges: Mapping[str, str]) -> dict[str, ConfigKey]:
+    """The same keys, those named with other valid values, in Kafka's notation. Names that are not among them do not count."""
+    if not ranges:
+        return keys
+    changed = {}
+    for name in ranges.keys() & keys.keys():
+        key = changed[name] = copy(keys[name])
+        key.valid = ranges[name]
+    return {**keys, **changed}
 
 
 def _load(table: str) -> dict[str, ConfigKey]:

@@ -30,7 +30,7 @@ class TopicConfig:
     def get(self, name: str) -> Any:
         """The parsed effective value."""
         text = self.text(name)
-        return None if text is None else topic_keys()[name].parse(text)
+        return None if text is None else self.broker.topic_keys()[name].parse(text)
 
     def text(self, name: str) -> str | None:
         """The effective value as text, in the topic key's unit."""
@@ -78,13 +78,13 @@ def held(known: Mapping[str, str]) -> dict[str, str]:
     return dict(known) if is_said else {**HELD, **known}
 
 
-def validate_topic_configs(overrides: Mapping[str, str | None]) -> dict[str, str]:
-    """Checks overrides by name and value. Raises ConfigError (INVALID_CONFIG) with Kafka's message."""
+def validate_topic_configs(overrides: Mapping[str, str | None], broker: BrokerConfig | None = None) -> dict[str, str]:
+    """Checks overrides by name and value, as ``broker`` has it or Kafka. Raises ConfigError (INVALID_CONFIG) with Kafka's message."""
     nulls = [name for name, value in overrides.items() if value is None]
     if nulls:
         raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
     checked = {name: value for name, value in overrides.items() if value is not None}
-    keys = topic_keys()
+    keys = topic_keys() if broker is None else broker.topic_keys()
     for name, value in checked.items():
         key = keys.get(name)
         if key is None:

@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from kafkastore.controller.channels import OpenClient
     from kafkastore.controller.context import Topic
     from kafkastore.controller.settings import ControllerSettings
-    from kafkastore.controller.topic_changes import Grown, NewTopic
     from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
+    from kafkastore.topics.new_topic import Growth, NewTopic
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ class Controller:
             raise made
         return made
 
-    async def create_partitions(self, asked: Sequence[Grown]) -> list[KafkastoreError | None]:
+    async def create_partitions(self, asked: Sequence[Growth]) -> list[KafkastoreError | None]:
         """For each None, or its error; what the store refuses as a whole is raised."""
         return await self._ask("create_partitions", lambda term: topic_changes.create_partitions(term, asked))
 

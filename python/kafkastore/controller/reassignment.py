@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from kafkastore.config.removed import refusal
 from kafkastore.controller import leader_election as rules
-from kafkastore.controller.placement import check_target
 from kafkastore.controller.states import ReplicaState
 from kafkastore.controller.topic_deletion import delete_replica
 from kafkastore.errors import (
@@ -33,6 +32,7 @@ from kafkastore.errors import (
 )
 from kafkastore.metadata.assignment import encode_in_steps
 from kafkastore.metadata.store import SetData
+from kafkastore.topics.checks import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.config import BrokerConfig
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from kafkastore.config import BrokerConfig
 
 REBALANCE_DELAY_S = 5.0
 """After becoming the controller, until preferred leaders are looked at for the first time; Kafka's."""
@@ -44,7 +44,7 @@ class ControllerSettings(NamedTuple):
 
 def settings_of(config: BrokerConfig) -> ControllerSettings:
     """As the broker's file has it; what was changed since the controller reads itself."""
-    written = BrokerConfig(config.static)
+    written = config.as_written()
     return ControllerSettings(
         min_insync_replicas=written.get_int("min.insync.replicas"),
         is_unclean_election_allowed=bool(written.get("unclean.leader.election.enable")),

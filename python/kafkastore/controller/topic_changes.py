@@ -7,16 +7,12 @@ between leaves partitions without a state, which the next one elects.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from kafkastore.config.removed import refusal
 from kafkastore.controller import topic_nodes
 from kafkastore.controller.context import Partition, Topic
 from kafkastore.controller.loading import take
-from kafkastore.controller.placement import place_replicas
 from kafkastore.errors import (
-    InvalidPartitionsError,
-    InvalidReplicaAssignmentError,
     KafkastoreError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
@@ -35,6 +31,8 @@ from kafkastore.metadata.store import (
     SetData,
 )
 from kafkastore.metadata.stored_topics import load_config, load_configs, load_topic
+from kafkastore.topics.checks import check_addition, check_growth, check_replicas
+from kafkastore.topics.placement import place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -42,29 +40,12 @@ if TYPE_CHECKING:
     from kafkastore.controller.term import Term
     from kafkastore.metadata.store import Operation
     from kafkastore.purgatory.turns import Turn
+    from kafkastore.topics.new_topic import Growth, NewTopic
 
 logger = logging.getLogger("kafkastore.controller.topics")
 
 FEW_TOPICS = 10
 """Above it, all of them are asked for at once."""
-
-
-class NewTopic(NamedTuple):
-    """A topic to create, its name and configuration checked already. ``assignment`` overrides the two numbers."""
-
-    name: str
-    partitions: int = 1
-    replication_factor: int = 1
-    assignment: Sequence[Sequence[int]] | None = None
-    configs: Mapping[str, str] | None = None
-
-
-class Grown(NamedTuple):
-    """A topic that is to have so many partitions; ``assignment`` has the replicas of those that come."""
-
-    name: str
-    partitions: int
-    assignment: Sequence[Sequence[int]] | None = None
 
 
 async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
@@ -94,13 +75,13 @@ async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | K
 def _plan(term: Term, asked: NewTopic) -> Topic:
     if asked.name in term.context.topics:
         raise TopicAlreadyExistsError(f"Topic '{asked.name}' already exists.")
-    if asked.assignment is None:
-        placed = place_replicas(_racks(term), asked.partitions, asked.replication_factor)
+    if asked.assignments is None:
+        placed = place_replicas(_racks(term), max(asked.partitions, 1), max(asked.replication_factor, 1))
     else:
-        placed = _check(term, asked.assignment)
+        placed = _check(term, [replicas for _, replicas in sorted(asked.assignments.items())])
     equal: dict[tuple[int, ...], Assigned] = {}  # partitions with equal replicas share one object
     topic = Topic(asked.name, term.make_id(), [equal.setdefault(one, Assigned(one)) for one in placed])
-    topic.configs = dict(asked.configs or {})
+    topic.configs = {name: value for name, value in (asked.configs or {}).items() if value is not None}
     return topic
 
 
@@ -167,7 +148,7 @@ async def _write_new(
     return changed
 
 
-async def create_partitions(term: Term, asked: Sequence[Grown]) -> list[KafkastoreError | None]:
+async def create_partitions(term: Term, asked: Sequence[Growth]) -> list[KafkastoreError | None]:
     """Grows topics of different names, written together: for each None, or why not: UnknownTopicOrPartitionError,
     InvalidPartitionsError, InvalidReplicaAssignmentError, or the store's refusal."""
     await term.refresh_settings()
@@ -188,22 +169,16 @@ async def create_partitions(term: Term, asked: Sequence[Grown]) -> list[Kafkasto
     return [failed.get(one.name) for one in asked]
 
 
-def _plan_growth(term: Term, topic: Topic, asked: Grown) -> list[Partition]:
-    name, count, assignment = asked
+def _plan_growth(term: Term, topic: Topic, asked: Growth) -> list[Partition]:
+    name, count, assignments = asked
     current = len(topic.partitions)
-    if count <= current:
-        raise InvalidPartitionsError(
-            f"The topic {name} currently has {current} partition(s); {count} would not be an increase."
-        )
-    if assignment is None:
+    check_growth(name, current, count)
+    if assignments is None:
         factor = len(topic.partitions[0].assigned.target)
         placed = place_replicas(_racks(term), count - current, factor, current)
     else:
-        placed = _check(term, assignment)
-        if len(placed) != count - current:
-            raise InvalidReplicaAssignmentError(
-                f"{count - current} partition(s) are to be added, but {len(placed)} assignment(s) were given."
-            )
+        placed = _check(term, assignments)
+        check_addition(count - current, placed)
     return [Partition(topic, current + number, Assigned(replicas)) for number, replicas in enumerate(placed)]
 
 
@@ -357,16 +332,8 @@ def _racks(term: Term) -> dict[int, str | None]:
     return {node_id: brokers[node_id].rack for node_id in term.context.usable() if node_id not in removed}
 
 
-def _check(term: Term, assignment: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    placed = [tuple(replicas) for replicas in assignment]
+def _check(term: Term, assignments: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    placed = [tuple(replicas) for replicas in assignments]
     for replicas in dict.fromkeys(placed):
-        if not replicas or len(set(replicas)) != len(replicas):
-            raise InvalidReplicaAssignmentError(f"Replicas {list(replicas)} are none, or one of them is there twice.")
-        for replica in replicas:
-            if replica not in term.context.brokers:
-                raise InvalidReplicaAssignmentError(
-                    f"The manual partition assignment includes broker {replica}, but no such broker is registered."
-                )
-            if replica in term.settings.removed_brokers:
-                raise InvalidReplicaAssignmentError(refusal(replica))
+        check_replicas(replicas, term.context.brokers, term.settings.removed_brokers)
     return placed

@@ -1,1 +1,1 @@
-"""One module per API that the control plane answers, named as in ``server/registry.py``."""
+"""One module per API that the control plane answers, named as in ``requests/registry.py``."""

@@ -13,7 +13,7 @@ from kafkastore.handlers.config_changes import SET, Change
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.alter_configs import AlterConfigsRequest, AlterConfigsResource
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: AlterConfigsRequest) -> Unwritten:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from kio.static.protocol import Entity
 
     from kafkastore.interbroker.request_types.alter_partition import AlterPartitionRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: AlterPartitionRequest) -> Entity:

@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (45): moves partitions to other brokers, or cancels that (KIP-455, KIP-860).
 
-Translates between the wire and ``server/topics.py``. One partition's error never fails the others.
+Translates between the wire and ``topics/topics.py``. One partition's error never fails the others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         ReassignablePartition,
         ReassignableTopic,
     )
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest) -> Unwritten:

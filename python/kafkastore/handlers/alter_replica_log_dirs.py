@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.replica import log_dir_moves
-
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.alter_replica_log_dirs import AlterReplicaLogDirsRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -> Unwritten:
@@ -24,7 +22,7 @@ async def handle(context: RequestContext, request: AlterReplicaLogDirsRequest) -
             async for partition in turn.each(topic.partitions):
                 wanted[topic.name, partition] = directory.path
     by_topic: dict[str, list[bytes]] = {}
-    async for (name, partition), code in turn.each((await log_dir_moves.alter(context.broker, wanted, turn)).items()):
+    async for (name, partition), code in turn.each((await context.broker.log_dir_moves.alter(wanted, turn)).items()):
         result = context.row("AlterReplicaLogDirPartitionResult", partition_index=partition, error_code=code)
         by_topic.setdefault(name, []).append(result)
     results = [

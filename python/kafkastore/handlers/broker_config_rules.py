@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.config.definitions import broker_keys
 from kafkastore.config.effect import refuse_protection
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError, InvalidRequestError
@@ -32,7 +31,7 @@ THREAD_COUNTS: Final = (
 def check_broker_overrides(config: BrokerConfig, overrides: Mapping[str, str], *, is_default: bool) -> None:
     """Raises InvalidRequestError unless ``overrides`` may become this broker's, or with ``is_default`` every
     broker's."""
-    keys = broker_keys()
+    keys = config.keys
     unknown = [name for name in overrides if name not in keys]
     if unknown:
         raise InvalidRequestError(f"Unknown broker config name: {unknown[0]}")

@@ -2,21 +2,20 @@
 overrides.
 
 A request names resources; each is checked as it stands (A), then turned into the resource's new overrides (B), then
-given to its owner, ``server/topics.py`` or ``server/dynamic_configs.py``, which writes the store and makes the change
+given to its owner, ``topics/topics.py`` or ``configuration/changes.py``, which writes the store and makes the change
 known (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of the
 checks and the messages are Kafka's.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 from kafkastore.config.definitions import broker_keys, topic_keys
 from kafkastore.config.topic import validate_topic_configs, warn_of_compaction
+from kafkastore.configuration.dynamic_configs import DEFAULT_BROKER
 from kafkastore.errors import (
     ConfigError,
     ErrorCode,
@@ -29,8 +28,7 @@ from kafkastore.handlers import broker_loggers
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.server.dynamic_configs import DEFAULT_BROKER
-from kafkastore.server.topic_plans import validate_topic_name
+from kafkastore.topics.names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types import alter_configs, incremental_alter_configs
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import BrokerServices, RequestContext
+    from kafkastore.requests.context import RequestContext
 
     Resource = TypeVar("Resource", alter_configs.AlterConfigsResource, incremental_alter_configs.AlterConfigsResource)
 
@@ -58,15 +56,6 @@ MANY_KEYS = 1000
 """Of one resource, far more than there are: each look at all of them is a step of its own."""
 
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
-
-
-_locks: WeakKeyDictionary[BrokerServices, asyncio.Lock] = WeakKeyDictionary()
-
-
-def _lock(broker: BrokerServices) -> asyncio.Lock:
-    """One change of configurations at a time: the new overrides are made from the current ones, as the store has them. Those of a topic
-    the controller makes, whoever was asked: two brokers would each write back what the other has just changed."""
-    return _locks.setdefault(broker, asyncio.Lock())
 
 
 class Change(NamedTuple):
@@ -93,7 +82,7 @@ async def alter(
     failed: dict[tuple[int, str], Failure] = {}
     for at in range(0, len(resources), TOGETHER):
         some = resources[at : at + TOGETHER]
-        async with _lock(context.broker):
+        async with context.broker.config_changes.lock:
             failed |= await _alter_some(context, turn, some, changes_of, counts, validate_only, is_incremental)
     if failed:
         (kind, name), (_, message) = next(iter(failed.items()))
@@ -230,7 +219,7 @@ async def _alter_topic(
     if not name:
         raise InvalidRequestError("Default topic resources are not allowed.")
     validate_topic_name(name)
-    validate_topic_configs(overrides)
+    validate_topic_configs(overrides, context.broker.config)
     if found is None:
         raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
     if validate_only:
@@ -263,7 +252,7 @@ async def _alter_broker(
     )
     check_broker_overrides(config, overrides, is_default=not name)
     if not validate_only:
-        await context.broker.dynamic_configs.set_overrides(owner, overrides)
+        await context.broker.config_changes.write_broker(owner, overrides)
 
 
 def _changed(

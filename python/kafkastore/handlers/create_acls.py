@@ -8,7 +8,7 @@ from kafkastore.errors import SecurityDisabledError
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.create_acls import CreateAclsRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: CreateAclsRequest) -> NoReturn:

@@ -8,7 +8,7 @@ from kafkastore.errors import DelegationTokenRequestNotAllowedError
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.create_delegation_token import CreateDelegationTokenRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: CreateDelegationTokenRequest) -> NoReturn:

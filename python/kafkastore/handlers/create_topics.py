@@ -1,6 +1,6 @@
 """CreateTopics (19): creates topics, or with ``validate_only`` says what would become of it.
 
-Translates between the wire and ``server/topics.py``, which owns the rules. What concerns the request as a whole is
+Translates between the wire and ``topics/topics.py``, which owns the rules. What concerns the request as a whole is
 checked here: a name that stands in it more than once fails once, whatever is asked for it. One topic's error never
 fails the others.
 """
@@ -20,8 +20,9 @@ from kafkastore.errors import (
     RequestTimedOutError,
 )
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.server.context import milliseconds
-from kafkastore.server.topic_plans import MAX_PARTITIONS_PER_REQUEST, NewTopic
+from kafkastore.requests.context import milliseconds
+from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.create_topics import CreatableTopic, CreateTopicsRequest
     from kafkastore.metadata.image import TopicImage
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 """Kafka's own log of metadata, a name that no topic may have."""

@@ -14,7 +14,7 @@ from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.replica.low_watermarks import INVALID_LOW_WATERMARK
-from kafkastore.server.context import milliseconds
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         DeleteRecordsRequest,
         DeleteRecordsTopic,
     )
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwritten:

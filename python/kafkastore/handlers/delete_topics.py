@@ -1,6 +1,6 @@
 """DeleteTopics (20): deletes topics by name or, from version 6 on, by id.
 
-Translates between the wire and ``server/topics.py``. What concerns the request as a whole is checked here, in Kafka's
+Translates between the wire and ``topics/topics.py``. What concerns the request as a whole is checked here, in Kafka's
 order: (A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids
 that stand in the request more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same
 topic. One topic's error never fails the others.
@@ -21,7 +21,7 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.server.context import milliseconds
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.delete_topics import DeleteTopicsRequest
     from kafkastore.metadata.image import TopicImage
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 FIRST_VERSION_WITH_DELETION_DISABLED: Final = 3
 """Older clients do not know TOPIC_DELETION_DISABLED."""

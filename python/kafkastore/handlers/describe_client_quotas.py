@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 ENTITY_TYPES: Final = ("user", "client-id", "ip")
 EXACT, DEFAULT, ANY = 0, 1, 2

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_cluster import DescribeClusterRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 ENDPOINT_TYPE_BROKER = 1
 ENDPOINT_TYPE_CONTROLLER = 2

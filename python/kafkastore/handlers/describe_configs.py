@@ -31,7 +31,7 @@ from kafkastore.handlers.config_resources import (
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.server.topic_plans import validate_topic_name
+from kafkastore.topics.names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafkastore.config.definitions import ConfigKey
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 Synonyms = list[tuple[str, str | None, int]]
 """(key, value, source), the one in effect first."""

@@ -8,7 +8,7 @@ from kafkastore.errors import DelegationTokenRequestNotAllowedError
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.describe_delegation_token import DescribeDelegationTokenRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: DescribeDelegationTokenRequest) -> NoReturn:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_groups import DescribeGroupsRequest
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 # What an authorizer that allows everything lists for a group: bits 3 READ, 6 DELETE, 8 DESCRIBE, 10 and 11 configs.
 ALL_OPERATIONS: Final = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_log_dirs import DescribeLogDirsRequest
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Unwritten:

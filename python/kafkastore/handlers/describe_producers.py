@@ -14,12 +14,12 @@ from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, InvalidTopicError, KafkastoreError, UnknownTopicOrPartitionError
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.server.topic_plans import validate_topic_name
+from kafkastore.topics.names import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_producers import DescribeProducersRequest, TopicRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 _PACKED = struct.Struct(">qiiqiq")

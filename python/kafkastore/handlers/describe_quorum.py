@@ -16,7 +16,7 @@ from kafkastore.metadata.image import NO_CONTROLLER
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_quorum import DescribeQuorumRequest, TopicData
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
 UNKNOWN_OFFSET: Final = -1

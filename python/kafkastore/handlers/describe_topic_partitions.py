@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
-from kafkastore.server.topic_plans import validate_topic_name
+from kafkastore.topics.names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_topic_partitions import DescribeTopicPartitionsRequest
     from kafkastore.metadata.image import TopicImage
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 # With no authorizer everything is allowed: the bits of READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS
 # and ALTER_CONFIGS, the operations that a topic has (AclOperation's codes).

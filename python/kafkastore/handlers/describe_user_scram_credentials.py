@@ -11,7 +11,7 @@ from kafkastore.purgatory.turns import Turn
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: DescribeUserScramCredentialsRequest) -> Unwritten:

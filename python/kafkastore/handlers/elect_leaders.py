@@ -1,6 +1,6 @@
 """ElectLeaders (43): preferred leaders, or uncleanly any that is alive (KIP-183, KIP-460).
 
-Translates between the wire and ``server/topics.py``. One partition's error never fails the others. Asked for all partitions, every
+Translates between the wire and ``topics/topics.py``. One partition's error never fails the others. Asked for all partitions, every
 topic is in the answer, with those partitions that an election changes or fails for, as in Kafka.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.elect_leaders import ElectLeadersRequest, TopicPartitions
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 PREFERRED, UNCLEAN = 0, 1
 """org.apache.kafka.common.ElectionType"""

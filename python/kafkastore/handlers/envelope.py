@@ -1,7 +1,7 @@
 """Envelope (58, KIP-590): a request of a client, passed on by the broker that the client asked. For the controller alone.
 
 The answer says NOT_CONTROLLER when this broker is none, and nothing was done; INVALID_REQUEST for what is not to be passed on. One that
-carries nothing asks whether this broker is the controller and its loop runs. ``server/forwarding.py`` does the rest.
+carries nothing asks whether this broker is the controller and its loop runs. ``requests/forwarding.py`` does the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafkastore.errors import ErrorCode, KafkastoreError, NotControllerError
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.envelope import EnvelopeRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 CLIENT_ID = "broker-"
 """What a broker calls itself, with its node id, when it asks another one."""

@@ -6,8 +6,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.coordinator.group.partitioning import partition_for
-from kafkastore.coordinator.group.service import offsets_topic
+from kafkastore.coordinator.group.service import make_offsets_topic
 from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
 from kafkastore.handlers.no_transactions import MESSAGE, refused
 from kafkastore.interbroker.request_types.since import since
@@ -15,7 +16,7 @@ from kafkastore.interbroker.request_types.since import since
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.find_coordinator import FindCoordinatorRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.find_coordinator")
 
@@ -71,7 +72,9 @@ async def _find(context: RequestContext, key: str, key_type: int) -> Found:
         return Found(ErrorCode.INVALID_REQUEST)
     broker = context.broker
     try:
-        topic = await offsets_topic(broker)
+        topic = broker.image.topic(OFFSETS_TOPIC)
+        if topic is None:
+            topic = await make_offsets_topic(broker.group_coordinator.config, broker.topics)
     except KafkastoreError as error:
         logger.warning("Cannot create __consumer_offsets: %s", error)
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -9,7 +9,7 @@ from kafkastore.interbroker.request_types.since import since
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.heartbeat import HeartbeatRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 _responses: dict[tuple[int, int], Unwritten] = {}  # (version, error code) -> response, which may be written again
 

@@ -1,6 +1,6 @@
 """InitProducerId (22): a producer id and epoch for an idempotent producer.
 
-Translates between the wire and ``server/producer_ids.py``, which draws the ids. A request without a transactional id
+Translates between the wire and ``coordinator/producer_ids.py``, which draws the ids. A request without a transactional id
 always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
 holds which id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in
 Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTransactionTimeoutError, KafkastoreError
 from kafkastore.handlers.no_transactions import refused
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.server.context import milliseconds
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.init_producer_id import InitProducerIdRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1

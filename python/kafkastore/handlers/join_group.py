@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from kafkastore.coordinator.group.join import JoinRequest
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.server.context import milliseconds
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.join_group import JoinGroupRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: JoinGroupRequest) -> Unwritten:

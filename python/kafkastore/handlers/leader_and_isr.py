@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         LeaderAndIsrRequest,
         LeaderAndIsrTopicState,
     )
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Unwritten:

@@ -14,7 +14,7 @@ from kafkastore.interbroker.request_types.since import since
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.leave_group import LeaveGroupRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: LeaveGroupRequest) -> Unwritten:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.list_config_resources import ListConfigResourcesRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: ListConfigResourcesRequest) -> Unwritten:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.metadata.image import INTERNAL_TOPICS
-from kafkastore.server.context import SERVED_BY_DATA_PLANE
+from kafkastore.requests.context import SERVED_BY_DATA_PLANE
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.metadata import MetadataRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.metadata")
 

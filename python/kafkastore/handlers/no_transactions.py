@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kafkastore.errors import TransactionalIdAuthorizationFailedError
 
 if TYPE_CHECKING:
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 logger = logging.getLogger("kafkastore.handlers.no_transactions")
 
@@ -22,9 +22,7 @@ SHOWN_LENGTH = 100  # of a client's string in a log line
 
 def refused(context: RequestContext, transactional_id: str) -> TransactionalIdAuthorizationFailedError:
     """The error to answer with. The first refusal of this broker's life is logged."""
-    broker = context.broker
-    if not broker.has_refused_transactions:
-        broker.has_refused_transactions = True
+    if context.broker.transaction_refusal.is_first():
         logger.warning(
             "transactional.id %s of %s is refused: %s (said once)",
             transactional_id[:SHOWN_LENGTH], context.request.client_host, MESSAGE,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kafkastore.coordinator.group.offsets import DEFAULT_RETENTION, CommitPartition, CommitRequest, CommitTopic
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.server.context import milliseconds
+from kafkastore.requests.context import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
     from kafkastore.metadata.image import TopicImage
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: OffsetCommitRequest) -> Unwritten:

@@ -12,7 +12,7 @@ from kafkastore.errors import ErrorCode
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.offset_delete import OffsetDeleteRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: OffsetDeleteRequest) -> Unwritten:

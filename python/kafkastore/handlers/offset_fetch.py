@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         OffsetFetchRequestTopics,
     )
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
     class Asked(Protocol):
         """A topic of any version."""

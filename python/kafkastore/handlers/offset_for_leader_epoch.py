@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         OffsetForLeaderPartition,
         OffsetForLeaderTopic,
     )
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1

@@ -8,7 +8,7 @@ from kafkastore.errors import DelegationTokenRequestNotAllowedError
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.request_types.renew_delegation_token import RenewDelegationTokenRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: RenewDelegationTokenRequest) -> NoReturn:

@@ -13,7 +13,7 @@ from kafkastore.interbroker.orders import Stopped
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.stop_replica import StopReplicaRequest
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 
 async def handle(context: RequestContext, request: StopReplicaRequest) -> Unwritten:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         UpdateMetadataRequest,
         UpdateMetadataTopicState,
     )
-    from kafkastore.server.context import RequestContext
+    from kafkastore.requests.context import RequestContext
 
 FULL: Final = 2
 """The type of a request that tells all topics."""

@@ -2,7 +2,7 @@
 
 Taking a topic back needs two hands. :func:`adopt` gives its directories their plain names and writes down, in each log directory, which
 topic is wanted (``kafkastore-adopt``, lines of ``<topic id> <topic>``); the next start of the broker finds logs of a topic that the
-metadata store does not know, and makes the topic of them instead of setting them aside again (``server/reconcile.py``, case D). A topic
+metadata store does not know, and makes the topic of them instead of setting them aside again (``membership/reconcile.py``, case D). A topic
 that the store has learnt of meanwhile is not touched by that: its logs are set aside again.
 
 Blocking. Only :func:`adopt` and :func:`delete` write, and only with the log directories locked as a broker locks them. A log is never

@@ -2,7 +2,7 @@
 
 A backup is one file: the store as of one commit, without sessions and what they own. A store that is put back keeps its identity and
 gets a generation above all that is known (``marks.py``), so that every log directory takes it; it remembers which changes it has lost, so
-that configurations kept beside the logs since then are taken over (``server/reconcile.py``, case H).
+that configurations kept beside the logs since then are taken over (``membership/reconcile.py``, case H).
 
 What is replaced is kept beside the new file, as ``.replaced-<time>``. Nothing is durable before a call returns. Blocking.
 """

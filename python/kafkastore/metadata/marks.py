@@ -2,7 +2,7 @@
 
 A store has an identity, made with it, and a generation that only rises. Whoever sees a generation below one that was seen before, or
 another identity, sees a store that was damaged, replaced, or put back from an older copy. A mark is kept beside the SQLite file, written
-after each commit, and in every log directory, written every few seconds and at a stop (``server/metadata_marks.py``). Apache Kafka
+after each commit, and in every log directory, written every few seconds and at a stop (``membership/metadata_marks.py``). Apache Kafka
 leaves both files alone.
 
     file = slot slot            each SLOT_BYTES bytes

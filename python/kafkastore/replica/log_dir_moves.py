@@ -15,6 +15,7 @@ F  all else                                                     → moves; to wh
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,13 @@ from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from kafkastore._core import ReplicaMoved
+    from kafkastore._core import Engine, ReplicaMoved
+    from kafkastore.log.manager import LogManager
+    from kafkastore.metadata.image import MetadataImage
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.server.context import BrokerServices
+    from kafkastore.replica.manager import ReplicaManager
 
 logger = logging.getLogger("kafkastore.replica.log_dir_moves")
 
@@ -37,49 +40,66 @@ _LONGEST_NAME = 255
 _LONGEST_SUFFIX = len(".") + 32 + len("-future")
 
 
-async def alter(
-    broker: BrokerServices, wanted: Mapping[tuple[str, int], str], turn: Turn
-) -> dict[tuple[str, int], int]:
-    """Begins to move each replica to its directory; an error code for each."""
-    outcomes = {}
-    async for (topic, partition), directory in turn.each(wanted.items()):
-        code = _refusal(broker, topic, partition, directory)
-        if code == ErrorCode.NONE:
-            try:
-                await broker.run_blocking(broker.engine.alter_log_dir, topic, partition, directory)
-            except EngineError as error:
-                logger.warning("Cannot move %s-%d to %s: %s", topic, partition, directory, error)
-                code = error.code
-        outcomes[topic, partition] = code
-    begun = [f"{topic}-{number}" for (topic, number), code in outcomes.items() if code == ErrorCode.NONE]
-    if begun:
-        more = f" and {len(begun) - NAMED} more" if len(begun) > NAMED else ""
-        logger.info("Moving to other log directories: %s%s", ", ".join(begun[:NAMED]), more)
-    return outcomes
+class LogDirMoves:
+    """See the module. Runs on the loop."""
 
+    def __init__(
+        self,
+        node_id: int,
+        log_dirs: Sequence[str],
+        image: MetadataImage,
+        engine: Engine,
+        log_manager: LogManager,
+        replica_manager: ReplicaManager,
+    ) -> None:
+        """``log_dirs`` are those that are configured, working or not."""
+        self._node_id = node_id
+        self._log_dirs = log_dirs
+        self._image = image
+        self._engine = engine
+        self._logs = log_manager
+        self._replica_manager = replica_manager
 
-def _refusal(broker: BrokerServices, topic: str, partition: int, directory: str) -> int:
-    """Cases A to E; NONE for F."""
-    logs = broker.log_manager
-    if len(f"{topic}-{partition}") + _LONGEST_SUFFIX > _LONGEST_NAME:
-        return ErrorCode.INVALID_TOPIC_EXCEPTION
-    if directory not in broker.config.log_dirs:
-        return ErrorCode.LOG_DIR_NOT_FOUND
-    if directory in logs.failed:
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    here = logs.directory_of(topic, partition)
-    if here is not None:
-        return ErrorCode.KAFKA_STORAGE_ERROR if here in logs.failed else ErrorCode.NONE
-    state = broker.replica_manager.held.partition(topic, partition)
-    if logs.failed and state is not None and broker.node_id in state.replicas:
-        return ErrorCode.KAFKA_STORAGE_ERROR  # it may be in one of those
-    logs.prefer(topic, partition, directory)
-    is_known = broker.image.partition(topic, partition) is not None
-    return ErrorCode.REPLICA_NOT_AVAILABLE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    async def alter(self, wanted: Mapping[tuple[str, int], str], turn: Turn) -> dict[tuple[str, int], int]:
+        """Begins to move each replica to its directory; an error code for each."""
+        loop, move = asyncio.get_running_loop(), self._engine.alter_log_dir
+        outcomes = {}
+        async for (topic, partition), directory in turn.each(wanted.items()):
+            code = self._refusal(topic, partition, directory)
+            if code == ErrorCode.NONE:
+                try:
+                    await loop.run_in_executor(None, move, topic, partition, directory)
+                except EngineError as error:
+                    logger.warning("Cannot move %s-%d to %s: %s", topic, partition, directory, error)
+                    code = error.code
+            outcomes[topic, partition] = code
+        begun = [f"{topic}-{number}" for (topic, number), code in outcomes.items() if code == ErrorCode.NONE]
+        if begun:
+            more = f" and {len(begun) - NAMED} more" if len(begun) > NAMED else ""
+            logger.info("Moving to other log directories: %s%s", ", ".join(begun[:NAMED]), more)
+        return outcomes
 
+    def _refusal(self, topic: str, partition: int, directory: str) -> int:
+        """Cases A to E; NONE for F."""
+        logs = self._logs
+        if len(f"{topic}-{partition}") + _LONGEST_SUFFIX > _LONGEST_NAME:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        if directory not in self._log_dirs:
+            return ErrorCode.LOG_DIR_NOT_FOUND
+        if directory in logs.failed:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        here = logs.directory_of(topic, partition)
+        if here is not None:
+            return ErrorCode.KAFKA_STORAGE_ERROR if here in logs.failed else ErrorCode.NONE
+        state = self._replica_manager.held.partition(topic, partition)
+        if logs.failed and state is not None and self._node_id in state.replicas:
+            return ErrorCode.KAFKA_STORAGE_ERROR  # it may be in one of those
+        logs.prefer(topic, partition, directory)
+        is_known = self._image.partition(topic, partition) is not None
+        return ErrorCode.REPLICA_NOT_AVAILABLE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-def on_moved(broker: BrokerServices, event: ReplicaMoved) -> None:
-    """The data plane has a replica in another directory now, which may have failed since."""
-    logs = broker.log_manager
-    if logs.move(event.topic, event.partition, event.log_dir) and event.log_dir in logs.failed:
-        broker.replica_manager.take_offline({event.topic: [event.partition]})
+    def on_moved(self, event: ReplicaMoved) -> None:
+        """The data plane has a replica in another directory now, which may have failed since."""
+        logs = self._logs
+        if logs.move(event.topic, event.partition, event.log_dir) and event.log_dir in logs.failed:
+            self._replica_manager.take_offline({event.topic: [event.partition]})

@@ -1,2 +1,2 @@
-"""The broker's life and the way of a request: ``broker`` (start, stop), ``kafka_apis`` (dispatch), ``registry`` (which APIs),
-``context`` (what handlers are given), ``topics`` and ``dynamic_configs`` (administration)."""
+"""The broker's life: ``broker`` (start, stop), ``assembly`` (its parts), ``kafka_apis`` and ``dispatch`` (a request finds its
+handler)."""

@@ -25,7 +25,6 @@ import io
 import logging
 from collections import deque
 from contextlib import contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import (
@@ -44,18 +43,19 @@ from kafkastore._core import (
     sanitize,
 )
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
-from kafkastore.replica import log_dir_moves
-from kafkastore.server.admission import Admission
-from kafkastore.server.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
-from kafkastore.server.forwarding import LIMITED
+from kafkastore.requests.admission import Admission
+from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
+from kafkastore.requests.forwarding import LIMITED
+from kafkastore.requests.registry import BY_KEY
 from kafkastore.server.holds import Holds
-from kafkastore.server.registry import BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 
     from kafkastore._core import ThreadFailed
-    from kafkastore.server.context import BrokerServices
+    from kafkastore.replica.isr_changes import IsrChanges
+    from kafkastore.requests.services import BrokerServices
+    from kafkastore.server.dispatch import Dispatch
 
 logger = logging.getLogger("kafkastore.server.kafka_apis")
 data_plane_logger = logging.getLogger("kafkastore.net")
@@ -67,7 +67,7 @@ SLICE_S = 0.005
 """No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under load."""
 
 LONG_BYTES = 64 * 1024
-"""Of an answer, which has to fit from then on (``admission.py``)."""
+"""Of an answer, which has to fit from then on (``requests/admission.py``)."""
 
 LARGE_BYTES = 16 * 1024
 """Of a body. Reading this much takes 2 ms at most, whatever the rows are."""
@@ -83,10 +83,14 @@ class KafkaApis:
     def __init__(
         self,
         broker: BrokerServices,
+        dispatch: Dispatch,
+        isr_changes: IsrChanges,
         on_log_dir_failed: Callable[[LogDirFailed], None],
         on_thread_failed: Callable[[ThreadFailed], None],
     ) -> None:
         self.broker = broker
+        self._dispatch = dispatch
+        self._isr_changes = isr_changes
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
         self.holds = Holds()
@@ -176,7 +180,7 @@ class KafkaApis:
         elif isinstance(event, AppendDone):
             self.broker.replica_manager.on_append_done(event)
         elif isinstance(event, IsrChange):
-            self.broker.isr_changes.propose(event)
+            self._isr_changes.propose(event)
         elif isinstance(event, LogLine):
             data_plane_logger.warning("%s", event.message)
         elif isinstance(event, LogDirFailed):
@@ -184,7 +188,7 @@ class KafkaApis:
         elif isinstance(event, LowWatermarkMoved):
             self.broker.replica_manager.low_watermarks.on_moved(event)
         elif isinstance(event, ReplicaMoved):
-            log_dir_moves.on_moved(self.broker, event)
+            self.broker.log_dir_moves.on_moved(event)
         elif isinstance(event, ProducerIdsLow):
             self.broker.producer_ids.claim_ahead()
         elif isinstance(event, RequestAbandoned):
@@ -312,7 +316,7 @@ class KafkaApis:
         if not hasattr(context.response_class(), "error_code"):
             self._close(request, f"{context.api.name} v{request.api_version}: {reason}")
             return
-        from kafkastore.server.error_response import error_answer
+        from kafkastore.requests.error_response import error_answer
 
         answer = error_answer(context.api, request.api_version, None, ErrorCode.INVALID_REQUEST, reason)
         self._write(context, answer.pieces(), is_error=True)
@@ -328,7 +332,7 @@ class KafkaApis:
     def _decode(self, context: RequestContext) -> Any:
         request, version = context.request, context.api_version
         reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
-        from kafkastore.server.codec import SerialError
+        from kafkastore.requests.codec import SerialError
 
         try:
             with _no_collection():
@@ -342,7 +346,7 @@ class KafkaApis:
 
     def _make_reader(self, key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
         from kafkastore.interbroker import shapes
-        from kafkastore.server.codec import entity_reader
+        from kafkastore.requests.codec import entity_reader
 
         entity_class = schema_class(BY_KEY[key], version, "request")
         register_shape(key, version, shapes.program_for(entity_class), BY_KEY[key].max_rows)
@@ -354,7 +358,7 @@ class KafkaApis:
         key = context.api.key
         handler = self._handlers.get(key)
         if handler is None:
-            handler = import_module(f"kafkastore.handlers.{context.api.module}").handle
+            handler = self._dispatch.handler(context.api)
             handler = self._handlers[key] = self.broker.forwarding.around(context.api, handler)
         return handler
 
@@ -433,7 +437,7 @@ class KafkaApis:
             )  # fmt: skip
         # whoever still holds the error (a task that has ended with it) would hold all that the handler had in hand
         error.__traceback__ = error.__context__ = error.__cause__ = None
-        from kafkastore.server.error_response import error_answer
+        from kafkastore.requests.error_response import error_answer
 
         response = error_answer(context.api, request.api_version, context.decoded, code, message)
         self._write(context, response.pieces(), is_error=True)

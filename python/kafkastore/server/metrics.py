@@ -9,17 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.purgatory.turns import Turn
-from kafkastore.server.registry import BY_KEY
+from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.log.manager import LogManager
+    from kafkastore.metadata.image import MetadataImage
     from kafkastore.metrics.families import Snapshot
     from kafkastore.metrics.page import MetricsPage
-    from kafkastore.server.context import BrokerServices
     from kafkastore.server.holds import Holds
 
 logger = logging.getLogger("kafkastore.server.metrics")
@@ -34,29 +39,50 @@ LOOP_LIMIT_S: Final = 8.0
 """How long a scrape waits for the loop; Prometheus gives up after ten seconds by default."""
 
 
+class Seat(Protocol):
+    """Of the controller."""
+
+    @property
+    def is_active(self) -> bool: ...
+
+
+class Observed(NamedTuple):
+    """The parts of a broker whose figures are taken."""
+
+    node_id: int
+    engine: Engine
+    image: MetadataImage
+    held: MetadataImage
+    log_manager: LogManager
+    controller: Seat
+    isr_counts: Mapping[str, int]
+    holds: Holds
+
+
 class Metrics:
     """See the module. Made before the logs are opened, so that an address in use refuses the start at once."""
 
-    def __init__(self, broker: BrokerServices) -> None:
-        self.broker = broker
-        self._holds: Holds | None = None
+    def __init__(self, config: BrokerConfig, loop: asyncio.AbstractEventLoop) -> None:
+        self._config = config
+        self._loop = loop
+        self._observed: Observed | None = None
         self._page = self._make_page()
-        self._delays = LoopDelays(broker.loop)
-        host, _ = broker.config.metrics_listener or ("", 0)
+        self._delays = LoopDelays(loop)
+        host, _ = config.metrics_listener or ("", 0)
         self.address = f"{host or '*'}:{self._page.port}"
 
-    def start(self, holds: Holds) -> None:
-        self._holds = holds
+    def start(self, observed: Observed) -> None:
+        self._observed = observed
         self._delays.start()
         self._page.start()
         logger.info("Metrics are served at http://%s/metrics, to whoever reaches it", self.address)
 
     async def stop(self) -> None:
         self._delays.stop()
-        await self.broker.run_blocking(self._page.stop)
+        await self._loop.run_in_executor(None, self._page.stop)
 
     def _make_page(self) -> MetricsPage:
-        address = self.broker.config.metrics_listener
+        address = self._config.metrics_listener
         assert address is not None
         try:
             from prometheus_client import CollectorRegistry, generate_latest
@@ -64,7 +90,7 @@ class Metrics:
             from kafkastore.metrics.families import SnapshotCollector
         except ImportError as error:
             raise StartupError(
-                f"{LISTENER_KEY}={self.broker.config.text(LISTENER_KEY)} needs the package prometheus-client ({error}):"
+                f"{LISTENER_KEY}={self._config.text(LISTENER_KEY)} needs the package prometheus-client ({error}):"
                 " pip install 'kafkastore[metrics]', or remove the key"
             ) from None
         from kafkastore.metrics.page import MetricsPage
@@ -77,42 +103,42 @@ class Metrics:
     def _take(self) -> Snapshot:
         from kafkastore.metrics.families import Snapshot
 
-        broker = self.broker
-        asked = asyncio.run_coroutine_threadsafe(cluster_figures(broker), broker.loop)
+        observed = self._observed
+        assert observed is not None  # the page is served from start on
+        asked = asyncio.run_coroutine_threadsafe(cluster_figures(observed), self._loop)
         try:
             cluster = asked.result(LOOP_LIMIT_S)
         except TimeoutError:
             asked.cancel()
             raise
-        engine, by_key, topics, partitions = broker.engine.metrics(broker.config.get_int(MOST_PARTITIONS_KEY))
+        engine, by_key, topics, partitions = observed.engine.metrics(self._config.get_int(MOST_PARTITIONS_KEY))
         requests = {api.name: count for key, count in by_key.items() if (api := BY_KEY.get(key)) is not None}
         fetches, of_followers = requests.get("Fetch", 0), engine["FollowerFetches"]
         requests["FetchConsumer"], requests["FetchFollower"] = max(fetches - of_followers, 0), of_followers
         cluster["loop delay"] = self._delays.longest_s()
-        holds = {} if self._holds is None else self._holds.recent()
-        return Snapshot(engine, requests, topics, partitions, cluster, holds)
+        return Snapshot(engine, requests, topics, partitions, cluster, observed.holds.recent())
 
 
-async def cluster_figures(broker: BrokerServices) -> dict[str, float]:
+async def cluster_figures(observed: Observed) -> dict[str, float]:
     """What the control plane knows, by the names of ``metrics/families.py``. Runs on the loop, in turns."""
-    image, logs, counts = broker.image, broker.log_manager, broker.isr_changes.counts
+    image, logs, controller = observed.image, observed.log_manager, observed.controller
     found: dict[str, float] = {
-        "ActiveControllerCount": int(broker.controller.is_active),
+        "ActiveControllerCount": int(controller.is_active),
         "OfflineLogDirectoryCount": len(logs.failed),
         "OfflineReplicaCount": 0,
         "brokers": len(image.brokers),
-        **counts,
+        **observed.isr_counts,
     }
     turn = Turn()
     if logs.failed:
-        for topic in list(broker.replica_manager.held.topics.values()):
+        for topic in list(observed.held.topics.values()):
             await turn.give_way()
             for number, state in enumerate(topic.partitions):
                 directory = logs.directory_of(topic.name, number)
                 is_offline = directory is None or directory in logs.failed
-                found["OfflineReplicaCount"] += broker.node_id in state.replicas and is_offline
+                found["OfflineReplicaCount"] += observed.node_id in state.replicas and is_offline
     topics = partitions = offline = imbalanced = 0
-    if broker.controller.is_active:
+    if controller.is_active:
         for topic in list(image.topics.values()):
             await turn.give_way()
             topics += 1

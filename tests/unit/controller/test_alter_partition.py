@@ -11,8 +11,8 @@ from kio.schema.alter_partition.v2 import request as v2
 from kio.schema.alter_partition.v3 import request as v3
 from kio.schema.errors import ErrorCode
 
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.metadata.leadership import Leadership
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Leader:
 
 async def led_topic(world: World, count: int = 1) -> Leader:
     """Led by 2 in epoch 0 with 3 and 1 behind."""
-    topic = await (await world.active()).create_topic(NewTopic("t", assignment=[(2, 3, 1)] * count))
+    topic = await (await world.active()).create_topic(NewTopic.placed("t", [(2, 3, 1)] * count))
     await world.led("t", 2)
     return Leader(world, topic, 2)
 

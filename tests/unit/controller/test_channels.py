@@ -11,11 +11,11 @@ from kio.schema.errors import ErrorCode
 from kafkastore.controller.channels import _Waiting
 from kafkastore.controller.context import ControllerContext, Partition, Topic
 from kafkastore.controller.requests import RequestBuilder
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.broker_nodes import Registration
 from kafkastore.metadata.leadership import Leadership
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, World, play
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def test_request_that_failed_as_a_whole_is_repeated(tmp_path: Path, api: int, fa
     async def test(world: World) -> None:
         broker = world.brokers[2]
         broker.faults[api] = fault
-        await (await world.active()).create_topic(NewTopic("t", assignment=((2, 3),)))
+        await (await world.active()).create_topic(NewTopic.placed("t", ((2, 3),)))
         await world.led("t", 2)
         await world.eventually(lambda: ("t", 0) in broker.metadata)
         assert broker.faults == {}
@@ -43,7 +43,7 @@ def test_request_that_failed_as_a_whole_is_repeated(tmp_path: Path, api: int, fa
 def test_deletion_that_failed_as_a_whole_is_repeated(tmp_path: Path, fault: ErrorCode) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
-        await controller.create_topic(NewTopic("t", assignment=((2, 3),)))
+        await controller.create_topic(NewTopic.placed("t", ((2, 3),)))
         await world.led("t", 2)
         world.brokers[2].faults[STOP_REPLICA] = fault
         await controller.delete_topic("t")
@@ -57,7 +57,7 @@ def test_controller_that_a_broker_knows_to_be_old_is_not_repeated(tmp_path: Path
         broker = world.brokers[2]
         broker.faults[LEADER_AND_ISR] = ErrorCode.stale_controller_epoch
         count = broker.count(LEADER_AND_ISR)
-        await (await world.active()).create_topic(NewTopic("t", assignment=((2,),)))
+        await (await world.active()).create_topic(NewTopic.placed("t", ((2,),)))
         await world.eventually(lambda: broker.count(LEADER_AND_ISR) > count)
         await world.quiet()
         assert broker.count(LEADER_AND_ISR) == count + 1
@@ -108,7 +108,7 @@ def test_whoever_waits_until_a_broker_was_told_goes_on_when_it_was(tmp_path: Pat
     async def test(world: World) -> None:
         controller = await world.active()
         world.brokers[3].is_reachable = False
-        await controller.create_topic(NewTopic("t", assignment=((1, 2),)))
+        await controller.create_topic(NewTopic.placed("t", ((1, 2),)))
         told = asyncio.ensure_future(controller.wait_told(3, 60.0))
         await controller.wait_told(2, 60.0)
         assert ("t", 0) in world.brokers[2].metadata

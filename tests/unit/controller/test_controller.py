@@ -11,7 +11,6 @@ import pytest
 
 from kafkastore.controller import campaign
 from kafkastore.controller.settings import ControllerSettings
-from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import (
     InvalidReplicaAssignmentError,
     InvalidReplicationFactorError,
@@ -22,6 +21,7 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Check, StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
+from kafkastore.topics.new_topic import Growth, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, play
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ THREE = ((1, 2, 3),)
 
 
 async def make(world: World, name: str = "t", assignment: tuple[tuple[int, ...], ...] = THREE) -> None:
-    await (await world.active()).create_topic(NewTopic(name, assignment=assignment))
+    await (await world.active()).create_topic(NewTopic.placed(name, assignment))
 
 
 async def set_state(world: World, state: Leadership, topic: str = "t") -> None:
@@ -71,8 +71,8 @@ def test_exactly_one_of_three_controllers_acts(tmp_path: Path) -> None:  # R2.4
 @pytest.mark.parametrize(
     ("asked", "error"),
     [
-        (NewTopic("t", assignment=[(1, 99)]), InvalidReplicaAssignmentError),
-        (NewTopic("t", assignment=[(1, 2), (1, 1)]), InvalidReplicaAssignmentError),
+        (NewTopic.placed("t", [(1, 99)]), InvalidReplicaAssignmentError),
+        (NewTopic.placed("t", [(1, 2), (1, 1)]), InvalidReplicaAssignmentError),
         (NewTopic("t", 1, 4), InvalidReplicationFactorError),
     ],
     ids=["unknown broker", "a broker twice", "more replicas than brokers"],
@@ -487,9 +487,9 @@ def test_topic_grows(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, assignment=((2, 3),))
         controller = await world.active()
-        assert await controller.create_partitions([Grown("t", 3, [(3, 1), (1, 2)])]) == [None]
+        assert await controller.create_partitions([Growth("t", 3, [(3, 1), (1, 2)])]) == [None]
         assert (await world.led("t", 1, 2)).isr == (1, 2)
-        await controller.create_partitions([Grown("t", 4)])
+        await controller.create_partitions([Growth("t", 4)])
         assert len((await world.state("t", 3)).isr) == 2
         node = await world.store.get("/brokers/topics/t")
         assert b'"1":[3,1],"2":[1,2]' in node.data
@@ -546,7 +546,7 @@ def test_store_that_is_away_has_nothing_decided_and_everything_afterwards(tmp_pa
         told = world.brokers[2].count(LEADER_AND_ISR)
         try:
             with pytest.raises(StoreUnavailableError):
-                await controller.create_topic(NewTopic("u", assignment=((2,),)))
+                await controller.create_topic(NewTopic.placed("u", ((2,),)))
             assert controller.is_active
             assert world.brokers[2].count(LEADER_AND_ISR) == told
         finally:
@@ -606,7 +606,7 @@ def test_unclean_election_where_the_topic_allows_it(tmp_path: Path) -> None:  # 
     async def test(world: World) -> None:
         controller = await world.active()
         configs = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
-        await controller.create_topic(NewTopic("t", assignment=((3, 2),), configs=configs))
+        await controller.create_topic(NewTopic.placed("t", ((3, 2),), configs=configs))
         await world.led("t", 3)
         await world.brokers[2].kill()
         await world.eventually(lambda: world.brokers[3].told["t", 0].isr == (3,))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafkastore.controller.settings import ControllerSettings
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpochError
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import SetData
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ONE = ControllerSettings(min_insync_replicas=1, is_auto_rebalance_enabled=False)
 
 
 async def make(world: World, *assignment: Sequence[int]) -> None:
-    await (await world.active()).create_topic(NewTopic("t", assignment=assignment))
+    await (await world.active()).create_topic(NewTopic.placed("t", assignment))
     for number, replicas in enumerate(assignment):
         await world.led("t", replicas[0], number)
 

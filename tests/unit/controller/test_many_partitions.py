@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from kafkastore.controller.channels import ROWS
 from kafkastore.controller.context import Topic
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import TopicAlreadyExistsError
 from kafkastore.metadata.store import BATCH_BYTES
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, UPDATE_METADATA, World, play
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_conflict_in_a_later_batch_is_read_again_and_all_others_are_written(tmp_
 def test_topics_of_one_request_are_one_write_and_one_request_to_each_broker(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
-        await controller.create_topic(NewTopic("there", assignment=((1,),)))
+        await controller.create_topic(NewTopic.placed("there", ((1,),)))
         await world.eventually(lambda: all(("there", 0) in one.metadata for one in world.brokers.values()))
         writes = world.count_writes(1)
         before = {one.node_id: len(one.requests) for one in world.brokers.values()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.controller.move_log import NAMED, MoveLog
 from kafkastore.controller.states import PartitionStatus, ReplicaState
-from kafkastore.controller.topic_changes import NewTopic
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_many_moves_are_counted_and_some_are_named() -> None:
 
 def test_broker_that_dies_costs_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
-        await (await world.active()).create_topic(NewTopic("t", assignment=[(3, 2, 1)] * 40))
+        await (await world.active()).create_topic(NewTopic.placed("t", [(3, 2, 1)] * 40))
         await world.led("t", 3)
         await world.quiet()
         caplog.clear()
@@ -52,7 +52,7 @@ def test_controller_that_takes_over_logs_no_move_of_what_is_as_it_was(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(world: World) -> None:
-        await (await world.active()).create_topic(NewTopic("t", assignment=[(3, 2)] * 40))
+        await (await world.active()).create_topic(NewTopic.placed("t", [(3, 2)] * 40))
         await world.led("t", 3)
         caplog.clear()
         await world.brokers[1].kill()

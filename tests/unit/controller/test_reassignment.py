@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.controller import admin_nodes
-from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.assignment import Assigned, decode_assigned
 from kafkastore.metadata.store import NoNodeError, SetData
+from kafkastore.topics.new_topic import Growth, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, World, play
 from unit.controller.test_alter_partition import Leader
 
@@ -30,7 +30,7 @@ class Mover:
         self.world = world
 
     async def make(self, *assignment: Sequence[int]) -> None:
-        self.topic = await (await self.world.active()).create_topic(NewTopic("t", assignment=assignment))
+        self.topic = await (await self.world.active()).create_topic(NewTopic.placed("t", assignment))
         for number, replicas in enumerate(assignment):
             await self.world.led("t", replicas[0], number)
 
@@ -151,7 +151,7 @@ def test_other_order_of_the_same_replicas_changes_no_leader(tmp_path: Path) -> N
 def test_more_partitions_than_one_write_takes_move_together(tmp_path: Path) -> None:  # H16
     async def test(world: World, mover: Mover) -> None:
         controller = await world.active()
-        mover.topic = await controller.create_topic(NewTopic("t", assignment=[(2, 3, 4)] * 450))
+        mover.topic = await controller.create_topic(NewTopic.placed("t", [(2, 3, 4)] * 450))
         outcome = await controller.alter_reassignments({("t", number): (3, 4) for number in range(450)})
         assert set(outcome.values()) == {None}
         await mover.until(Assigned((3, 4)), 449)
@@ -182,7 +182,7 @@ def test_partitions_that_are_added_during_a_move_have_as_many_replicas_as_after_
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
         assert await mover.ask((4, 5)) == ErrorCode.NONE
-        assert await (await world.active()).create_partitions([Grown("t", 2)]) == [None]
+        assert await (await world.active()).create_partitions([Growth("t", 2)]) == [None]
         assert len((await world.state("t", 1)).isr) == 2
 
     play_moves(tmp_path, test)

@@ -8,11 +8,11 @@ import pytest
 
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.controller.settings import ControllerSettings
-from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import ConfigError, InvalidReplicaAssignmentError, InvalidReplicationFactorError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import NoNodeError
+from kafkastore.topics.new_topic import Growth, NewTopic
 from unit.controller.controller_world import play
 from unit.controller.test_spoiled_nodes import make
 
@@ -47,10 +47,10 @@ def test_nothing_is_placed_until_the_broker_is_added_again(tmp_path: Path) -> No
         with pytest.raises(InvalidReplicationFactorError):
             await controller.create_topic(NewTopic("c", 1, 3))
         with pytest.raises(InvalidReplicaAssignmentError, match=NOT_ON_3):
-            await controller.create_topic(NewTopic("c", assignment=[(1, 3)]))
-        (refused,) = await controller.create_partitions([Grown("t", 2, [(3, 1)])])
+            await controller.create_topic(NewTopic.placed("c", [(1, 3)]))
+        (refused,) = await controller.create_partitions([Growth("t", 2, [(3, 1)])])
         assert NOT_ON_3 in str(refused)
-        assert await controller.create_partitions([Grown("t", 4)]) == [None]
+        assert await controller.create_partitions([Growth("t", 4)]) == [None]
         assert controller._term is not None
         assert {node for one in controller._term.context.topics["t"].partitions for node in one.replicas} == {1, 2}
         outcomes = await controller.alter_reassignments({("t", 0): (1, 3)})

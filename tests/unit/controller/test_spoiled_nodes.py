@@ -9,13 +9,13 @@ import pytest
 
 from kafkastore.controller.campaign import CONTROLLER_PATH
 from kafkastore.controller.state_writer import EPOCH_PATH
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import ErrorCode, NotControllerError, TopicAlreadyExistsError
 from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import decode_controller
 from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, Delete
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import play
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STATE = "/brokers/topics/t/partitions/0/state"
 TOPIC = "/brokers/topics/t"
 NONSENSE = [b"", b"{", b"{}"]
-"""More in tests/unit/server/test_spoiled_store.py, where it takes less time."""
+"""More in tests/unit/membership/test_spoiled_store.py, where it takes less time."""
 
 WRONG_STATES = [
     b'{"leader":"2","leader_epoch":0,"isr":[2],"controller_epoch":1}',
@@ -47,7 +47,7 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 async def make(world: World, name: str, *replicas: int) -> None:
     controller = await world.active()
-    await controller.create_topic(NewTopic(name, assignment=[replicas]))
+    await controller.create_topic(NewTopic.placed(name, [replicas]))
     await world.led(name, replicas[0])
 
 

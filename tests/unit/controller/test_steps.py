@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import pytest
 
 from kafkastore.controller import channels, failover, state_writer
-from kafkastore.controller.topic_changes import Grown, NewTopic
 from kafkastore.errors import NotControllerError
 from kafkastore.interbroker.orders import Answer, LeaderAndIsr, StopReplica, UpdateMetadata
 from kafkastore.metadata import assignment, batches, stored_topics, writes
 from kafkastore.purgatory import turns
+from kafkastore.topics.new_topic import Growth, NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ async def create_one(_: World, controller: Controller, count: int) -> None:
 
 
 async def grow(_: World, controller: Controller, count: int) -> None:
-    (error,) = await controller.create_partitions([Grown("t", 2 * count)])
+    (error,) = await controller.create_partitions([Growth("t", 2 * count)])
     assert error is None
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from kafkastore.controller import topic_deletion
 from kafkastore.controller.context import Topic
-from kafkastore.controller.topic_changes import NewTopic
 from kafkastore.errors import ErrorCode, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
+from kafkastore.topics.new_topic import NewTopic
 from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ ASSIGNMENT = ((2, 3), (3, 2))
 
 
 async def make(world: World) -> None:
-    await (await world.active()).create_topic(NewTopic("t", assignment=ASSIGNMENT, configs={"retention.ms": "1"}))
+    await (await world.active()).create_topic(NewTopic.placed("t", ASSIGNMENT, configs={"retention.ms": "1"}))
     await world.led("t", 3, 1)
     await world.led("t", 2, 0)
 
@@ -49,7 +49,7 @@ def test_deleted_topic_goes_from_brokers_clients_and_the_store(tmp_path: Path) -
 def test_topics_of_one_request_go_in_two_writes_and_each_has_its_own_error(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         controller = await world.active()
-        await controller.create_topics([NewTopic(name, assignment=ASSIGNMENT) for name in ("t", "u", "v")])
+        await controller.create_topics([NewTopic.placed(name, ASSIGNMENT) for name in ("t", "u", "v")])
         writes = world.count_writes(1)
         found = await controller.delete_topics(["t", "none", "u"])
         assert isinstance(found[1], UnknownTopicOrPartitionError)
@@ -130,7 +130,7 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
         await world.quiet()
         assert not await is_gone(world)
         with pytest.raises(TopicAlreadyExistsError):  # its old log would be found under the new name
-            await controller.create_topic(NewTopic("t", assignment=ASSIGNMENT))
+            await controller.create_topic(NewTopic.placed("t", ASSIGNMENT))
         await world.add(3)
         await world.eventually(lambda: is_gone(world))
         assert len(world.brokers[3].deleted) == 2

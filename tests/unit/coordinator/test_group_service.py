@@ -14,7 +14,7 @@ from kafkastore.coordinator.group.loading import LoadedGroups
 from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic
 from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.coordinator.group.removal import Remover
-from kafkastore.coordinator.group.service import LoopClock, offsets_topic
+from kafkastore.coordinator.group.service import LoopClock, make_offsets_topic
 from kafkastore.coordinator.group.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 
@@ -54,7 +54,7 @@ def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
             coordinator = services.group_coordinator
             assert services.image.topic(OFFSETS_TOPIC) is None
             assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NOT_COORDINATOR
-            topic = await offsets_topic(services)
+            topic = await make_offsets_topic(services.group_coordinator.config, services.topics)
             assert len(topic.partitions) == 3
             assert topic.configs["cleanup.policy"] == "compact"
             await loaded(coordinator)
@@ -68,7 +68,7 @@ def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Pat
         async with running_broker(tmp_path, **CONFIG) as broker:
             services = broker.services
             coordinator = services.group_coordinator
-            await offsets_topic(services)
+            await make_offsets_topic(services.group_coordinator.config, services.topics)
             await loaded(coordinator)
             committed = await coordinator.commit_offsets(commit_request(5))
             assert committed == [("t", [(0, ErrorCode.NONE)])]
@@ -96,7 +96,7 @@ def test_a_commit_waits_for_every_replica_in_sync(tmp_path: Path) -> None:  # R3
     async def body() -> None:
         async with running_broker(tmp_path, **CONFIG) as broker:
             services = broker.services
-            await offsets_topic(services)
+            await make_offsets_topic(services.group_coordinator.config, services.topics)
             await loaded(services.group_coordinator)
             with patch.object(services.engine, "append", wraps=services.engine.append) as append:
                 await services.group_coordinator.commit_offsets(commit_request(5))
@@ -110,7 +110,7 @@ def test_a_log_of_several_reads_is_loaded_to_its_end(tmp_path: Path) -> None:  #
     async def body() -> None:
         async with running_broker(tmp_path, **CONFIG) as broker:
             coordinator = broker.services.group_coordinator
-            await offsets_topic(broker.services)
+            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
             await loaded(coordinator)
             for offset in (5, 6, 7):
                 await coordinator.commit_offsets(commit_request(offset))
@@ -126,7 +126,7 @@ def test_a_load_that_a_bug_ends_leaves_no_partition_loading(tmp_path: Path, capl
     async def body() -> None:
         async with running_broker(tmp_path, **CONFIG) as broker:
             coordinator = broker.services.group_coordinator
-            await offsets_topic(broker.services)
+            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
             await loaded(coordinator)
             await coordinator.commit_offsets(commit_request(5))
             partition = coordinator.store.partition_for("g")
@@ -167,7 +167,7 @@ def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None
     async def body() -> Any:
         async with running_broker(tmp_path, **{**CONFIG, "group__initial__rebalance__delay__ms": "60000"}) as broker:
             coordinator = broker.services.group_coordinator
-            await offsets_topic(broker.services)
+            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
             await loaded(coordinator)
             waiting = asyncio.ensure_future(coordinator.join_group(join_request()))
             await asyncio.sleep(0)
@@ -186,7 +186,7 @@ def test_a_commit_that_no_batch_can_be_built_of_is_answered_and_logged(
     async def body() -> None:
         async with running_broker(tmp_path, **CONFIG) as broker:
             coordinator = broker.services.group_coordinator
-            await offsets_topic(broker.services)
+            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
             await loaded(coordinator)
             with patch("kafkastore.coordinator.group.replicated_log.build_batch", refuse):
                 committed = await asyncio.wait_for(coordinator.commit_offsets(commit_request(5)), 10)

@@ -14,15 +14,16 @@ from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
-from kafkastore.server.context import RequestContext
-from kafkastore.server.registry import BY_KEY
+from kafkastore.requests.context import RequestContext
+from kafkastore.requests.registry import BY_KEY
+from kafkastore.requests.services import Once
 from unit.coordinator.group_world import World
 
 TOPIC_ID = bytes(range(16))
 
 
 class FakeTopics:
-    """Stands in for ``server.topics.Topics``: makes ``__consumer_offsets`` in the image."""
+    """Stands in for ``topics.topics.Topics``: makes ``__consumer_offsets`` in the image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
@@ -55,7 +56,7 @@ class GroupBroker:
         self.image = image
         self.topics = FakeTopics(image)
         self.services: Any = types.SimpleNamespace(
-            has_refused_transactions=False,
+            transaction_refusal=Once(),
             image=image,
             topics=self.topics,
             group_coordinator=self.world.coordinator,

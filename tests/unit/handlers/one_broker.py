@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,21 +15,19 @@ from fake_engine import Request
 from kio.serial import entity_reader, entity_writer
 
 from kafkastore.config import BrokerConfig
+from kafkastore.configuration.dynamic_configs import DynamicConfigs
+from kafkastore.configuration.kept_configs import KeptConfigs
 from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import LogManager
+from kafkastore.membership.reconcile import Reconciled
 from kafkastore.metadata.image import MetadataImage
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.stored_topics import StoredTopics
-from kafkastore.replica.manager import ReplicaManager
-from kafkastore.server.config_changes import ConfigChanges
-from kafkastore.server.context import BrokerServices, RequestContext
-from kafkastore.server.dynamic_configs import DynamicConfigs
-from kafkastore.server.error_response import error_response
-from kafkastore.server.member import Member
-from kafkastore.server.producer_ids import ProducerIds
-from kafkastore.server.reconcile import Reconciled
-from kafkastore.server.registry import APIS
-from kafkastore.server.topics import Topics
+from kafkastore.requests.context import RequestContext
+from kafkastore.requests.error_response import error_response
+from kafkastore.requests.registry import APIS
+from kafkastore.server.assembly import Foundation, assemble
+from kafkastore.server.surroundings import REAL
 from parity.kio_entities import build, load
 
 from .admin_engine import AdminEngine
@@ -50,33 +49,40 @@ class OneBroker:
             "listeners": "PLAINTEXT://127.0.0.1:9092",
             "num.partitions": "1",
         }
-        services = self.services = BrokerServices()
-        services.loop = self.loop
-        services.config = BrokerConfig({**given, **(properties or {})})
-        services.cluster_id = "MkU3OEVBNTcwNTJENDM2Qg"
-        services.node_id = 1
-        self.engine = AdminEngine(1, services.config.log_dirs)
-        services.engine = self.engine  # type: ignore[assignment]
-        services.store = SqliteStore(str(folder / "metadata.sqlite"))
-        services.dynamic_configs = DynamicConfigs(services)
-        services.producer_ids = ProducerIds(services.store, 1, self.engine)
-        services.log_manager = LogManager(services.config, services.engine)
-        self.run(self._join())
+        config = BrokerConfig({**given, **(properties or {})})
+        self.engine = AdminEngine(1, config.log_dirs)
+        engine: Any = self.engine
+        self.store = SqliteStore(str(folder / "metadata.sqlite"))
+        self.log_manager = LogManager(config, engine)
+        self.run(self._join(config, engine))
 
-    async def _join(self) -> None:
-        services = self.services
-        await services.store.connect()
+    async def _join(self, config: BrokerConfig, engine: Any) -> None:
+        store, image = self.store, MetadataImage()
+        await store.connect()
         for path in ("/brokers/ids", "/config/brokers"):
-            await services.store.ensure_path(path)
-        services.stored_topics = StoredTopics(services.store)
-        services.image = MetadataImage()
-        services.replica_manager = ReplicaManager(1, services.image, MetadataImage(), services.engine, self.loop)
-        services.topics = Topics(services)
-        services.config_changes = ConfigChanges(services)
-        services.member = Member(services)
-        self._controller = services.controller
-        await services.member.join(None, Reconciled({}, {}))
-        await services.config_changes.start()
+            await store.ensure_path(path)
+        self._kept_configs = KeptConfigs(self.log_manager, store)
+        self.log_manager.before_made = self._kept_configs.keep
+        base = Foundation(
+            config=config,
+            surroundings=REAL,
+            cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
+            store=store,
+            stored_topics=StoredTopics(store),
+            image=image,
+            engine=engine,
+            log_manager=self.log_manager,
+            dynamic_configs=DynamicConfigs(config, store, image),
+            kept_configs=self._kept_configs,
+        )
+        self.services, _, self.member, _ = assemble(base)
+        await self.member.join(None, Reconciled({}, {}))
+        await self.services.config_changes.start()
+
+    def put_controller(self, seat: Any) -> None:
+        """In the place of the broker's own, for handlers and topics."""
+        self.services = replace(self.services, controller=seat)
+        self.services.topics._controller = seat
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(coroutine)
@@ -88,10 +94,10 @@ class OneBroker:
         self.engine.close()
 
     async def _leave(self) -> None:
-        self.services.controller = self._controller  # a test may have put another in its place
         await self.services.config_changes.stop()
-        await self.services.member.close()
-        await self.services.store.close()
+        await self.member.close()
+        await self._kept_configs.stop()
+        await self.store.close()
 
     def ask(self, module: str, version: int, given: Mapping[str, Any]) -> Any:
         """The response to a request given as plain values, through kio's bytes both ways."""

@@ -8,7 +8,6 @@ import pytest
 from fake_engine import ReplicaMoved
 
 from kafkastore.log import manager
-from kafkastore.replica import log_dir_moves
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,14 +65,14 @@ def test_what_cannot_be_is_refused_and_nothing_else(two_dirs: OneBroker, tmp_pat
 
 
 def test_neither_to_nor_from_a_directory_that_is_offline(two_dirs: OneBroker, tmp_path: Path) -> None:
-    two_dirs.services.log_manager.fail(f"{tmp_path}/two", "Input/output error")
+    two_dirs.log_manager.fail(f"{tmp_path}/two", "Input/output error")
     found = alter(two_dirs, (f"{tmp_path}/two", "a", [0]), (f"{tmp_path}/one", "a", [1]))
     assert found == {("a", 0): KAFKA_STORAGE_ERROR, ("a", 1): KAFKA_STORAGE_ERROR}
     assert two_dirs.engine.moves == []
 
 
 def test_a_replica_that_comes_later_is_made_where_it_was_wanted(two_dirs: OneBroker, tmp_path: Path) -> None:
-    logs = two_dirs.services.log_manager
+    logs = two_dirs.log_manager
     assert alter(two_dirs, (f"{tmp_path}/two", "later", [0, 1])) == {
         ("later", 0): UNKNOWN_TOPIC_OR_PARTITION,
         ("later", 1): UNKNOWN_TOPIC_OR_PARTITION,
@@ -85,24 +84,24 @@ def test_a_replica_that_comes_later_is_made_where_it_was_wanted(two_dirs: OneBro
 
 
 def test_a_replica_of_another_broker_is_not_available(two_dirs: OneBroker, tmp_path: Path) -> None:
-    two_dirs.services.log_manager.forget_partition("a", 0)
+    two_dirs.log_manager.forget_partition("a", 0)
     assert alter(two_dirs, (f"{tmp_path}/two", "a", [0])) == {("a", 0): REPLICA_NOT_AVAILABLE}
 
 
 def test_wishes_are_not_kept_without_end(two_dirs: OneBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manager, "MOST_PREFERRED", 2)
     alter(two_dirs, (f"{tmp_path}/two", "many", [0, 1, 2]))
-    logs = two_dirs.services.log_manager
+    logs = two_dirs.log_manager
     assert logs.place("many", [2, 0]) == [(2, f"{tmp_path}/two"), (0, f"{tmp_path}/one")]
 
 
 def test_what_has_moved_is_known_to_be_there(two_dirs: OneBroker, tmp_path: Path) -> None:
     services = two_dirs.services
-    log_dir_moves.on_moved(services, ReplicaMoved("a", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
-    assert services.log_manager.directory_of("a", 0) == f"{tmp_path}/two"
-    log_dir_moves.on_moved(services, ReplicaMoved("gone", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
-    assert services.log_manager.directory_of("gone", 0) is None
-    services.log_manager.fail(f"{tmp_path}/one", "Input/output error")
-    log_dir_moves.on_moved(services, ReplicaMoved("a", 1, f"{tmp_path}/one"))  # type: ignore[arg-type]
+    services.log_dir_moves.on_moved(ReplicaMoved("a", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
+    assert two_dirs.log_manager.directory_of("a", 0) == f"{tmp_path}/two"
+    services.log_dir_moves.on_moved(ReplicaMoved("gone", 0, f"{tmp_path}/two"))  # type: ignore[arg-type]
+    assert two_dirs.log_manager.directory_of("gone", 0) is None
+    two_dirs.log_manager.fail(f"{tmp_path}/one", "Input/output error")
+    services.log_dir_moves.on_moved(ReplicaMoved("a", 1, f"{tmp_path}/one"))  # type: ignore[arg-type]
     leaders = [state.leader for state in services.replica_manager.held.topics["a"].partitions]
     assert leaders == [1, -1]

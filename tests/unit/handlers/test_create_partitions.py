@@ -25,7 +25,7 @@ def test_grows_at_every_version(broker: OneBroker, version: int) -> None:
     assert (result.name, result.error_code, result.error_message) == ("t", 0, None)
     assert len(broker.services.image.topics["t"].partitions) == 5
     assert ("t", 4) in broker.engine.partitions
-    node = broker.run(broker.services.store.get("/brokers/topics/t"))
+    node = broker.run(broker.store.get("/brokers/topics/t"))
     assert len(json.loads(node.data)["partitions"]) == 5
 
 

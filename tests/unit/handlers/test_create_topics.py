@@ -38,9 +38,9 @@ def test_creates_at_every_version(broker: OneBroker, version: int) -> None:
 
 def test_store_records_the_topic_in_kafkas_layout(broker: OneBroker) -> None:  # spec: R2.3
     broker.ask("create_topics", 7, {"topics": [topic("t", 2)]})
-    node = broker.run(broker.services.store.get("/brokers/topics/t"))
+    node = broker.run(broker.store.get("/brokers/topics/t"))
     assert json.loads(node.data)["partitions"] == {"0": [1], "1": [1]}
-    state = broker.run(broker.services.store.get("/brokers/topics/t/partitions/1/state"))
+    state = broker.run(broker.store.get("/brokers/topics/t/partitions/1/state"))
     assert json.loads(state.data)["leader"] == 1
 
 
@@ -77,14 +77,14 @@ def test_a_refused_topic_leaves_nothing(broker: OneBroker, asked: list[dict[str,
     assert result.error_code == code
     assert broker.services.image.topics == {}
     assert broker.engine.partitions == {}
-    assert broker.run(broker.services.store.get_children("/brokers/topics")) == []
+    assert broker.run(broker.store.get_children("/brokers/topics")) == []
 
 
 def test_validate_only_leaves_nothing(broker: OneBroker) -> None:
     answer = broker.ask("create_topics", 7, {"topics": [topic("t", 3)], "validate_only": True})
     assert [(result.error_code, result.num_partitions) for result in answer.topics] == [(0, 3)]
     assert broker.services.image.topics == {}
-    assert broker.run(broker.services.store.get_children("/brokers/topics")) == []
+    assert broker.run(broker.store.get_children("/brokers/topics")) == []
 
 
 def test_one_refused_topic_does_not_stop_the_others(broker: OneBroker) -> None:

@@ -35,8 +35,8 @@ def test_deletes_by_name_at_every_version(broker: OneBroker, version: int) -> No
     assert broker.services.image.topics == {}
     assert broker.engine.partitions == {}
     assert "t" not in broker.engine.published_topics
-    assert broker.run(broker.services.store.get_children("/brokers/topics")) == []
-    assert "t" not in broker.run(broker.services.store.get_children("/config/topics"))
+    assert broker.run(broker.store.get_children("/brokers/topics")) == []
+    assert "t" not in broker.run(broker.store.get_children("/config/topics"))
 
 
 def test_deletes_by_id_and_tells_the_name(broker: OneBroker) -> None:

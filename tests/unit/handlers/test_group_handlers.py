@@ -14,7 +14,7 @@ from fixtures.offsets.wire_client import plain
 from kafkastore.coordinator.group.records import OffsetValue, offset_key, offset_value
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.repeats import REPEATED_BYTES
-from kafkastore.server.registry import BY_NAME
+from kafkastore.requests.registry import BY_NAME
 from unit.handlers.group_broker import TOPIC_ID, GroupBroker
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"

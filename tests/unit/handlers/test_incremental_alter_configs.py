@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.metadata.nodes import encode_config
-from kafkastore.server import topics
+from kafkastore.topics import topics
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker
@@ -34,7 +34,7 @@ def alter(broker: OneBroker, kind: int, name: str, *ops: Op, version: int = 1, v
 
 
 def stored(broker: OneBroker, path: str) -> Any:
-    return json.loads(broker.run(broker.services.store.get(path)).data)["config"]
+    return json.loads(broker.run(broker.store.get(path)).data)["config"]
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -195,7 +195,7 @@ def test_one_wrong_resource_does_not_stop_the_others(broker: OneBroker) -> None:
 def test_what_another_broker_changed_a_moment_ago_stays(broker: OneBroker) -> None:
     """This broker has not been told of it yet."""
     broker.create_topic("t")
-    store = broker.services.store
+    store = broker.store
     broker.run(store.set("/config/topics/t", encode_config({"min.insync.replicas": "2"})))
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
     assert stored(broker, "/config/topics/t") == {"min.insync.replicas": "2", "retention.ms": "60000"}
@@ -212,11 +212,11 @@ def test_controller_is_asked_for_the_change_alone(broker: OneBroker, monkeypatch
 
     async def ask(request: Any, _: int) -> Any:
         asked.append(request)
-        await services.store.set("/config/topics/t", encode_config({"retention.ms": "60000"}))
+        await broker.store.set("/config/topics/t", encode_config({"retention.ms": "60000"}))
         schema: Any = import_module("kio.schema.incremental_alter_configs.v1.response")
         return schema.IncrementalAlterConfigsResponse(throttle_time=timedelta(0), responses=())
 
-    monkeypatch.setattr(services.forwarding, "ask", ask)
+    monkeypatch.setattr(services.topics, "_ask", ask)
     broker.run(services.controller.stop())
     services.image.controller_id = 2
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
@@ -239,6 +239,6 @@ def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_
 
 def test_node_that_somebody_spoiled_is_mended_by_a_change(broker: OneBroker) -> None:
     broker.create_topic("t", configs={"segment.bytes": "2097152"})
-    broker.run(broker.services.store.set("/config/topics/t", b"nonsense"))
+    broker.run(broker.store.set("/config/topics/t", b"nonsense"))
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0
     assert stored(broker, "/config/topics/t") == {"segment.bytes": "2097152", "retention.ms": "60000"}

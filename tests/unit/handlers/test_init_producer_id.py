@@ -56,7 +56,7 @@ def test_a_store_that_fails_is_told_as_a_coordinator_that_loads(
     async def fail(path: str, watch: object = None) -> Any:
         raise SessionExpiredError(path)
 
-    monkeypatch.setattr(broker.services.store, "get", fail)
+    monkeypatch.setattr(broker.store, "get", fail)
     assert ask(broker) == (COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
 
 

@@ -18,9 +18,9 @@ from kafkastore.interbroker.encoding import Unwritten
 from kafkastore.interbroker.orders import Stopped
 from kafkastore.metadata.image import BrokerImage, PartitionState
 from kafkastore.replica.assigned import Told
-from kafkastore.server.context import BrokerServices, RequestContext
-from kafkastore.server.error_response import error_response
-from kafkastore.server.registry import BY_NAME
+from kafkastore.requests.context import RequestContext
+from kafkastore.requests.error_response import error_response
+from kafkastore.requests.registry import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -53,11 +53,9 @@ class Owner:
 
 
 def context(api: str, version: int, owner: Owner) -> RequestContext:
-    services = BrokerServices()
-    services.config = BrokerConfig({"log.dirs": "/data", "listeners": "REPLICATION://:9093", **PROTOCOLS})
-    services.assigned = owner  # type: ignore[assignment]
-    services.controller = owner  # type: ignore[assignment]
-    return RequestContext(Request(BY_NAME[api].key, version, b""), BY_NAME[api], services)  # type: ignore[arg-type]
+    config = BrokerConfig({"log.dirs": "/data", "listeners": "REPLICATION://:9093", **PROTOCOLS})
+    services: Any = SimpleNamespace(config=config, assigned=owner, controller=owner)
+    return RequestContext(Request(BY_NAME[api].key, version, b""), BY_NAME[api], services)
 
 
 def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:

@@ -47,7 +47,7 @@ class Seat:
 
 def seat_of(broker: OneBroker, *, is_taken: bool = False) -> Seat:
     seat = Seat(is_taken=is_taken)
-    broker.services.controller = seat  # type: ignore[assignment]
+    broker.put_controller(seat)
     return seat
 
 

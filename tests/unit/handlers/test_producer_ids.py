@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.errors import CoordinatorLoadInProgressError
-from kafkastore.metadata.store import StoreUnavailableError
-from kafkastore.server.producer_ids import (
+from kafkastore.coordinator.producer_ids import (
     BLOCK_SIZE,
     LARGEST_ID,
     MAX_CLAIM_ATTEMPTS,
@@ -18,6 +16,8 @@ from kafkastore.server.producer_ids import (
     ProducerIds,
     ProducerIdsExhaustedError,
 )
+from kafkastore.errors import CoordinatorLoadInProgressError
+from kafkastore.metadata.store import StoreUnavailableError
 
 from .admin_engine import AdminEngine
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 def ids_of(broker: OneBroker, node_id: int) -> ProducerIds:
     """Those of another life of the broker, or of another broker, on the same store."""
-    return ProducerIds(broker.services.store, node_id, AdminEngine(node_id, []))
+    return ProducerIds(broker.store, node_id, AdminEngine(node_id, []))
 
 
 def block(broker: OneBroker) -> Any:
-    return json.loads(broker.run(broker.services.store.get(PATH)).data)
+    return json.loads(broker.run(broker.store.get(PATH)).data)
 
 
 def draw(broker: OneBroker, ids: ProducerIds, count: int) -> list[int]:
@@ -81,13 +81,13 @@ def test_brokers_that_race_never_share_an_id(broker: OneBroker) -> None:
 
 
 def test_an_empty_node_counts_as_no_block(broker: OneBroker) -> None:
-    broker.run(broker.services.store.create(PATH))
+    broker.run(broker.store.create(PATH))
     assert draw(broker, broker.services.producer_ids, 1) == [0]
 
 
 def test_ids_end_before_they_do_not_fit(broker: OneBroker) -> None:
     last = {"version": 1, "broker": 1, "block_start": "0", "block_end": str(LARGEST_ID - BLOCK_SIZE)}
-    broker.run(broker.services.store.create(PATH, json.dumps(last).encode()))
+    broker.run(broker.store.create(PATH, json.dumps(last).encode()))
     with pytest.raises(ProducerIdsExhaustedError):
         broker.run(broker.services.producer_ids.next_id())
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.server.registry import APIS
+from kafkastore.requests.registry import APIS
 from parity.answers import Answers, all_answers
 from parity.expected import DEVIATIONS, OTHER_WORDS, comparable
 from parity.raw_client import ConnectionClosedError

@@ -16,8 +16,8 @@ from kio.static.primitive import i32Timedelta, i64Timedelta
 
 from kafkastore.interbroker.encoding import MAX_STRING_BYTES, Encoder, Rows, UnknownFieldError, encoder_of
 from kafkastore.interbroker.versioned_fields import VERSIONED_FIELDS
-from kafkastore.server.context import schema_class
-from kafkastore.server.registry import APIS, BY_NAME, INTER_BROKER_APIS, Api
+from kafkastore.requests.context import schema_class
+from kafkastore.requests.registry import APIS, BY_NAME, INTER_BROKER_APIS, Api
 
 _BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 _UNSIGNED = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}

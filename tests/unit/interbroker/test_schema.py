@@ -20,8 +20,8 @@ from kafkastore.interbroker.schema.stop_replica.v4 import response as stop_respo
 from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata_request
 from kafkastore.interbroker.schema.update_metadata.v8 import response as metadata_response
 from kafkastore.interbroker.shapes import program_for
-from kafkastore.server.context import RequestContext, schema_class
-from kafkastore.server.registry import Api
+from kafkastore.requests.context import RequestContext, schema_class
+from kafkastore.requests.registry import Api
 
 TOPIC_ID = UUID(bytes=bytes(range(1, 17)))
 ID = bytes(range(1, 17)).hex()

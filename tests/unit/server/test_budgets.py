@@ -17,8 +17,8 @@ import pytest
 from fake_engine import Request
 from world import run, running_broker
 
-from kafkastore.server.broker import collect_seldom
-from kafkastore.server.topic_plans import NewTopic
+from kafkastore.cli.broker_process import collect_seldom
+from kafkastore.topics.new_topic import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from uuid import UUID
 import pytest
 from fake_engine import Request
 from kio.serial import entity_reader, entity_writer
+from member_world import other_store, put_topic, running_member, until
 from world import run, running_broker
 
 from kafkastore.errors import ErrorCode
@@ -19,17 +20,15 @@ from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shut
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as leaders
 from kafkastore.interbroker.schema.stop_replica.v4 import request as stops
 from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata
-from kafkastore.server.context import schema_class
-from kafkastore.server.registry import BY_KEY, INTER_BROKER_APIS
-
-from .member_world import other_store, put_topic, running_member, until
+from kafkastore.requests.context import schema_class
+from kafkastore.requests.registry import BY_KEY, INTER_BROKER_APIS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from kafkastore.requests.registry import Api
     from kafkastore.server.broker import Broker
-    from kafkastore.server.registry import Api
 
 LISTENERS = {
     "listeners": "CLIENTS://127.0.0.1:9092,BROKERS://127.0.0.1:9093",

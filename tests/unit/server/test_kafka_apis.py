@@ -18,9 +18,9 @@ from world import run, running_broker
 
 from kafkastore.errors import InvalidRequestError, UnknownMemberIdError
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.server.context import RequestContext, schema_class
+from kafkastore.requests.context import RequestContext, schema_class
+from kafkastore.requests.registry import BY_NAME
 from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
-from kafkastore.server.registry import BY_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -298,7 +298,7 @@ def test_request_whose_error_cannot_be_answered_closes_its_connection(
         raise AssertionError
 
     handler.handle = handle
-    monkeypatch.setattr("kafkastore.server.error_response.error_answer", fail)
+    monkeypatch.setattr("kafkastore.requests.error_response.error_answer", fail)
 
     async def test(broker: Broker) -> None:
         assert await answered(broker, heartbeat()) == [None]

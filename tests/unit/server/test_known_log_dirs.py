@@ -55,8 +55,8 @@ def test_directory_in_use_before_that_is_not_mounted_is_offline_and_left_as_it_i
         unmount(two)
         for _ in range(2):  # it is not forgotten by the start that misses it
             async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
-                assert list(broker.services.log_manager.failed) == [str(two)]
-                assert "meta.properties" in broker.services.log_manager.failed[str(two)]
+                assert list(broker.log_manager.failed) == [str(two)]
+                assert "meta.properties" in broker.log_manager.failed[str(two)]
                 assert leaders(broker) == [1, NO_LEADER]
             assert list(two.iterdir()) == []
 
@@ -72,7 +72,7 @@ def test_directory_that_left_log_dirs_for_a_while_is_still_known(tmp_path: Path)
             pass
         unmount(two)
         async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
-            assert list(broker.services.log_manager.failed) == [str(two)]
+            assert list(broker.log_manager.failed) == [str(two)]
 
     run(body)
 
@@ -85,7 +85,7 @@ def test_replaced_disk_is_used_once_it_has_an_empty_meta_properties(tmp_path: Pa
         unmount(two)
         (two / "meta.properties").touch()
         async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
-            assert broker.services.log_manager.failed == {}
+            assert broker.log_manager.failed == {}
             assert leaders(broker) == [1, 1]
 
     run(body)
@@ -97,7 +97,7 @@ def test_directory_that_was_never_used_is_new(tmp_path: Path) -> None:
     async def body() -> None:
         await stopped(tmp_path, str(one))
         async with running_broker(tmp_path, finds(one), log__dirs=f"{one},{two}") as broker:
-            assert broker.services.log_manager.failed == {}
+            assert broker.log_manager.failed == {}
 
     run(body)
 
@@ -111,7 +111,7 @@ def test_metadata_stays_where_it_is_whatever_the_order_of_the_directories(tmp_pa
         directories = ",".join(str(tmp_path / name) for name in order)
         async with running_broker(tmp_path, finds(one), log__dirs=directories) as broker:
             assert broker.config.metadata_path == str(one / "kafkastore-metadata.sqlite")
-            assert broker.services.log_manager.failed == {}
+            assert broker.log_manager.failed == {}
             assert leaders(broker) == [1, 1]
 
     run(body)

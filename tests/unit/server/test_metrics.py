@@ -29,7 +29,7 @@ def test_active_controller_counts_topics_partitions_those_without_a_leader_and_t
     async def body() -> None:
         async with running_broker(tmp_path) as broker:
             broker.services.image.put_topic(TopicImage("t", ID, states, {}))
-            found = await cluster_figures(broker.services)
+            found = await cluster_figures(broker.observed())
             broker.services.image.remove_topic("t")
         assert found["ActiveControllerCount"] == 1
         assert (found["GlobalTopicCount"], found["GlobalPartitionCount"]) == (1, 4)
@@ -49,9 +49,9 @@ def test_replicas_in_a_failed_log_directory_are_offline(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_broker(tmp_path, with_logs, log__dirs=",".join(directories)) as broker:
             services = broker.services
-            assert (await cluster_figures(services))["OfflineReplicaCount"] == 0
-            services.replica_manager.take_offline(services.log_manager.fail(directories[0], "it is broken"))
-            found = await cluster_figures(services)
+            assert (await cluster_figures(broker.observed()))["OfflineReplicaCount"] == 0
+            services.replica_manager.take_offline(broker.log_manager.fail(directories[0], "it is broken"))
+            found = await cluster_figures(broker.observed())
             assert (found["OfflineReplicaCount"], found["OfflineLogDirectoryCount"]) == (2, 1)
 
     run(body)

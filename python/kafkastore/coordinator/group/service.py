@@ -1,6 +1,6 @@
 """Puts the group coordinator together for a running broker, and makes its topic when it is first asked for.
 
-``start`` is the one call of ``server/broker.py``; it creates nothing on disk. ``__consumer_offsets`` is made by the
+``start`` is the one call of ``server/assembly.py``; it creates nothing on disk. ``__consumer_offsets`` is made by the
 first FindCoordinator for a group.
 """
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Coroutine
 
-    from kafkastore.metadata.image import TopicImage
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.metadata.image import MetadataImage, TopicImage
     from kafkastore.purgatory.timer import Wake
-    from kafkastore.server.context import BrokerServices
+    from kafkastore.replica.manager import ReplicaManager
+    from kafkastore.topics.topics import Topics
 
 
 class LoopClock:
@@ -42,30 +45,34 @@ class LoopClock:
         return self.loop.call_at(deadline_ms / 1000 + 0.0005, callback)
 
 
-def start(broker: BrokerServices) -> GroupCoordinator:
-    """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load."""
-    config = GroupConfig.from_broker_config(broker.config)
+def start(
+    broker_config: BrokerConfig,
+    image: MetadataImage,
+    engine: Engine,
+    replica_manager: ReplicaManager,
+    loop: asyncio.AbstractEventLoop,
+    now_ms: Callable[[], int],
+) -> GroupCoordinator:
+    """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the wall clock, which
+    records are stamped with."""
+    config = GroupConfig.from_broker_config(broker_config)
     tasks: set[asyncio.Task[None]] = set()
 
     def start_task(coroutine: Coroutine[Any, Any, None]) -> None:
-        task = broker.loop.create_task(coroutine)
+        task = loop.create_task(coroutine)
         tasks.add(task)
         task.add_done_callback(tasks.discard)
 
-    log = ReplicatedOffsetsLog(broker, config)
-    coordinator = GroupCoordinator(config, LoopClock(broker.loop), log, start_task)
+    log = ReplicatedOffsetsLog(broker_config, config, image, engine, replica_manager, now_ms)
+    coordinator = GroupCoordinator(config, LoopClock(loop), log, start_task)
     coordinator.startup()
-    broker.replica_manager.listen(OFFSETS_TOPIC, coordinator.on_election, coordinator.on_resignation)
+    replica_manager.listen(OFFSETS_TOPIC, coordinator.on_election, coordinator.on_resignation)
     return coordinator
 
 
-async def offsets_topic(broker: BrokerServices) -> TopicImage:
+async def make_offsets_topic(config: GroupConfig, topics: Topics) -> TopicImage:
     """``__consumer_offsets``, made when it is missing. Raises the KafkastoreError that says why it cannot be."""
-    found = broker.image.topic(OFFSETS_TOPIC)
-    if found is not None:
-        return found
-    config: GroupConfig = broker.group_coordinator.config
-    return await broker.topics.create_if_absent(
+    return await topics.create_if_absent(
         OFFSETS_TOPIC,
         partitions=config.offsets_topic_num_partitions,
         replication_factor=config.offsets_topic_replication_factor,

@@ -1,0 +1,227 @@
+"""Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's ``/config/changes``).
+
+A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential node
+``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of ``/config/changes`` and reads what
+the new ones name, so a change that comes twice does no harm. The controller's broker keeps the newest :data:`KEPT_CHANGES`
+nodes; a broker that finds as many at once may have missed some, and reads everything. So it does when it starts to watch, which
+is also after a session that expired took the watch with it.
+
+New overrides are made from those that stand in the store: whoever does so holds :attr:`ConfigChanges.lock` meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from kafkastore._core import EngineError
+from kafkastore.config import topic_defaults
+from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.nodes import (
+    CONFIG_CHANGES,
+    config_notice,
+    decode_config,
+    decode_config_notice,
+    encode_config,
+)
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import NoNodeError, SetData, StoreError
+from kafkastore.purgatory.turns import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.configuration.dynamic_configs import DynamicConfigs
+    from kafkastore.configuration.kept_configs import KeptConfigs
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.store import MetadataStore, WatchEvent
+
+logger = logging.getLogger("kafkastore.server.config_changes")
+
+KEPT_CHANGES: Final = 100
+"""How many nodes stay. Kafka keeps them fifteen minutes."""
+
+RETRY_S: Final = 1.0
+
+
+class ConfigChanges:
+    """See the module. Runs on the loop. ``image`` is what all brokers are told of topics, ``held`` what this one does;
+    ``tell_waiting`` is called when what is configured has changed here."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MetadataStore,
+        engine: Engine,
+        image: MetadataImage,
+        held: MetadataImage,
+        dynamic_configs: DynamicConfigs,
+        kept_configs: KeptConfigs,
+        is_controller: Callable[[], bool],
+        tell_waiting: Callable[[], None],
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._engine = engine
+        self._image = image
+        self._held = held
+        self._dynamic_configs = dynamic_configs
+        self._kept_configs = kept_configs
+        self._is_controller = is_controller
+        self._tell_waiting = tell_waiting
+        self.lock = asyncio.Lock()
+        """One change of configurations at a time: the new overrides are made from the current ones, as the store has them. Those of a topic
+        the controller makes, whoever was asked: two brokers would each write back what the other has just changed."""
+        self._last_seen = ""
+        self._is_due = False
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, *, may_have_missed: bool = True) -> None:
+        """Watches from now on, and takes over what others changed before: recovery takes minutes, and what this broker read at its
+        start is as old. May be called again, for another session."""
+        await self._store.ensure_path(CONFIG_CHANGES)
+        self._last_seen = max(await self._store.get_children(CONFIG_CHANGES, self._on_change), default="")
+        if may_have_missed:
+            await self._apply_everything()
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def write(self, kind: str, name: str, overrides: Mapping[str, str]) -> None:
+        """Replaces what is configured for ``name`` ("topics", a topic; "brokers", a node id or ``<default>``), in effect here when it
+        returns."""
+        path = f"/config/{kind}/{name}"
+        store = self._store
+        await store.ensure_path(path)
+        await store.multi([SetData(path, encode_config(overrides)), config_notice(kind, name)])
+        await self.apply(kind, name)
+
+    async def write_broker(self, broker: str, overrides: Mapping[str, str]) -> None:
+        """Replaces what was changed for ``broker`` (node id as text, or DEFAULT_BROKER) and applies it. Raises
+        ConfigError for a wrong value, and then nothing has changed."""
+        keys = self._config.keys
+        for name, value in overrides.items():
+            keys[name].parse(value)
+        await self.write("brokers", broker, overrides)
+
+    def _on_change(self, _: WatchEvent) -> None:
+        self._is_due = True
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._is_due:
+            self._is_due = False
+            try:
+                await self._take_over()
+            except KafkastoreError as error:
+                logger.warning("Changes of the configuration cannot be read yet: %s", error)
+                self._is_due = True
+                await asyncio.sleep(RETRY_S)
+            except Exception:  # a bug must not keep back what is changed later
+                logger.exception("Changes of the configuration could not be taken over")
+                self._is_due = True
+                await asyncio.sleep(RETRY_S)
+        self._task = None
+
+    async def _take_over(self) -> None:
+        store = self._store
+        names = sorted(await store.get_children(CONFIG_CHANGES, self._on_change))
+        unseen = [name for name in names if name > self._last_seen]
+        if len(unseen) >= KEPT_CHANGES:
+            await self._apply_everything()
+            self._last_seen = unseen[-1]
+        for name in unseen if len(unseen) < KEPT_CHANGES else ():
+            try:
+                notice = (await store.get(f"{CONFIG_CHANGES}/{name}")).data
+            except NoNodeError:  # removed meanwhile, since many came: look again
+                self._is_due = True
+                return
+            await self._read(notice)
+            self._last_seen = name
+        if self._is_controller():
+            for name in names[:-KEPT_CHANGES]:
+                with suppress(NoNodeError):
+                    await store.delete(f"{CONFIG_CHANGES}/{name}")
+
+    async def _read(self, notice: bytes) -> None:
+        try:
+            kind, names = decode_config_notice(notice)
+        except NonsenseError:
+            logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
+            return
+        async for name in Turn().each(names):
+            with _wrong_ones_skipped(kind, name):
+                await self.apply(kind, name)
+
+    async def _apply_everything(self) -> None:
+        found = {path.rpartition("/")[2]: data for path, data, _ in await self._store.get_tree("/config/topics")}
+        async for name in Turn().each(self._image.topics.keys() | self._held.topics.keys()):
+            if name in found:
+                with _wrong_ones_skipped("topics", name):
+                    self._apply_topic(name, decode_config(found[name]))
+        self._tell_waiting()
+        await self._keep(found)
+        with _wrong_ones_skipped("brokers", ""):
+            await self.apply("brokers", "")
+
+    async def catch_up(self, names: Iterable[str]) -> None:
+        """Takes over what the controller has written for these topics, of which the watch may not have told yet."""
+        turn = Turn()
+        await self._store.poll()
+        async for name in turn.each(names):
+            with _wrong_ones_skipped("topics", name):
+                await self.apply("topics", name)
+
+    async def apply(self, kind: str, name: str) -> None:
+        """Takes over what stands in the store; in effect when it returns."""
+        if kind == "brokers":
+            await self._dynamic_configs.load()
+            self._dynamic_configs.apply(self._engine)
+        elif kind == "topics":
+            try:
+                data = (await self._store.get(f"/config/topics/{name}")).data
+            except NoNodeError:
+                return
+            self._apply_topic(name, decode_config(data))
+            await self._keep([name])
+            self._tell_waiting()
+
+    async def _keep(self, names: Iterable[str]) -> None:
+        """Beside the logs, before the change is answered."""
+        held = self._held.topics
+        await self._kept_configs.keep([held[name] for name in names if name in held])
+
+    async def apply_topics(self, written: Mapping[str, Mapping[str, str]]) -> None:
+        """Takes over what this broker has just written."""
+        async for name, configs in Turn().each(written.items()):
+            self._apply_topic(name, dict(configs))
+        await self._keep(written)
+        self._tell_waiting()
+
+    def _apply_topic(self, name: str, configs: dict[str, str]) -> None:
+        topics = [image.topic(name) for image in (self._image, self._held)]
+        if all(topic is None or topic.configs == configs for topic in topics):
+            return  # as when this broker wrote it
+        for topic in topics:
+            if topic is not None:
+                topic.configs = configs
+        self._engine.set_topic_config(name, {**topic_defaults(self._config), **configs})
+
+
+@contextmanager
+def _wrong_ones_skipped(kind: str, name: str) -> Iterator[None]:
+    """Somebody wrote the store by hand: it must not keep back the changes behind it."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except (KafkastoreError, EngineError, ValueError, AttributeError) as error:
+        logger.warning("The configuration /config/%s/%s is wrong and is not taken over: %s", kind, name, error)

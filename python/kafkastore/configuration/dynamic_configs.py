@@ -1,0 +1,78 @@
+"""Broker configuration changed at run time: ``/config/brokers/<default>`` for all, ``/config/brokers/<id>`` for one.
+
+Kept in the store in Kafka's layout, applied at once: the broker's effective values, the engine's options and the effective
+configuration of every topic (topics inherit ``log.*``). Knows which values are right only through ``config``; whether a key
+may be changed at run time is for the handler to say (``ConfigKey.update_mode``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafkastore.config import HELD, broker_keys, topic_defaults
+from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.nonsense import NonsenseError, report
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.store import MetadataStore
+
+DEFAULT_BROKER = "<default>"
+
+
+class DynamicConfigs:
+    """See the module. Runs on the loop."""
+
+    def __init__(self, config: BrokerConfig, store: MetadataStore, image: MetadataImage) -> None:
+        self._config = config
+        self._store = store
+        self._image = image
+
+    def overrides(self, broker: str) -> dict[str, str]:
+        """What was changed for ``broker``: a node id as text, or DEFAULT_BROKER."""
+        config = self._config
+        return dict(config.dynamic_default if broker == DEFAULT_BROKER else config.dynamic_broker)
+
+    async def load(self) -> None:
+        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped, a node that is nonsense
+        is named and configures nothing."""
+        tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
+        config = self._config
+        config.set_dynamic(
+            default=_decode(tree, f"/config/brokers/{DEFAULT_BROKER}"),
+            broker=_decode(tree, f"/config/brokers/{config.node_id}"),
+        )
+
+    def topic_configs(self) -> dict[str, dict[str, str]]:
+        """The effective configuration of every topic, as the engine takes it."""
+        defaults = topic_defaults(self._config)
+        return {topic.name: {**defaults, **topic.configs} for topic in self._image.topics.values()}
+
+    def log_configs(self) -> dict[str, dict[str, str]]:
+        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know: nobody has said that
+        anything of those may be deleted."""
+        return {"": {**topic_defaults(self._config), **HELD}, **self.topic_configs()}
+
+    def apply(self, engine: Engine) -> None:
+        """Gives the engine the effective values of the broker and of every topic."""
+        engine.set_broker_options(self._config.engine_options())
+        for name, config in self.topic_configs().items():
+            engine.set_topic_config(name, config)
+
+
+_HELD = {f"log.{name}": value for name, value in HELD.items()}
+"""In place of defaults that nobody can read: one of them may have been that nothing is deleted."""
+
+
+def _decode(tree: Mapping[str, bytes], path: str) -> dict[str, str]:
+    keys = broker_keys()
+    try:
+        found = decode_config(tree.get(path, b""))
+    except NonsenseError as error:
+        report(path, "nothing of it holds, and no default deletes or compacts anything", error)
+        return dict(_HELD)
+    return {name: value for name, value in found.items() if name in keys}

@@ -1,0 +1,402 @@
+"""Brings the store's topics and the logs on the disk together at start, before this broker registers.
+
+A  a topic of the store, a log with its id        → this broker's, noted where it is; a topic that has no id in the store takes
+                                                    that of its logs, which this broker registers with
+B  a topic of the store, no log here              → made when the controller tells this broker of it; where others count on what
+                                                    was in it, the registration says that it is gone
+C  a log whose topic id is another's, beyond its topic's partitions or placed on other brokers → stray: set aside, never deleted
+D  logs of a topic that the store does not know   → a folder that only looks like a partition, as backup-20261122 does, is left
+                                                    alone; stray in a cluster; a broker that is alone adopts them: a directory that
+                                                    Apache Kafka wrote is served as it is, and so is one whose store was lost. Its
+                                                    configuration is the one kept beside the log, or in Kafka's metadata log; what
+                                                    nobody has said is no reason to delete or compact anything (``config.held``).
+                                                    So does one of a cluster when somebody has asked for it (``log/strays.py``)
+E  logs of a topic whose deletion an earlier version of a broker that is alone had under way, by its id → deleted
+F  logs of a topic whose node cannot be read      → left alone until it is mended
+G  a log that a reassignment took away meanwhile  → noted too: the controller tells this broker what to delete
+H  a topic whose configuration the store has lost (it was restored from a backup made before the change), or nobody can read, or is
+   gone                                           → the one kept beside its logs holds; what was lost is written again
+
+Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. Nothing here decides who leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from kafkastore.config import held, topic_defaults
+from kafkastore.controller.loading import DELETION_MARKS
+from kafkastore.log.manager import ADOPT_FILE
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.image import NO_LEADER
+from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.nodes import new_id, topic_id_text
+from kafkastore.metadata.store import Delete, SetData
+from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, load_configs
+from kafkastore.plain_files import open_plain
+from kafkastore.topics.internal import internal_configs
+from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.configuration.changes import ConfigChanges
+    from kafkastore.configuration.kept_configs import KeptConfigs
+    from kafkastore.log.manager import LogManager
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.store import MetadataStore, Operation
+    from kafkastore.metadata.stored_topics import Loaded, StoredTopics
+
+logger = logging.getLogger("kafkastore.server.reconcile")
+
+_MOST_NAMED = 10
+
+T = TypeVar("T")
+
+_KAFKAS_OWN = frozenset(("__cluster_metadata",))
+
+
+class OpenBroker(NamedTuple):
+    """What a start has in hand when the logs are open."""
+
+    config: BrokerConfig
+    engine: Engine
+    store: MetadataStore
+    stored_topics: StoredTopics
+    image: MetadataImage
+    log_manager: LogManager
+    kept_configs: KeptConfigs
+    config_changes: ConfigChanges
+
+    @property
+    def node_id(self) -> int:
+        return self.config.node_id
+
+    async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
+
+
+class Reconciled(NamedTuple):
+    """What this broker registers of its logs; the first two are empty when its last life lost nothing."""
+
+    unclean: dict[str, list[int]]
+    """By topic the partitions of which something may be gone."""
+    log_ends: dict[str, dict[str, int]]
+    """By topic and partition what is left."""
+    topic_ids: Mapping[str, bytes] = {}
+    """By the logs, of topics that have no id in the store."""
+
+
+class _FoundLog(NamedTuple):
+    partition: int
+    topic_id: bytes | None
+    log_dir: str
+    end: int
+
+
+async def reconcile(broker: OpenBroker) -> Reconciled:
+    """Runs after the engine has opened its logs; see the module."""
+    found: dict[str, list[_FoundLog]] = {}
+    for name, partition, topic_id, log_dir, _, end in broker.engine.logs():
+        if name not in _KAFKAS_OWN:
+            found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir, end))
+    loaded = await broker.stored_topics.load()  # recovery takes minutes: the others went on
+    _leave_alone(broker, loaded, found)
+    adopted: dict[str, StoredTopic] = {}
+    is_any_wanted = _is_any_wanted(broker)
+    if not broker.config.is_member:
+        await _finish_deletions(broker, loaded, found)
+        _leave_foreign(loaded, found)
+        adopted = {name: _adopt(broker, name, logs) for name, logs in found.items() if name not in loaded.topics}
+    elif is_any_wanted:
+        adopted = await _wanted(broker, loaded, found)
+    if adopted:
+        await _store_adopted(broker, adopted.values())
+    if is_any_wanted:
+        from kafkastore.log import strays
+
+        await broker.run_blocking(strays.forget, broker.log_manager.online)
+    topic_ids = _ids_of_nameless(loaded, found)
+    topics = loaded.topics | adopted
+    topics |= {name: topics[name]._replace(topic_id=topic_id) for name, topic_id in topic_ids.items()}
+    ends = await _claim(broker, topics, found)
+    await _keep_configs(broker, {name: topics[name] for name in ends}, loaded.unconfigured | loaded.misconfigured)
+    if not broker.config.is_member:
+        await _mend_states(broker, topics)
+    unclean = _not_closed(broker, ends, adopted)
+    for name, number in _missing(broker, topics):
+        unclean.setdefault(name, []).append(number)
+    if not unclean:
+        return Reconciled({}, {}, topic_ids)
+    log_ends = {name: {str(one): end for one, end in of_one.items()} for name, of_one in ends.items()}
+    return Reconciled(unclean, log_ends, topic_ids)
+
+
+def _ids_of_nameless(loaded: Loaded, found: Mapping[str, Iterable[_FoundLog]]) -> dict[str, bytes]:
+    """What most of a topic's logs carry."""
+    told = {}
+    for name, topic in loaded.topics.items():
+        if topic.topic_id is None:
+            carried = [log.topic_id for log in found.get(name, ()) if log.topic_id is not None]
+            if carried:
+                told[name] = max(carried, key=carried.count)
+    return told
+
+
+def _leave_alone(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+    """Case F: ours or not, nobody can say; they are there when the node is mended."""
+    for name in loaded.spoiled & found.keys():
+        for log in found.pop(name):
+            broker.log_manager.record(name, log.partition, log.log_dir)
+
+
+async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+    """Case E; the mark of a deletion that the controller is to go on with has its topic beside it."""
+    done: list[Operation] = []
+    for name in await broker.store.get_children(DELETION_MARKS):
+        if name in loaded.spoiled or name in loaded.topics:
+            continue
+        path = f"{DELETION_MARKS}/{name}"
+        deleted_id = (await broker.store.get(path)).data
+        logs = found.get(name, [])
+        doomed = [log for log in logs if log.topic_id is not None and log.topic_id == deleted_id]
+        if doomed:
+            await broker.run_blocking(broker.engine.delete_logs, name, [log.partition for log in doomed])
+            remaining = [log for log in logs if log not in doomed]
+            found[name] = remaining
+            if not remaining:
+                del found[name]
+            logger.info("Finished the deletion of topic %s", name)
+        done.append(Delete(path))
+    if done:
+        await _forget_in_checkpoints(broker)
+        await broker.store.multi(done)
+
+
+async def _forget_in_checkpoints(broker: OpenBroker) -> None:
+    """Logs that were deleted or set aside leave the checkpoints before others are made under their names: those would be
+    taken, after a crash, to start where the old ones did."""
+    await broker.run_blocking(broker.engine.write_checkpoints, True, False, True)
+
+
+async def _claim(
+    broker: OpenBroker, topics: Mapping[str, StoredTopic], found: Mapping[str, list[_FoundLog]]
+) -> dict[str, dict[int, int]]:
+    """Cases A, C, D and G; by topic and partition where the logs of A end."""
+    ends: dict[str, dict[int, int]] = {}
+    is_any_stray = False
+    for name, logs in found.items():
+        topic = topics.get(name)
+        for log in logs:
+            is_its = topic is not None and log.topic_id in (None, topic.topic_id)
+            if topic is not None and is_its and log.partition < len(topic.assigned):
+                is_mine = broker.node_id in topic.assigned[log.partition].replicas
+                if is_mine:
+                    ends.setdefault(name, {})[log.partition] = log.end
+                if is_mine or broker.node_id in topic.assigned[log.partition].owed:
+                    broker.log_manager.record(name, log.partition, log.log_dir)
+                    continue
+            there = "is not in the metadata"
+            if topic is not None:
+                there = f"is {topic_id_text(topic.topic_id)} there" if topic.topic_id else "has no id there"
+            logger.warning("%s-%d in %s: the topic %s; set aside as -stray", name, log.partition, log.log_dir, there)
+            broker.engine.mark_stray(name, log.partition)
+            is_any_stray = True
+    if is_any_stray:
+        await _forget_in_checkpoints(broker)
+    return ends
+
+
+# ---- D
+def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
+    """Keeps in ``found`` only logs of which a topic can be made. The partitions before a log are made with it, so that one folder of
+    somebody else's may ask for millions. A topic that is here alone begins with partition 0, and has records or an id."""
+    left: list[str] = []
+    for name in found.keys() - loaded.topics.keys():
+        last, logs, foreign = -1, list[_FoundLog](), list[_FoundLog]()
+        for log in sorted(found[name]):
+            is_next = not foreign and log.partition - last <= MAX_PARTITIONS_PER_REQUEST
+            (logs if is_next else foreign).append(log)
+            last = log.partition
+        if logs and logs[0].partition and all(log.topic_id is None and not log.end for log in logs):
+            logs, foreign = [], [*logs, *foreign]
+        left += [os.path.join(log.log_dir, f"{name}-{log.partition}") for log in foreign]
+        if logs:
+            found[name] = logs
+        else:
+            del found[name]
+    if left:
+        logger.warning(
+            "%d folders look like partitions of topics that nobody knows, and are left alone: %s",
+            len(left),
+            ", ".join(sorted(left)[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else ""),
+        )
+
+
+def _is_any_wanted(broker: OpenBroker) -> bool:
+    return any(os.path.exists(os.path.join(log_dir, ADOPT_FILE)) for log_dir in broker.log_manager.online)
+
+
+async def _wanted(broker: OpenBroker, loaded: Loaded, found: Mapping[str, list[_FoundLog]]) -> dict[str, StoredTopic]:
+    """What ``kafkastore stray adopt`` was asked for, in a cluster. A topic whose deletion is under way is not among it, nor one
+    that the store knows."""
+    from kafkastore.log import strays
+
+    wanted = await broker.run_blocking(strays.wanted, broker.log_manager.online)
+    if not wanted:
+        return {}
+    going = set(await broker.store.get_children(DELETION_MARKS))
+    return {
+        name: _adopt(broker, name, found[name])
+        for name, topic_id in wanted
+        if name in found.keys() - loaded.topics.keys() - going and {log.topic_id for log in found[name]} == {topic_id}
+    }
+
+
+def _adopt(broker: OpenBroker, name: str, logs: list[_FoundLog]) -> StoredTopic:
+    """A topic made from its directories: id from ``partition.metadata``, leader epochs above those in the logs."""
+    logs.sort()
+    topic_id = next((log.topic_id for log in logs if log.topic_id is not None), None) or new_id()
+    me = (broker.node_id,)
+    epochs = {log.partition: _last_leader_epoch(log.log_dir, name, log.partition) + 1 for log in logs}
+    count = logs[-1].partition + 1
+    states: dict[int, Leadership | None] = {
+        number: Leadership(broker.node_id, epochs.get(number, 0), me) for number in range(count)
+    }
+    return StoredTopic(name, topic_id, [Assigned(me)] * count, states, internal_configs(broker.config, name))
+
+
+async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> None:
+    """Writes adopted topics to the store, with the configuration that is known of them."""
+    from kafkastore.metadata.kafka_metadata_log import read_topic_configs
+
+    kafkas = await broker.run_blocking(read_topic_configs, broker.log_manager.online)
+    left = await load_configs(broker.store)
+    operations: list[Operation] = []
+    unsaid: list[str] = []
+    for topic in adopted:
+        known = {**topic.configs, **kafkas.get(topic.name, {})}
+        kept = broker.kept_configs.find(topic.name, topic.topic_id)
+        if kept is not None:
+            known = dict(kept.configs)
+        known |= left.get(topic.name) or {}
+        topic.configs.update(held(known))
+        if topic.configs != known:
+            unsaid.append(topic.name)
+        broker.image.put_topic(topic.image())
+        operations += topic.nodes(0, has_config=topic.name in left)  # no controller has decided it
+        broker.engine.set_topic_config(topic.name, {**topic_defaults(broker.config), **topic.configs})
+        logger.info("Adopted topic %s with %d partitions from the log directories", topic.name, len(topic.assigned))
+    await broker.store.multi(operations)
+    if unsaid:
+        logger.warning(
+            "%d topics were found in the log directories alone, without a word on how long their records are kept: nothing of them is"
+            " deleted or compacted until retention.ms or cleanup.policy is set, as with kafka-configs --alter --entity-type"
+            " topics --entity-name %s --add-config retention.ms=604800000 (%s)",
+            len(unsaid),
+            unsaid[0],
+            ", ".join(unsaid[:_MOST_NAMED]) + (", …" if len(unsaid) > _MOST_NAMED else ""),
+        )
+
+
+# ---- H
+async def _keep_configs(broker: OpenBroker, topics: Mapping[str, StoredTopic], unconfigured: Container[str]) -> None:
+    """Brings the configurations of this broker's topics and those beside their logs together."""
+    restored = 0
+    for name, topic in topics.items():
+        kept = broker.kept_configs.find(name, topic.topic_id)
+        if kept is None or kept.configs == topic.configs:
+            continue
+        if name in unconfigured:
+            logger.warning("Topic %s has the configuration that is kept beside its logs, until the store has one", name)
+            _configure(broker, name, kept.configs)
+        elif kept.mark.store == await _identity(broker) and await broker.store.has_lost(
+            kept.mark.generation, f"{CONFIGS}/{name}"
+        ):
+            await broker.config_changes.write("topics", name, kept.configs)
+            _configure(broker, name, kept.configs)
+            restored += 1
+    if restored:
+        logger.warning(
+            "%d topics have the configuration that is kept beside their logs again: the metadata store had lost it",
+            restored,
+        )
+    images = [image for name in topics if (image := broker.image.topic(name)) is not None and name not in unconfigured]
+    await broker.kept_configs.tidy(broker.image.topics)
+    await broker.kept_configs.keep(images)
+
+
+async def _identity(broker: OpenBroker) -> str | None:
+    mark = await broker.store.read_mark()
+    return None if mark is None else mark.store
+
+
+def _configure(broker: OpenBroker, name: str, configs: dict[str, str]) -> None:
+    image = broker.image.topic(name)
+    if image is not None:
+        image.configs = configs
+    broker.engine.set_topic_config(name, {**topic_defaults(broker.config), **configs})
+
+
+def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
+    """The last epoch in ``leader-epoch-checkpoint``; -1 when there is none."""
+    try:
+        path = os.path.join(log_dir, f"{topic}-{partition}", "leader-epoch-checkpoint")
+        with open(path, encoding="ascii", opener=open_plain) as file:
+            lines = file.read().split("\n")
+        return max((int(line.split()[0]) for line in lines[2:] if line.strip()), default=-1)
+    except (OSError, ValueError):
+        return -1
+
+
+async def _mend_states(broker: OpenBroker, topics: Mapping[str, StoredTopic]) -> None:
+    """A broker that is alone has all that was committed, so a state that nobody can read is written anew, in an epoch above those
+    of the log."""
+    operations: list[Operation] = []
+    for topic in topics.values():
+        for number, state in topic.states.items():
+            if state is UNREADABLE:
+                log_dir = broker.log_manager.directory_of(topic.name, number)
+                last = -1 if log_dir is None else _last_leader_epoch(log_dir, topic.name, number)
+                mended = Leadership(NO_LEADER, last + 1, topic.assigned[number].replicas)
+                path = f"{TOPICS}/{topic.name}/partitions/{number}/state"
+                logger.warning("%s is written anew, in leader epoch %d", path, mended.leader_epoch)
+                operations.append(SetData(path, encode_leadership(mended, 0)))  # no controller has decided it
+    if operations:
+        await broker.store.multi(operations)
+
+
+# ---- what may be gone
+def _not_closed(
+    broker: OpenBroker, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, StoredTopic]
+) -> dict[str, list[int]]:
+    """The logs in directories that were not closed cleanly, and those that lack what was durable: what they had not synced may have
+    gone with the page cache, and who has read it learns so by the next leader epoch (KIP-320). Adopted topics are in a new one already."""
+    unclean = set(broker.engine.unclean_log_dirs())
+    found: dict[str, list[int]] = {}
+    for name, of_topic in ends.items() if unclean else ():
+        if name not in adopted:
+            numbers = [one for one in of_topic if broker.log_manager.directory_of(name, one) in unclean]
+            if numbers:
+                found[name] = numbers
+    for name, number in broker.engine.short_logs():
+        if number in ends.get(name, {}) and number not in found.get(name, ()):
+            found.setdefault(name, []).append(number)
+    return found
+
+
+def _missing(broker: OpenBroker, topics: Mapping[str, StoredTopic]) -> Iterator[tuple[str, int]]:
+    """Partitions of this broker (case B) that others count on and that are not here: a disk is offline or was replaced, or a
+    crash came between their decision and their logs."""
+    for topic in topics.values():
+        for number, one in enumerate(topic.assigned):
+            if broker.node_id not in one.replicas or broker.log_manager.directory_of(topic.name, number) is not None:
+                continue
+            state = topic.states.get(number)
+            if state is None or state is UNREADABLE or broker.node_id in (*state.isr, *state.elr):
+                yield topic.name, number

@@ -1,0 +1,53 @@
+"""What this broker reads of the store about its replicas when it is told of them: their topics' configurations, the state of a partition.
+
+Never writes, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafkastore.config import HELD
+from kafkastore.metadata.image import PartitionState
+from kafkastore.metadata.leadership import decode_leadership
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import NoNodeError
+from kafkastore.metadata.stored_topics import load_config, load_configs
+from kafkastore.purgatory.turns import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.store import MetadataStore
+
+_FEW_TOPICS: Final = 10
+"""Above it, all configurations are read at once."""
+
+
+class StoredState:
+    """See the module. ``held`` has the replicas of this broker."""
+
+    def __init__(self, store: MetadataStore, held: MetadataImage) -> None:
+        self._store = store
+        self._held = held
+
+    async def load_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The topics' own configuration, as it stands in the store."""
+        if len(names) > _FEW_TOPICS:
+            found = await load_configs(self._store, Turn().give_way)
+        else:
+            found = {name: await load_config(self._store, name) for name in names}
+        wanted = found.keys() & names
+        return {name: dict(HELD) if (configs := found[name]) is None else configs for name in wanted}
+
+    async def read_state(self, name: str, number: int) -> PartitionState | None:
+        """Of a partition, as it stands in the store."""
+        try:
+            node = await self._store.get(f"/brokers/topics/{name}/partitions/{number}/state")
+            state = decode_leadership(node.data, node.version)
+        except (NoNodeError, NonsenseError):  # the controller names it
+            return None
+        known = self._held.partition(name, number)
+        replicas = () if known is None else known.replicas
+        return PartitionState(state.leader, state.leader_epoch, state.partition_epoch, replicas, state.isr)

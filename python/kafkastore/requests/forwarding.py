@@ -1,0 +1,390 @@
+"""Administrative requests reach the controller from any broker, and end at their own time (KIP-590; spec R2.4, R2.8).
+
+The way of one: its timeout begins → while this broker is the controller its handler runs here → otherwise the request goes in an
+Envelope to the controller over the inter-broker listener, and the answer comes back unread → while there is no controller, or
+the one that is known cannot be reached, it waits for the next. NOT_CONTROLLER never reaches a client.
+
+Invariants: whatever a request waits for (a lock, the store, the controller's queue, another broker), it is answered with
+REQUEST_TIMED_OUT when its time is up; what it waited for is cancelled then, so an event of the controller that has not begun does not
+happen later. A request whose outcome is not known is answered REQUEST_TIMED_OUT at once; only those of :func:`_is_repeatable` are
+asked again. An enclosed request is never passed on again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from kafkastore._core import EngineError, register_shape, sanitize
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    KafkastoreError,
+    NotControllerError,
+    RequestTimedOutError,
+)
+from kafkastore.interbroker.controller_connections import NotTakenError, OutcomeUnknownError
+from kafkastore.interbroker.encoding import Rows, row_pieces
+from kafkastore.metadata.store import SessionExpiredError, StoreError
+from kafkastore.requests.context import milliseconds, schema_class
+from kafkastore.requests.registry import BY_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+
+    from kafkastore.config import BrokerConfig
+    from kafkastore.controller.controller import Controller
+    from kafkastore.interbroker.controller_connections import ControllerConnections
+    from kafkastore.interbroker.envelope import PassedOn
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.requests.context import RequestContext
+    from kafkastore.requests.registry import Api
+
+    Handler = Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]
+
+logger = logging.getLogger("kafkastore.server.forwarding")
+
+FORWARDED: Final = frozenset(
+    (
+        "CreateTopics",
+        "DeleteTopics",
+        "CreatePartitions",
+        "ElectLeaders",
+        "AlterPartitionReassignments",
+        "ListPartitionReassignments",
+    )
+)
+"""Done by the controller alone."""
+
+CHECK_TIMEOUT: Final = frozenset(("CreateTopics", "DeleteTopics", "CreatePartitions"))
+"""Their handlers say in which order a timeout that is over is judged."""
+
+CONFIGURE: Final = frozenset(("AlterConfigs", "IncrementalAlterConfigs"))
+"""Topics are the controller's to configure, brokers are asked themselves."""
+
+TOPIC: Final = 2
+"""org.apache.kafka.common.config.ConfigResource.Type"""
+
+LIMITED: Final = FORWARDED | CONFIGURE
+
+DEFAULT_TIMEOUT_MS: Final = 30_000
+"""Of a request that does not say how long it waits: Kafka's request.timeout.ms."""
+
+ANSWER_S: Final = 0.1
+"""How long after the timeout the controller's own answer to it is waited for, which names each topic."""
+
+FIRST_RETRY_S: Final = 0.02
+LAST_RETRY_S: Final = 0.2
+"""Between two looks for a controller; a change that the store tells ends the wait."""
+
+LARGE_BYTES: Final = 16 * 1024
+"""Of an enclosed body: one of them is read in a pass of the loop, as in ``server/kafka_apis.py``."""
+
+TOLD_LIMIT_S: Final = 1.0
+"""How long an answer waits until the broker that passed the request on knows of what was changed."""
+
+
+class _Asked(NamedTuple):
+    """What a handler looks at of a request that did not come from a client of this broker."""
+
+    api_key: int
+    api_version: int
+    client_id: str | None
+    client_host: str
+    listener: str
+    body: bytes = b""
+
+
+class Handlers(Protocol):
+    """Where requests that did not come over a connection get their context and their handler (``server/dispatch.py``)."""
+
+    def context(self, request: Any, api: Api) -> RequestContext: ...
+    def handler(self, api: Api) -> Handler: ...
+
+
+class Forwarding:
+    """See the module. Runs on the loop. ``catch_up(topics)`` takes over configurations that the controller has written."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        image: MetadataImage,
+        controller: Controller,
+        connections: ControllerConnections,
+        handlers: Handlers,
+        catch_up: Callable[[Iterable[str]], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._config = config
+        self._image = image
+        self._controller = controller
+        self.connections = connections
+        self._handlers = handlers
+        self._catch_up = catch_up
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._is_closed = False
+        controller.on_elected = lambda _: self._changed.set()
+
+    async def close(self) -> None:
+        """The broker leaves: what waits for a controller ends, so that a stop does not wait for it."""
+        self._is_closed = True
+        self._changed.set()
+        await self.connections.close()
+
+    # ---- requests of clients
+    def around(self, api: Api, handler: Handler) -> Handler:
+        """The handler of ``api`` as clients are served by it: ``handler`` where it runs, in its time."""
+        if api.name not in LIMITED:
+            return handler
+
+        async def serve(context: RequestContext, request: Any) -> Any:
+            timeout_ms = _timeout_ms(request)
+            if timeout_ms <= 0:
+                if api.name not in CHECK_TIMEOUT:
+                    raise RequestTimedOutError
+                return await handler(context, request)
+            deadline = self._loop.time() + timeout_ms / 1000
+            if api.name in CONFIGURE:
+                return await self._loop.create_task(self._configure(context, request, handler, deadline))
+            asking = self._ask(context, request, handler, deadline, is_repeatable=_is_repeatable(api, request))
+            return await self._loop.create_task(asking)
+
+        return serve
+
+    async def _configure(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
+        """The topics of a request go to the controller together; it may be done twice. The rest is served here, since a broker is asked for
+        its own configuration."""
+        if self._controller.is_active or not any(one.resource_type == TOPIC for one in request.resources):
+            return await _within(deadline, handler(context, request))
+        if any(one.resource_type != TOPIC for one in request.resources):
+            return await self._configure_both(context, request, handler, deadline)
+        answer = await self._ask(context, request, handler, deadline, is_repeatable=True)
+        names = {one.resource_name for one in request.resources} & self._image.topics.keys()
+        with suppress(RequestTimedOutError, StoreError):  # it is done; the watch tells this broker soon
+            await _within(deadline, self._catch_up(names))
+        return answer
+
+    async def _configure_both(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
+        """Each part as a request of its own; the answer has both. What fails of the topics as a whole is said of each."""
+        others = tuple(one for one in request.resources if one.resource_type != TOPIC)
+        topics = replace(request, resources=tuple(one for one in request.resources if one.resource_type == TOPIC))
+        here = await _within(deadline, handler(context, replace(request, resources=others)))
+        found = {_resource(one): (one.error_code, one.error_message) for one in context.as_entity(here).responses}
+        api, by = context.api, context.request
+        version = context.api_version
+        body = b"".join(row_pieces(topics))
+        asked = _Asked(api.key, version, by.client_id, by.client_host, by.listener, body)
+        of_topics = self._handlers.context(asked, api)
+        try:
+            there = await self._configure(of_topics, topics, handler, deadline)
+        except KafkastoreError as error:
+            found |= {_resource(one): (error.code, error.client_message) for one in topics.resources}
+        else:
+            if type(there) is bytes:
+                there = _decode(-1 - api.key, version, schema_class(api, version, "response"), there)
+            else:
+                there = context.as_entity(there)
+            found |= {_resource(one): (one.error_code, one.error_message) for one in there.responses}
+
+        def row(one: Any) -> bytes:
+            code, message = found[_resource(one)]
+            kind, name = _resource(one)
+            return context.row(
+                "AlterConfigsResourceResponse",
+                error_code=code,
+                error_message=message,
+                resource_type=kind,
+                resource_name=name,
+            )
+
+        return context.answer(responses=Rows(request.resources, row))
+
+    # ---- requests of this broker itself
+    async def ask(self, request: Any, timeout_ms: int) -> Any:
+        """The controller's answer, wherever it is, to a request of kio's style that may be repeated. Raises
+        RequestTimedOutError."""
+        api, version = BY_KEY[request.__api_key__], request.__version__
+        asked = _Asked(api.key, version, f"broker-{self._config.node_id}", "", "", b"".join(row_pieces(request)))
+        context = self._handlers.context(asked, api)
+        deadline = self._loop.time() + timeout_ms / 1000
+        asking = self._ask(context, request, self._handlers.handler(api), deadline, is_repeatable=True)
+        answer = await self._loop.create_task(asking)
+        if type(answer) is bytes:
+            return _decode(-1 - api.key, version, schema_class(api, version, "response"), answer)
+        return context.as_entity(answer)
+
+    # ---- requests that another broker passes on
+    async def serve_envelope(self, envelope: Any, asker: int) -> bytes:
+        """What the answer carries, as the controller. Raises NotControllerError when nothing was done, InvalidRequestError for what may
+        not be passed on. ``asker`` is the broker, which knows of the change when this returns."""
+        from kafkastore.interbroker.codec import SerialError
+        from kafkastore.interbroker.envelope import passed_by, response_data
+
+        passed = passed_by(envelope, _is_flexible)
+
+        api = BY_KEY.get(passed.api_key)
+        if api is None or api.name not in LIMITED or not api.has_version(passed.api_version):
+            raise InvalidRequestError
+        context = self._handlers.context(_Asked(*passed[:4], "", passed.body), api)
+        turn = context.turn()
+        if len(passed.body) > LARGE_BYTES:
+            await turn.wait()
+        try:
+            request = _decode(
+                api.key, passed.api_version, schema_class(api, passed.api_version, "request"), passed.body
+            )
+        except (ValueError, OverflowError, SerialError) as error:
+            raise InvalidRequestError(str(error)) from None
+        deadline = self._loop.time() + max(_timeout_ms(request), 0) / 1000
+        doing = self._here(context, request, self._handlers.handler(api), deadline, is_repeatable=False)
+        try:
+            response = await self._loop.create_task(doing)
+        except NotControllerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - no request may take the broker down
+            response = _error_answer(api, passed, request, error)
+        else:
+            await self._controller.wait_told(asker, TOLD_LIMIT_S)
+        out = BytesIO()
+        async for piece in turn.each(row_pieces(response)):
+            out.write(piece)
+        return response_data(out.getvalue(), is_flexible=_is_flexible(passed.api_key, passed.api_version))
+
+    # ---- inside
+    async def _ask(
+        self, context: RequestContext, request: Any, handler: Handler, deadline: float, *, is_repeatable: bool
+    ) -> Any:
+        controller, retry_s, attempt = self._controller, FIRST_RETRY_S, 0
+        while True:
+            self._changed.clear()
+            try:
+                if controller.is_active:
+                    return await self._here(context, request, handler, deadline, is_repeatable=is_repeatable)
+                return await self._there(context, request, deadline, attempt, is_repeatable=is_repeatable)
+            except (NotControllerError, NotTakenError) as error:
+                logger.debug("%s waits for a controller: %s", context.api.name, error)
+            except OutcomeUnknownError as error:
+                if not is_repeatable:
+                    logger.info("%s of %s may have been done: %s", context.api.name, context.request.client_id, error)
+                    raise RequestTimedOutError from None
+            left_s = deadline - self._loop.time()
+            if left_s <= 0 or self._is_closed:
+                raise RequestTimedOutError
+            try:
+                async with asyncio.timeout(min(retry_s, left_s)):
+                    await self._changed.wait()
+            except TimeoutError:
+                retry_s = min(retry_s * 2, LAST_RETRY_S)
+            attempt += 1
+
+    async def _here(
+        self, context: RequestContext, request: Any, handler: Handler, deadline: float, *, is_repeatable: bool
+    ) -> Any:
+        """Raises NotControllerError when nothing was done, or all may be done again."""
+        try:
+            return await _within(deadline, handler(context, request))
+        except (NotControllerError, SessionExpiredError) as error:
+            if is_repeatable or type(error) is NotControllerError:
+                raise NotControllerError from None
+            raise RequestTimedOutError from None  # it was the controller when it began
+
+    async def _there(
+        self, context: RequestContext, request: Any, deadline: float, attempt: int, *, is_repeatable: bool
+    ) -> bytes:
+        from kafkastore.interbroker.envelope import PassedOn, request_of, response_body
+
+        address = self._address(attempt)
+        asked, left_s = context.request, deadline - self._loop.time()
+        body = asked.body if not attempt else b"".join(row_pieces(_with_timeout(request, left_s)))
+        passed = PassedOn(asked.api_key, asked.api_version, asked.client_id, asked.client_host, body)
+        is_flexible = context.api.is_flexible(asked.api_version)
+        try:
+            async with asyncio.timeout(left_s + ANSWER_S):
+                data = await self.connections.pass_on(
+                    address,
+                    request_of(passed, is_flexible=is_flexible),
+                    left_s + ANSWER_S,
+                    is_repeatable=is_repeatable,
+                )
+        except TimeoutError:
+            raise RequestTimedOutError from None
+        return response_body(data, is_flexible=is_flexible)
+
+    def _address(self, attempt: int) -> tuple[str, int]:
+        """Of the controller: as the store tells, or as controllers have told. They differ while one has just been replaced."""
+        image = self._image
+        known = (self._controller.controller_id, image.controller_id)
+        others = [one for one in dict.fromkeys(known) if one != self._config.node_id and one in image.brokers]
+        listener = self._config.inter_broker_listener
+        for name, host, port in image.brokers[others[attempt % len(others)]].listeners if others else ():
+            if name == listener:
+                return host, port
+        raise NotTakenError(f"no controller is known on listener {listener}")
+
+
+def _resource(one: Any) -> tuple[int, str]:
+    return one.resource_type, one.resource_name
+
+
+async def _within(deadline: float, doing: Coroutine[Any, Any, Any]) -> Any:
+    """Needs a task. Raises RequestTimedOutError, with ``doing`` cancelled."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await doing
+    except TimeoutError:
+        raise RequestTimedOutError from None
+
+
+def _timeout_ms(request: Any) -> int:
+    timeout = getattr(request, "timeout", None)
+    return DEFAULT_TIMEOUT_MS if timeout is None else milliseconds(timeout)
+
+
+def _with_timeout(request: Any, left_s: float) -> Any:
+    if not hasattr(request, "timeout"):
+        return request
+    return replace(request, timeout=timedelta(milliseconds=max(1, int(left_s * 1000))))
+
+
+def _is_repeatable(api: Api, request: Any) -> bool:
+    """Whether doing it twice is as doing it once, in what is changed and in the answer."""
+    return api.name == "ListPartitionReassignments" or getattr(request, "validate_only", False)
+
+
+def _is_flexible(key: int, version: int) -> bool:
+    api = BY_KEY.get(key)
+    return api is not None and api.is_flexible(version)
+
+
+# ---- bytes
+_readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
+
+
+def _decode(shape: int, version: int, entity_class: type[Any], body: bytes) -> Any:
+    """``shape`` is the key of a request, or -1 - key of its response."""
+    reader = _readers.get((shape, version))
+    if reader is None:
+        from kafkastore.interbroker import shapes
+        from kafkastore.interbroker.codec import entity_reader
+
+        register_shape(shape, version, shapes.program_for(entity_class), None if shape < 0 else BY_KEY[shape].max_rows)
+        reader = _readers[shape, version] = entity_reader(entity_class)
+    return reader(sanitize(shape, version, body), 0)[0]
+
+
+def _error_answer(api: Api, passed: PassedOn, request: Any, error: Exception) -> Any:
+    from kafkastore.requests.error_response import error_answer
+
+    code, message = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
+    if isinstance(error, KafkastoreError):
+        code, message = error.code, error.client_message
+    elif isinstance(error, EngineError):
+        code, message = error.code, str(error)
+    else:
+        logger.error("%s v%d, passed on, failed", api.name, passed.api_version, exc_info=error)
+    return error_answer(api, passed.api_version, request, code, message)

@@ -1,0 +1,97 @@
+"""What a handler is given of its broker. One record, made once by ``server/assembly.py``; nothing in it is replaced.
+
+Never: what no handler needs (the store, the sockets, the broker's membership), or anything that a part of the broker takes: each is
+given its own by its constructor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from kafkastore._core import Engine
+    from kafkastore.config import BrokerConfig
+    from kafkastore.configuration.changes import ConfigChanges
+    from kafkastore.configuration.dynamic_configs import DynamicConfigs
+    from kafkastore.controller.controller import Controller
+    from kafkastore.coordinator.group.coordinator import GroupCoordinator
+    from kafkastore.coordinator.producer_ids import ProducerIds
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.replica.assigned import AssignedReplicas
+    from kafkastore.replica.log_dir_moves import LogDirMoves
+    from kafkastore.replica.manager import ReplicaManager
+    from kafkastore.requests.forwarding import Forwarding
+    from kafkastore.topics.topics import Topics
+
+T = TypeVar("T")
+
+
+class Provider(Generic[T]):
+    """A part that is made, and its code imported, when somebody asks for it first."""
+
+    __slots__ = ("_make", "made")
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self.made: T | None = None
+        """None until then."""
+
+    def get(self) -> T:
+        if self.made is None:
+            self.made = self._make()
+        return self.made
+
+
+class Once:
+    """Something that is said once in the life of a broker."""
+
+    __slots__ = ("_is_over",)
+
+    def __init__(self) -> None:
+        self._is_over = False
+
+    def is_first(self) -> bool:
+        """True the first time."""
+        is_first, self._is_over = not self._is_over, True
+        return is_first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BrokerServices:
+    """See the module."""
+
+    config: BrokerConfig
+    cluster_id: str
+    node_id: int
+    loop: asyncio.AbstractEventLoop
+    engine: Engine
+    image: MetadataImage
+    replica_manager: ReplicaManager
+    assigned: AssignedReplicas
+    log_dir_moves: LogDirMoves
+    controller: Controller
+    forwarding: Forwarding
+    topics: Topics
+    dynamic_configs: DynamicConfigs
+    config_changes: ConfigChanges
+    groups: Provider[GroupCoordinator]
+    producers: Provider[ProducerIds]
+    transaction_refusal: Once
+
+    @property
+    def group_coordinator(self) -> GroupCoordinator:
+        """Made when the first request asks for it."""
+        return self.groups.get()
+
+    @property
+    def producer_ids(self) -> ProducerIds:
+        """Made when the first producer asks for an id."""
+        return self.producers.get()
+
+    async def run_blocking(self, function: Callable[..., T], *arguments: object) -> T:
+        """Runs a blocking call (an Engine method that says so) in the thread pool and awaits its result."""
+        return await self.loop.run_in_executor(None, function, *arguments)

@@ -1,0 +1,54 @@
+"""A request finds its handler: of a connection (``kafka_apis.py``), of this broker itself, of another broker that passed it on.
+
+Handlers are imported when the first request of their API arrives. This module and ``kafka_apis.py`` alone know where they are; whoever
+is below asks :class:`Dispatch`, which is given the broker's services when they are there.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkastore.errors import KafkastoreError
+from kafkastore.requests.context import RequestContext
+from kafkastore.requests.registry import BY_KEY
+
+if TYPE_CHECKING:
+    from kafkastore.requests.forwarding import Handler
+    from kafkastore.requests.registry import Api
+    from kafkastore.requests.services import BrokerServices
+
+
+class _LocalRequest(NamedTuple):
+    """What a handler looks at of a request that came from within."""
+
+    api_version: int
+    listener: str
+    client_host: str = "/127.0.0.1"
+    client_id: str = "controller"
+
+
+class Dispatch:
+    """See the module. Runs on the loop."""
+
+    services: BrokerServices
+    """Set once, before any request: they have parts that ask for handlers here."""
+
+    def context(self, request: Any, api: Api) -> RequestContext:
+        return RequestContext(request, api, self.services)
+
+    def handler(self, api: Api) -> Handler:
+        found: Handler = import_module(f"kafkastore.handlers.{api.module}").handle
+        return found
+
+    async def serve(self, request: Any) -> Any:
+        """Answers a request of kio's style as if it had come over the inter-broker listener."""
+        api = BY_KEY[request.__api_key__]
+        asked = _LocalRequest(request.__version__, self.services.config.inter_broker_listener)
+        context = self.context(asked, api)
+        try:
+            return context.as_entity(await self.handler(api)(context, request))
+        except KafkastoreError as error:
+            from kafkastore.requests.error_response import error_response
+
+            return error_response(api, request.__version__, request, error.code, error.client_message)

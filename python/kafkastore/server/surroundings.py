@@ -1,0 +1,56 @@
+"""What a broker takes from outside: how its data plane is made, its store opened, other brokers reached; the clock; where ids come
+from. The defaults are those of a real broker; a simulation, or a test, gives others. Several brokers in one process share nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafkastore._core import Engine
+from kafkastore.membership.metadata_marks import refuse_missing_store
+from kafkastore.metadata.nodes import new_id
+from kafkastore.metadata.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from kafkastore.config import BrokerConfig
+    from kafkastore.interbroker.client import BrokerClient
+    from kafkastore.metadata.store import MetadataStore
+
+    Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def now_ms() -> int:
+    """Wall clock in milliseconds, as Kafka's timestamps."""
+    return int(time.time() * 1000)
+
+
+def connect(host: str, port: int, client_id: str, **options: Any) -> BrokerClient:
+    """The client of another broker; its code is imported with the first."""
+    from kafkastore.interbroker.client import BrokerClient
+
+    return BrokerClient(host, port, client_id, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """See the module."""
+
+    make_engine: Callable[[int, str, list[str], dict[str, str]], Engine] = Engine
+    open_store: Callable[[BrokerConfig], MetadataStore] = open_store
+    refuse_missing_store: Callable[[BrokerConfig], None] = refuse_missing_store
+    """Raises StartupError where the store in a file has to be there and is not."""
+    now_ms: Callable[[], int] = now_ms
+    make_id: Callable[[], bytes] = new_id
+    """Of a cluster, and of topics."""
+    connect: Callable[..., BrokerClient] = connect
+    """``(host, port, client id, secret=)``: the client of another broker."""
+    open_connection: Callable[[str, int], Awaitable[Connection]] = asyncio.open_connection
+    """How the presence of another broker is looked at."""
+
+
+REAL = Surroundings()

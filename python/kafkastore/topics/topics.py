@@ -1,0 +1,531 @@
+"""Creates, grows, moves, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
+
+Order of a creation: lock the name → plan (``planner.py``) → the controller writes the store and tells the brokers, this one
+among them → this broker has been told too, so that a client which asks next sees its topic. A broker that is alone is its own
+controller. On one that is not, every method raises NotControllerError before anything is done, and clients' requests go to the
+controller (``requests/forwarding.py``); what such a broker wants itself (auto-creation, ``__consumer_offsets``, configuration) it
+asks for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from kafkastore.config import validate_topic_configs
+from kafkastore.errors import (
+    ErrorCode,
+    InvalidReplicaAssignmentError,
+    KafkaStorageError,
+    KafkastoreError,
+    NotControllerError,
+    PolicyViolationError,
+    RequestTimedOutError,
+    TopicAlreadyExistsError,
+    UnknownTopicIdError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.metadata.image import TopicImage
+from kafkastore.metadata.nodes import decode_config
+from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.store import NoNodeError
+from kafkastore.purgatory.turns import Turn
+from kafkastore.topics.checks import check_growth
+from kafkastore.topics.internal import internal_topic
+from kafkastore.topics.new_topic import Growth, NewTopic
+from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from kafkastore.config import BrokerConfig
+    from kafkastore.configuration.changes import ConfigChanges
+    from kafkastore.metadata.assignment import Assigned
+    from kafkastore.metadata.image import MetadataImage
+    from kafkastore.metadata.store import MetadataStore
+    from kafkastore.replica.assigned import AssignedReplicas
+
+    Ask = Callable[[Any, int], Awaitable[Any]]
+
+TOLD_LIMIT_S: Final = 10.0
+"""How long an answer waits until this broker knows of what the controller has decided."""
+
+REQUEST_TIMEOUT_MS: Final = 30_000
+
+REPLANS: Final = 3
+"""How often replicas are placed anew when a broker died between the plan and the controller's look at it."""
+
+CREATE_LIMIT_MS: Final = 10_000
+"""How long a client that wants a topic without asking for its creation waits; less than its own request takes."""
+
+T = TypeVar("T")
+
+TOPIC_RESOURCE: Final = 2
+"""Of AlterConfigs."""
+
+
+_NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
+
+
+class Deleted(Protocol):
+    """A topic whose deletion the controller has decided."""
+
+    name: str
+
+
+class TopicController(Protocol):
+    """What is asked of the controller in this process (``controller/controller.py``). All but the first raise NotControllerError when it is
+    none, :meth:`wait_told` and :meth:`wait_deleted` excepted."""
+
+    @property
+    def is_active(self) -> bool: ...
+    async def create_topics(self, asked: Sequence[NewTopic]) -> Sequence[object]: ...
+    async def create_partitions(self, asked: Sequence[Growth]) -> Sequence[KafkastoreError | None]: ...
+    async def set_topic_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]: ...
+    async def delete_topics(self, names: Sequence[str]) -> Sequence[Any]: ...
+    async def wait_deleted(self, topics: Iterable[Any], limit_s: float) -> Sequence[Deleted]: ...
+    async def wait_told(self, node_id: int, limit_s: float) -> None: ...
+    async def elect_leaders(
+        self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = ...
+    ) -> dict[tuple[str, int], int]: ...
+    async def alter_reassignments(
+        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = ...
+    ) -> Mapping[tuple[str, int], KafkastoreError | None]: ...
+    async def reassignments(self) -> Mapping[tuple[str, int], Assigned]: ...
+
+
+class Topics:
+    """See the module. Runs on the loop; at most one change of a topic is under way at a time. ``ask(request, timeout_ms)`` asks the
+    controller, wherever it is, as a client would."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        store: MetadataStore,
+        image: MetadataImage,
+        controller: TopicController,
+        assigned: AssignedReplicas,
+        config_changes: ConfigChanges,
+        ask: Ask,
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._image = image
+        self._controller = controller
+        self._assigned = assigned
+        self._config_changes = config_changes
+        self._ask = ask
+        self.on_deleted: list[Callable[[Sequence[str]], None]] = []  # told the names of topics that are gone
+        self._planner = TopicPlanner(config, image)
+        self._locks: dict[str, _NameLock] = {}
+        self._planning = asyncio.Lock()
+        self._under_way: dict[str, TopicImage] = {}  # being created, not yet in the image
+
+    def tell_deleted(self, names: Sequence[str]) -> None:
+        """On every broker: whoever coordinates groups forgets their offsets of these topics."""
+        for listener in self.on_deleted:
+            listener(names)
+
+    # ---- create
+    async def create(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str | None] | None = None,
+        validate_only: bool = False,
+    ) -> TopicImage:
+        """Creates a topic and returns it once it is served; with ``validate_only`` returns what would be. -1 means the
+        broker's default. Raises the KafkastoreError that Kafka answers."""
+        asked = NewTopic(name, partitions, replication_factor, assignments, configs)
+        (outcome,) = await self.create_all([asked], validate_only=validate_only)
+        if isinstance(outcome, KafkastoreError):
+            raise outcome
+        return outcome
+
+    async def create_all(
+        self, asked: Sequence[NewTopic], *, validate_only: bool = False, turn: Turn | None = None
+    ) -> list[TopicImage | KafkastoreError]:
+        """Creates topics of different names, in one write of the controller: for each the topic, or the error that it has
+        for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError. What the check of
+        ``turn`` raises ends it while it plans, before the write."""
+        self._check_controller()
+        turn = turn or Turn()
+        async with self._locked([one.name for one in asked]):
+            found = await self._plan_and_make(asked, turn, validate_only=validate_only)
+            for _ in range(REPLANS):
+                placed = [one for one in asked if not one.assignments and _is_misplaced(found[one.name])]
+                if not placed:
+                    break
+                # the controller knew of a dead broker before this one, which learns of it next
+                await self._controller.wait_told(self._config.node_id, TOLD_LIMIT_S)
+                found |= await self._plan_and_make(placed, turn, validate_only=validate_only)
+            return [found[one.name] for one in asked]
+
+    async def _plan_and_make(
+        self, asked: Sequence[NewTopic], turn: Turn, *, validate_only: bool
+    ) -> dict[str, TopicImage | KafkastoreError]:
+        async with self._planning:  # names that differ may collide
+            outcomes = await self._planner.plan_all(asked, self._under_way, turn)
+            found = dict(zip([one.name for one in asked], outcomes, strict=True))
+            planned = {name: one for name, one in found.items() if isinstance(one, TopicImage)}
+            if validate_only or not planned:
+                return found
+            self._under_way |= planned
+        try:
+            return found | await self._make(list(planned.values()))
+        finally:
+            for name in planned:
+                del self._under_way[name]
+
+    async def create_if_absent(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str | None] | None = None,
+    ) -> TopicImage:
+        """The topic, created when it does not exist: auto-creation and internal topics, on any broker. Raises RequestTimedOutError when
+        that takes longer than :data:`CREATE_LIMIT_MS`, whatever is waited for."""
+        found = self._image.topic(name)
+        if found is not None:
+            return found
+        asked = NewTopic(name, partitions, replication_factor, None, configs)
+        return await asyncio.get_running_loop().create_task(self._create_if_absent(asked))
+
+    async def _create_if_absent(self, asked: NewTopic) -> TopicImage:
+        try:
+            async with asyncio.timeout(CREATE_LIMIT_MS / 1000):
+                if not (self._controller.is_active and await self._has_created(asked)):
+                    await self._ask_to_create(asked)
+                await self._wait_until_told([asked.name])
+        except TimeoutError:
+            raise RequestTimedOutError from None
+        topic = self._image.topic(asked.name)
+        if topic is None:  # gone again
+            raise UnknownTopicOrPartitionError
+        return topic
+
+    async def _has_created(self, asked: NewTopic) -> bool:
+        """As the controller; False when this broker is none any more."""
+        try:
+            (outcome,) = await self.create_all([asked])
+        except NotControllerError:
+            return False
+        if isinstance(outcome, KafkastoreError) and not isinstance(outcome, TopicAlreadyExistsError):
+            raise outcome
+        return True
+
+    async def create_internal(self, name: str) -> TopicImage:
+        """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when absent."""
+        asked = internal_topic(self._config, name)
+        return await self.create_if_absent(
+            name,
+            partitions=asked.partitions,
+            replication_factor=asked.replication_factor,
+            configs=asked.configs,
+        )
+
+    async def _ask_to_create(self, asked: NewTopic) -> None:
+        schema: Any = import_module("kio.schema.create_topics.v7.request")
+        configs = tuple(
+            schema.CreatableTopicConfig(name=name, value=value) for name, value in (asked.configs or {}).items()
+        )
+        topic = schema.CreatableTopic(
+            name=asked.name,
+            num_partitions=asked.partitions,
+            replication_factor=asked.replication_factor,
+            assignments=(),
+            configs=configs,
+        )
+        request = schema.CreateTopicsRequest(topics=(topic,))
+        answer = await self._ask(request, CREATE_LIMIT_MS)
+        for one in answer.topics:
+            if one.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+                raise KafkastoreError(one.error_message, code=one.error_code)
+
+    async def _make(self, topics: Sequence[TopicImage]) -> dict[str, TopicImage | KafkastoreError]:
+        """Has the controller make what was planned. By name the topics, with the ids that it gave, or their errors."""
+        asked = [
+            NewTopic.placed(topic.name, [state.replicas for state in topic.partitions], topic.configs)
+            for topic in topics
+        ]
+        outcomes = await self._controller.create_topics(asked)
+        failed = {
+            one.name: outcome
+            for one, outcome in zip(asked, outcomes, strict=True)
+            if isinstance(outcome, KafkastoreError)
+        }
+        made = [topic.name for topic in topics if topic.name not in failed]
+        await self._wait_until_told(made)
+        known = self._image.topics  # one may be gone again
+        return failed | {name: known[name] for name in made if name in known}
+
+    # ---- grow
+    async def create_partitions(
+        self, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
+    ) -> None:
+        """Grows the topic to ``count`` partitions; ``assignments`` are the replicas of the new ones."""
+        failed = await self.create_all_partitions([Growth(name, count, assignments)])
+        if name in failed:
+            raise failed[name]
+
+    async def create_all_partitions(
+        self, asked: Sequence[Growth], *, validate_only: bool = False, turn: Turn | None = None
+    ) -> dict[str, KafkastoreError]:
+        """Grows topics of different names, in one write of the controller. Those that failed, with the error that each has for itself.
+        Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
+        self._check_controller()
+        turn = turn or Turn()
+        async with self._locked([one.name for one in asked]):
+            moving = await self.reassignments()
+            failed: dict[str, KafkastoreError] = {}
+            left = list(asked)
+            for attempt in range(REPLANS + 1):
+                planned = await self._plan_growths(left, moving, failed, turn)
+                if validate_only or not planned:
+                    break
+                outcomes = await self._controller.create_partitions(planned)
+                refused = {one.name: error for one, error in zip(planned, outcomes, strict=True) if error is not None}
+                failed |= refused
+                left = [one for one in left if not one.assignments and _is_misplaced(refused.get(one.name))]
+                if not left or attempt == REPLANS:
+                    break
+                for one in left:
+                    del failed[one.name]
+                await self._controller.wait_told(self._config.node_id, TOLD_LIMIT_S)  # as above
+            if not validate_only:
+                grown = [one for one in asked if one.name not in failed]
+                await self._wait_until_each(grown, lambda one: self._partition_count(one.name) >= one.partitions)
+            return failed
+
+    async def _plan_growths(
+        self,
+        asked: Sequence[Growth],
+        moving: Mapping[tuple[str, int], Assigned],
+        failed: dict[str, KafkastoreError],
+        turn: Turn,
+    ) -> list[Growth]:
+        """The same with the replicas of all that come; notes those that cannot be."""
+        planned: list[Growth] = []
+        added = 0
+        async for one in turn.each(asked):
+            try:
+                replicas = self._plan_growth(one, moving.get((one.name, 0)))
+            except KafkastoreError as error:
+                failed[one.name] = error.with_traceback(None)  # it would keep the frames that it passed
+                continue
+            added += len(replicas)
+            if added > MAX_PARTITIONS_PER_REQUEST:
+                raise PolicyViolationError("Excessively large number of partitions per request.")
+            planned.append(Growth(one.name, one.partitions, replicas))
+        return planned
+
+    def _plan_growth(self, asked: Growth, moving: Assigned | None) -> Sequence[Sequence[int]]:
+        """``moving`` is what becomes of its first partition, which has more replicas while it moves."""
+        topic = self._existing(asked.name)
+        current = len(topic.partitions)
+        check_growth(asked.name, current, asked.partitions)
+        factor = len(topic.partitions[0].replicas if moving is None else moving.target)
+        return self._planner.place_additional(topic, asked.partitions, factor, asked.assignments)
+
+    def _partition_count(self, name: str) -> int:
+        topic = self._image.topic(name)
+        return 0 if topic is None else len(topic.partitions)
+
+    # ---- move
+    async def reassign(
+        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
+    ) -> Mapping[tuple[str, int], KafkastoreError | None]:
+        """Moves partitions to the brokers that are given, cancels a move where none are: for each (topic, partition) why not, or
+        None."""
+        return await self._controller.alter_reassignments(asked, allows_factor_change=allows_factor_change)
+
+    async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
+        """The partitions that are being moved."""
+        return await self._controller.reassignments()
+
+    # ---- elect
+    async def elect_leaders(
+        self, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
+    ) -> dict[tuple[str, int], int]:
+        """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails for."""
+        outcomes = await self._controller.elect_leaders(asked, is_unclean=is_unclean)
+        elected = [key for key, code in outcomes.items() if code == ErrorCode.NONE]
+        if elected:
+            await self._wait_until_each(elected, lambda key: self._is_elected(*key, is_unclean))
+        return outcomes
+
+    def _is_elected(self, name: str, number: int, is_unclean: bool) -> bool:
+        """As this broker was told; a topic that is gone meanwhile is not waited for."""
+        state = self._image.partition(name, number)
+        return state is None or (state.leader >= 0 if is_unclean else state.replicas[:1] == (state.leader,))
+
+    # ---- configure
+    async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
+        """Replaces the topic's own configuration, in effect here when it returns. Through the controller, which has to know of a
+        lower ``min.insync.replicas`` before leaders do. Raises ConfigError for a wrong name or value."""
+        checked = validate_topic_configs(overrides, self._config)
+        if self._controller.is_active:
+            try:
+                failed = await self.set_all_configs({name: checked})
+            except NotControllerError:  # it has just stopped being the controller, and the same may be written twice
+                pass
+            else:
+                if name in failed:
+                    raise failed[name]
+                return
+        await self._ask_to_replace_configs(name, checked)
+
+    async def set_all_configs(
+        self, asked: Mapping[str, Mapping[str, str]], ids: Mapping[str, bytes] = _NO_IDS
+    ) -> Mapping[str, KafkastoreError]:
+        """As the controller: replaces the own configuration of topics, checked already, in one write. Those that failed, with the error
+        that each has for itself; one whose id is in ``ids`` fails when another topic has its name now. Raises NotControllerError."""
+        self._check_controller()
+        async with self._locked(asked):
+            known = self._image.topics
+            gone = {name for name, one in ids.items() if name in known and known[name].topic_id != one}
+            left = {name: configs for name, configs in asked.items() if name not in gone}
+            failed = await self._controller.set_topic_configs(left)
+            written = {name: configs for name, configs in left.items() if name not in failed}
+            await self._config_changes.apply_topics(written)
+            return {**failed, **{name: UnknownTopicOrPartitionError() for name in gone}}
+
+    async def stored_configs(self, name: str) -> dict[str, str]:
+        """The topic's own configuration as it stands in the store: the image may not have another broker's last change yet."""
+        try:
+            return decode_config((await self._store.get(f"/config/topics/{name}")).data)
+        except NoNodeError:
+            return {}
+        except NonsenseError:  # the rule for what somebody spoiled: it stays as it was
+            return dict(self._existing(name).configs)
+
+    async def ask_to_change_configs(self, name: str, changes: Iterable[tuple[str, int, str | None]]) -> None:
+        """Has the controller change some keys, (key, operation, value) each; in effect here when it returns."""
+        schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
+        configs = tuple(
+            schema.AlterableConfig(name=key, config_operation=operation, value=value)
+            for key, operation, value in changes
+        )
+        await self._ask_to_configure(schema.IncrementalAlterConfigsRequest, schema.AlterConfigsResource, name, configs)
+
+    async def _ask_to_replace_configs(self, name: str, overrides: Mapping[str, str]) -> None:
+        schema: Any = import_module("kio.schema.alter_configs.v2.request")
+        configs = tuple(schema.AlterableConfig(name=key, value=value) for key, value in overrides.items())
+        await self._ask_to_configure(schema.AlterConfigsRequest, schema.AlterConfigsResource, name, configs)
+
+    async def _ask_to_configure(self, request: Any, resource: Any, name: str, configs: tuple[Any, ...]) -> None:
+        named = resource(resource_type=TOPIC_RESOURCE, resource_name=name, configs=configs)
+        asked = request(resources=(named,), validate_only=False)
+        answer = await self._ask(asked, REQUEST_TIMEOUT_MS)
+        for one in answer.responses:
+            if one.error_code != ErrorCode.NONE:
+                raise KafkastoreError(one.error_message or "", code=one.error_code)
+        await self._store.poll()  # what the controller wrote can be read from here on
+        await self._config_changes.apply("topics", name)
+
+    # ---- delete
+    async def delete(self, name: str) -> None:
+        """Deletes the topic: gone from the store, from clients and from the disk (the files a little later)."""
+        (error,) = await self.delete_all([name])
+        if error is not None:
+            raise error
+
+    async def delete_all(
+        self, names: Sequence[str], ids: Mapping[str, bytes] = _NO_IDS
+    ) -> list[KafkastoreError | None]:
+        """Deletes topics of different names, in one write of the controller: for each None, or the error that it has for
+        itself. One whose id is in ``ids`` is that topic, and none that was made under its name meanwhile. What a broker that is away
+        has of them goes when it is back."""
+        self._check_controller()
+        async with self._locked(names):
+            topics = {
+                name: topic
+                for name in names
+                if (topic := self._image.topic(name)) is not None and ids.get(name) in (None, topic.topic_id)
+            }
+            failed: dict[str, KafkastoreError] = {
+                name: UnknownTopicIdError() if name in ids else UnknownTopicOrPartitionError()
+                for name in names
+                if name not in topics
+            }
+            failed |= await self._unmake(topics)
+            return [failed.get(name) for name in names]
+
+    async def _unmake(self, topics: Mapping[str, TopicImage]) -> dict[str, KafkastoreError]:
+        """The names that failed with the reasons. The others are gone, and their names are free."""
+        controller, image = self._controller, self._image
+        outcomes = dict(zip(topics, await controller.delete_topics(list(topics)), strict=True))
+        failed = {name: error for name, error in outcomes.items() if isinstance(error, KafkastoreError)}
+        deleted = {name: topic for name, topic in outcomes.items() if not isinstance(topic, KafkastoreError)}
+        await self._wait_until_each(deleted, lambda name: image.topic(name) is not topics[name])
+        broken = await controller.wait_deleted(list(deleted.values()), TOLD_LIMIT_S)
+        return failed | {topic.name: KafkaStorageError() for topic in broken}
+
+    # ---- inside
+    def _check_controller(self) -> None:
+        if not self._controller.is_active:
+            raise NotControllerError
+
+    def _existing(self, name: str) -> TopicImage:
+        topic = self._image.topic(name)
+        if topic is None:
+            raise UnknownTopicOrPartitionError
+        return topic
+
+    async def _wait_until_told(self, names: Sequence[str]) -> None:
+        await self._wait_until_each(names, self._is_served)
+
+    def _is_served(self, name: str) -> bool:
+        """A partition whose log directory is offline is not waited for."""
+        topic = self._image.topic(name)
+        return topic is not None and all(state.leader >= 0 or state.offline for state in topic.partitions)
+
+    async def _wait_until_each(self, items: Iterable[T], holds: Callable[[T], bool]) -> None:
+        """Returns when it has held once for each, one after the other: thousands are not all asked at each order of the controller."""
+        deadline = asyncio.get_running_loop().time() + TOLD_LIMIT_S
+        async for item in Turn().each(items):
+            if not holds(item):
+                left_s = deadline - asyncio.get_running_loop().time()
+                if not await self._assigned.wait_until(partial(holds, item), left_s):
+                    raise RequestTimedOutError
+
+    @asynccontextmanager
+    async def _locked(self, names: Iterable[str]) -> AsyncIterator[None]:
+        """Holds the locks of these names, taken in one order by everyone; a lock lives as long as somebody wants it."""
+        turn = Turn()
+        wanted: list[tuple[str, _NameLock]] = []
+        held = 0
+        try:
+            async for name in turn.each(await turn.sorted(set(names))):
+                lock = self._locks.setdefault(name, _NameLock())
+                lock.users += 1
+                wanted.append((name, lock))
+                await lock.acquire()
+                held += 1
+            yield
+        finally:
+            for number, (name, lock) in enumerate(wanted):
+                if number < held:
+                    lock.release()
+                lock.users -= 1
+                if not lock.users:
+                    del self._locks[name]
+
+
+def _is_misplaced(outcome: TopicImage | KafkastoreError | None) -> bool:
+    return isinstance(outcome, InvalidReplicaAssignmentError)
+
+
+class _NameLock(asyncio.Lock):
+    """The lock of one topic name; ``users`` hold it or wait for it."""
+
+    users = 0

@@ -1,0 +1,202 @@
+"""Configuration that one broker writes reaches the data plane of every other (spec R2.3, Kafka's ``/config/changes``)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from member_world import other_store, put_topic, running_member, until
+from world import run
+
+from kafkastore.configuration import changes as config_changes
+from kafkastore.configuration.changes import ConfigChanges
+from kafkastore.metadata.nodes import CONFIG_CHANGES, encode_config
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from fake_engine import Engine
+
+    from kafkastore.metadata.sqlite import SqliteStore
+    from kafkastore.server.broker import Broker
+
+T_ID = b"t".ljust(16, b"-")
+
+
+async def write(store: SqliteStore, path: str, content: bytes, entity: str | None = None) -> None:
+    """As another broker does: the content, then the notice."""
+    await store.ensure_path(f"/config/{path}")
+    await store.set(f"/config/{path}", content)
+    await notify(store, json.dumps({"version": 2, "entity_path": entity or path}).encode())
+
+
+async def notify(store: SqliteStore, notice: bytes) -> None:
+    await store.create(f"{CONFIG_CHANGES}/config_change_", notice, is_sequential=True)
+
+
+def prepare(engine: Engine) -> None:
+    engine.add_log("t", 0, T_ID)
+
+
+def check(folder: Path, test: Callable[[Broker, SqliteStore], Awaitable[None]], **options: Any) -> None:
+    """A member with topic ``t``, and the store of another broker."""
+
+    async def body() -> None:
+        async with other_store(folder) as store:
+            await put_topic(store, "t")
+            async with running_member(folder, options.get("prepare", prepare)) as broker:
+                await test(broker, store)
+
+    run(body)
+
+
+def retention(broker: Broker, topic: str = "t") -> str:
+    return broker.services.engine.topic_configs[topic]["retention.ms"]
+
+
+def test_topic_changed_by_another_broker_changes_here(tmp_path: Path) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await write(store, "topics/t", encode_config({"retention.ms": "77"}))
+        await until(lambda: retention(broker) == "77")
+        services = broker.services
+        assert services.image.topics["t"].configs == {"retention.ms": "77"}
+        assert services.replica_manager.held.topics["t"].configs == {"retention.ms": "77"}
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("node", ["<default>", "1"])
+def test_brokers_changed_by_another_broker_change_here(tmp_path: Path, node: str) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await write(store, f"brokers/{node}", encode_config({"log.retention.ms": "78"}))
+        await until(lambda: retention(broker) == "78")  # inherited
+        assert broker.services.engine.options["log.retention.ms"] == "78"
+
+    check(tmp_path, test)
+
+
+def test_change_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: Path) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await broker.services.topics.set_config_overrides("t", {"retention.ms": "79"})
+        assert retention(broker) == "79"
+        assert json.loads((await store.get("/config/topics/t")).data)["config"] == {"retention.ms": "79"}
+        (notice,) = await store.get_children(CONFIG_CHANGES)
+        content = (await store.get(f"{CONFIG_CHANGES}/{notice}")).data
+        assert json.loads(content) == {"version": 2, "entity_path": "topics/t"}
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize("node", ["<default>", "1"])
+def test_change_of_brokers_made_here_is_in_effect_and_told_when_its_call_returns(tmp_path: Path, node: str) -> None:
+    """Without the notice no other broker, and no controller, would ever hear of it (issue 13, item 8)."""
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await broker.services.config_changes.write_broker(node, {"log.retention.ms": "79"})
+        assert retention(broker) == "79"
+        assert json.loads((await store.get(f"/config/brokers/{node}")).data)["config"] == {"log.retention.ms": "79"}
+        (notice,) = await store.get_children(CONFIG_CHANGES)
+        content = (await store.get(f"{CONFIG_CHANGES}/{notice}")).data
+        assert json.loads(content) == {"version": 2, "entity_path": f"brokers/{node}"}
+
+    check(tmp_path, test)
+
+
+def test_what_was_changed_before_the_watch_was_set_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A recovery takes minutes, and the configuration was read before it."""
+    start = ConfigChanges.start
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        assert (retention(broker), broker.services.engine.options["log.cleaner.threads"]) == ("80", "3")
+
+    async def body() -> None:
+        async with other_store(tmp_path) as store:
+            await put_topic(store, "t")
+
+            async def late(changes: ConfigChanges, **options: bool) -> None:
+                await write(store, "topics/t", encode_config({"retention.ms": "80"}))
+                await write(store, "brokers/1", encode_config({"log.cleaner.threads": "3"}))
+                await start(changes, **options)
+
+            monkeypatch.setattr(ConfigChanges, "start", late)
+            async with running_member(tmp_path, prepare) as broker:
+                await test(broker, store)
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b'{"version": 2}',
+        b'{"entity_path": 5}',
+        b'{"entity_path": "users/x"}',
+        b'{"entity_path": "topics/gone"}',
+        b"[" * 100_000,
+    ],
+)
+def test_notice_that_names_nothing_is_skipped_and_the_next_is_read(tmp_path: Path, notice: bytes) -> None:
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await notify(store, notice)
+        await write(store, "topics/t", encode_config({"retention.ms": "81"}))
+        await until(lambda: retention(broker) == "81")
+
+    check(tmp_path, test)
+
+
+def test_wrong_value_written_by_hand_keeps_back_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_changes, "RETRY_S", 0.001)
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        await put_topic(store, "u")
+        await write(store, "topics/u", b"{no json")
+        await write(store, "topics/t", encode_config({"retention.ms": "82"}))
+        await until(lambda: retention(broker) == "82")
+        await write(store, "topics/t", encode_config({"retention.ms": "83"}))
+        await until(lambda: retention(broker) == "83")
+        await broker.services.controller.elect_leaders([])  # nor does it end the controller
+
+    check(tmp_path, test)
+
+
+def test_broker_that_missed_changes_reads_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller's broker keeps so many notices; one that hung meanwhile finds no more than those."""
+    monkeypatch.setattr(config_changes, "KEPT_CHANGES", 3)
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        changes = broker.services.config_changes
+        changes._task = asyncio.get_running_loop().create_future()  # hung: what the watch tells starts nothing
+        await store.set("/config/topics/t", encode_config({"retention.ms": "84"}))  # its notice is gone
+        for _ in range(3):
+            await notify(store, b'{"version": 2, "entity_path": "topics/other"}')
+        await changes._take_over()
+        assert retention(broker) == "84"
+
+    check(tmp_path, test)
+
+
+def test_controllers_broker_keeps_the_newest_notices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(config_changes, "KEPT_CHANGES", 3)
+
+    async def test(broker: Broker, store: SqliteStore) -> None:
+        for _ in range(7):
+            await notify(store, b'{"version": 2, "entity_path": "topics/t"}')
+
+        async def is_short() -> bool:
+            return len(await store.get_children(CONFIG_CHANGES)) == 3
+
+        await until(is_short)
+        names = sorted(await store.get_children(CONFIG_CHANGES))
+        assert int(names[-1][-10:]) - int(names[0][-10:]) == 2
+        assert broker.services.config_changes._last_seen == names[-1]
+
+    check(tmp_path, test)

@@ -1,0 +1,108 @@
+"""A member of a cluster of one over the engine's double, and a store of the test's own beside it, as another broker has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from world import running_broker
+
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.leadership import Leadership
+from kafkastore.metadata.sqlite import SqliteStore
+from kafkastore.metadata.store import Create
+from kafkastore.metadata.stored_topics import StoredTopic
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
+
+    import pytest
+    from fake_engine import Engine
+
+    from kafkastore.server.broker import Broker
+
+LIMIT_S = 10
+REGISTRATION = "/brokers/ids/1"
+
+
+def store_path(folder: Path) -> str:
+    return str(folder / "metadata.sqlite")
+
+
+@asynccontextmanager
+async def other_store(folder: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(store_path(folder))
+    await store.connect()
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def running_member(
+    folder: Path, prepare: Callable[[Engine], None] | None = None, **properties: str
+) -> AsyncIterator[Broker]:
+    """Node 1, in charge of its cluster when this begins."""
+    given = {"kafkastore__metadata__path": store_path(folder), **properties}
+    async with running_broker(folder, prepare, **given) as broker:
+        yield broker
+
+
+async def put_topic(
+    store: SqliteStore,
+    name: str,
+    replicas: tuple[int, ...] = (1,),
+    leadership: Leadership | None = None,
+    *,
+    config: bytes | None = None,
+) -> StoredTopic:
+    """A topic with one partition, as a controller wrote it before; ``config`` is what stands in the node of its configuration."""
+    for path in ("/brokers/topics", "/config/topics"):
+        await store.ensure_path(path)
+    state = leadership or Leadership(replicas[0], 0, replicas)
+    topic = StoredTopic(name, name.encode().ljust(16, b"-"), [Assigned(replicas)], {0: state}, {})
+    configured, *others = topic.nodes(1)
+    await store.multi([configured if config is None else Create(f"/config/topics/{name}", config), *others])
+    return topic
+
+
+def watch_registrations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What node 1 registers with: the controller changes the node at once."""
+    seen: list[dict[str, Any]] = []
+    create = SqliteStore.create
+
+    async def recording(self: SqliteStore, path: str, data: bytes = b"", **options: bool) -> str:
+        made = await create(self, path, data, **options)
+        if path == REGISTRATION:
+            seen.append(json.loads(data))
+        return made
+
+    monkeypatch.setattr(SqliteStore, "create", recording)
+    return seen
+
+
+async def expire_session(folder: Path, broker: Broker) -> None:
+    """As if it had been asleep for longer than its session: its nodes go, then it learns of it."""
+    await end_session(folder, broker.store.session_id)
+
+
+async def end_session(folder: Path, session_id: int) -> None:
+    with sqlite3.connect(store_path(folder)) as direct:
+        direct.execute("UPDATE sessions SET process = '999999999:1' WHERE id = ?", (session_id,))
+    direct.close()
+    async with other_store(folder) as other:  # whoever connects removes the nodes of sessions that are over
+        assert await other.exists(REGISTRATION) is None
+
+
+async def until(condition: Callable[[], bool | Awaitable[bool]]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while True:
+            found = condition()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.005)

@@ -1,0 +1,193 @@
+"""A broker whose process is gone is noticed by its closed listener, and by nothing else (H1, H5)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+from member_world import until
+from world import run
+
+from kafkastore.membership import presence
+from kafkastore.membership.presence import Presence
+from kafkastore.metadata.image import BrokerImage
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "REFUSAL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(presence, "RETRY_S", 0.01)
+
+
+class _Process:
+    """A listener that takes connections and never says anything."""
+
+    def __init__(self) -> None:
+        self.connections: list[asyncio.StreamWriter] = []
+        self.taken = 0
+        self.port = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        async def take(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self.taken += 1
+            self.connections.append(writer)
+
+        self._server = await asyncio.start_server(take, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    def close_connections(self) -> None:
+        for writer in self.connections:
+            writer.close()
+        self.connections.clear()
+
+    async def die(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        self.close_connections()
+
+    def image(self, node_id: int) -> BrokerImage:
+        return BrokerImage(node_id, None, (("CLIENTS", "127.0.0.1", 1), ("BROKERS", "127.0.0.1", self.port)))
+
+
+class _Told:
+    """What ``on_absent`` was told."""
+
+    def __init__(self) -> None:
+        self.absent: list[int] = []
+
+    async def __call__(self, node_id: int) -> None:
+        self.absent.append(node_id)
+
+
+def test_process_that_dies_is_told_of_until_the_broker_is_no_longer_known() -> None:
+    async def body() -> None:
+        process, told = _Process(), _Told()
+        await process.start()
+        watching = Presence(1, "BROKERS", told)
+        watching.update([process.image(1), process.image(2)])
+        await until(lambda: process.taken == 1)  # not to itself
+        assert told.absent == []
+        await process.die()
+        await until(lambda: told.absent[:2] == [2, 2])
+        watching.update([process.image(1)])
+        count = len(told.absent)
+        await asyncio.sleep(0.05)
+        assert len(told.absent) <= count + 1
+        await watching.stop()
+
+    run(body)
+
+
+def test_closed_connection_alone_is_no_sign_of_death() -> None:
+    async def body() -> None:
+        process, told = _Process(), _Told()
+        await process.start()
+        watching = Presence(1, "BROKERS", told)
+        watching.update([process.image(2)])
+        for taken in range(1, 4):  # as connections.max.idle.ms does
+            await until(lambda taken=taken: process.taken == taken)  # type: ignore[misc]
+            process.close_connections()
+        await until(lambda: process.taken == 4)
+        assert told.absent == []
+        await watching.stop()
+        await process.die()
+
+    run(body)
+
+
+def test_broker_that_cannot_be_reached_is_left_to_its_session() -> None:
+    async def body() -> None:
+        told, tried = _Told(), 0
+
+        async def no_route(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal tried
+            tried += 1
+            raise OSError(113, "No route to host")
+
+        watching = Presence(1, "BROKERS", told, no_route)
+        watching.update([_Process().image(2)])
+        await until(lambda: tried > 3)
+        assert told.absent == []
+        await watching.stop()
+
+    run(body)
+
+
+def test_single_refusal_between_two_listeners_is_not_told() -> None:
+    async def body() -> None:
+        told, tried = _Told(), 0
+
+        async def flapping(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal tried
+            tried += 1
+            if tried % 2:
+                raise ConnectionRefusedError(111, "Connection refused")
+            raise OSError(110, "Connection timed out")
+
+        watching = Presence(1, "BROKERS", told, flapping)
+        watching.update([_Process().image(2)])
+        await until(lambda: tried > 6)
+        assert told.absent == []
+        await watching.stop()
+
+    run(body)
+
+
+def test_broker_that_others_reach_is_not_told_of_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:  # H5
+    """A firewall that refuses looks like a dead process: the broker is back at once each time it is fenced."""
+    monkeypatch.setattr(presence, "TELL_LIMIT_S", 0.1)
+
+    async def body() -> None:
+        told, process, is_cut = _Told(), _Process(), True
+        await process.start()
+
+        async def open_connection(host: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            if is_cut:
+                raise ConnectionRefusedError(111, "Connection refused")
+            return await asyncio.open_connection(host, port)
+
+        watching = Presence(1, "BROKERS", told, open_connection)
+        watching.update([process.image(2)])
+        await until(lambda: len(told.absent) > 1)
+        for _ in range(20):  # fenced, and registered again
+            watching.update([])
+            watching.update([process.image(2)])
+            await asyncio.sleep(0.02)
+        count = len(told.absent)
+        await asyncio.sleep(0.1)
+        assert len(told.absent) == count
+        is_cut = False
+        await until(lambda: process.taken == 1)
+        await process.die()
+        is_cut = True
+        await until(lambda: len(told.absent) > count)
+        await watching.stop()
+
+    run(body)
+
+
+def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``max.connections`` reached a broker closes each new one at once."""
+    monkeypatch.setattr(presence, "RETRY_S", 60)
+
+    async def body() -> None:
+        told, tried = _Told(), 0
+
+        async def full(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal tried
+            tried += 1
+            ours, theirs = socket.socketpair()
+            theirs.close()
+            return await asyncio.open_connection(sock=ours)
+
+        watching = Presence(1, "BROKERS", told, full)
+        watching.update([_Process().image(2)])
+        await until(lambda: tried > 1)
+        await asyncio.sleep(0.1)
+        assert tried == 2  # one that ends may be followed by another at once
+        assert told.absent == []
+        await watching.stop()
+
+    run(body)

@@ -1,0 +1,50 @@
+"""The registry beside kio's schemas and Kafka's rules."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+from kafkastore.requests.registry import (
+    APIS,
+    BY_KEY,
+    INTER_BROKER_APIS,
+    NO_FLEXIBLE_VERSION,
+    Api,
+    api_version_ranges,
+    markdown_table,
+)
+
+CONTROL = [api for api in APIS + INTER_BROKER_APIS if api.plane == "control"]
+
+
+@pytest.mark.parametrize("api", CONTROL, ids=lambda api: api.name)
+def test_kio_has_every_version_and_agrees_on_key_and_flexibility(api: Api) -> None:
+    for version in range(api.min_version, api.max_version + 1):
+        for direction in ("request", "response"):
+            module = import_module(f"{api.schema}.v{version}.{direction}")
+            entity_class = getattr(module, f"{api.name}{direction.capitalize()}")
+            assert (entity_class.__api_key__, entity_class.__version__) == (api.key, version)
+            assert entity_class.__flexible__ is api.is_flexible(version)
+
+
+def test_produce_is_advertised_from_zero() -> None:  # KAFKA-18659
+    assert BY_KEY[0].min_version == 0
+
+
+def test_keys_are_in_order_and_unique() -> None:
+    assert [api.key for api in APIS] == sorted({api.key for api in APIS})
+    assert len(BY_KEY) == len(APIS + INTER_BROKER_APIS)
+
+
+def test_clients_are_not_told_what_brokers_ask_of_each_other() -> None:
+    assert (18, 0, 4, 3, True) in api_version_ranges()
+    assert (47, 0, 0, NO_FLEXIBLE_VERSION, True) in api_version_ranges()
+    assert [row[0] for row in api_version_ranges() if not row[4]] == [4, 5, 6, 7, 56, 58, 17, 36]
+
+
+def test_table_has_a_row_per_api() -> None:
+    table = markdown_table({api.key: "of Kafka" for api in APIS})
+    assert table.count("\n") == len(APIS) + 2
+    assert "| 19 | CreateTopics | of Kafka | 2-7 | 5 | `handlers/create_topics.py` |" in table

@@ -1,0 +1,262 @@
+"""Topics of a cluster are the controller's to make; who is asked answers when its clients can see them (spec R2.3, R2.8)."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kio.schema.errors import ErrorCode as KioErrorCode
+from member_world import running_member, until
+from world import run
+
+from kafkastore.controller.controller import Controller
+from kafkastore.errors import (
+    ErrorCode,
+    KafkastoreError,
+    NotControllerError,
+    RequestTimedOutError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+)
+from kafkastore.membership import member
+from kafkastore.metadata.assignment import Assigned
+from kafkastore.metadata.image import NO_LEADER, PartitionState
+from kafkastore.replica.assigned import Told
+from kafkastore.topics import topics
+from kafkastore.topics.new_topic import NewTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from kafkastore.server.broker import Broker
+
+LED = PartitionState(2, 0, 0, (2,), (2,))
+
+
+@pytest.fixture(autouse=True)
+def _leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(member, "SHUTDOWN_RETRY_S", 0)
+
+
+def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
+    async def body() -> None:
+        async with running_member(folder) as broker:
+            await test(broker)
+
+    run(body)
+
+
+async def told(broker: Broker, name: str, *states: PartitionState) -> None:
+    """As another broker's controller tells of a topic."""
+    assigned, image = broker.services.assigned, broker.services.image
+    topic = Told(name, name.encode().ljust(16, b"-"), dict(enumerate(states)))
+    await assigned.update(2, image.controller_epoch, -1, image.brokers.values(), [topic], is_full=False)
+
+
+def answers(broker: Broker, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> list[Any]:
+    """Another broker is the controller; what it is asked, which it answers with ``code``."""
+    asked: list[Any] = []
+    schema: Any = import_module("kio.schema.create_topics.v7.response")
+
+    async def ask(request: Any, _: int) -> Any:
+        asked.append(request)
+        topic = schema.CreatableTopicResult(
+            name=request.topics[0].name,
+            topic_id=None,
+            error_code=KioErrorCode(code),
+            error_message="because",
+            num_partitions=-1,
+            replication_factor=-1,
+            configs=(),
+        )
+        return schema.CreateTopicsResponse(throttle_time=timedelta(0), topics=(topic,))
+
+    monkeypatch.setattr(broker.services.topics, "_ask", ask)
+    return asked
+
+
+def test_topic_is_served_with_the_controllers_id_when_its_creation_is_answered(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        made = await services.topics.create("t", partitions=2, configs={"retention.ms": "5"})
+        assert made is services.image.topics["t"]
+        engine = services.engine
+        assert engine.published_topics["t"][0] == made.topic_id == engine.partitions["t", 0].topic_id
+        assert [engine.leases["t", number][0] for number in (0, 1)] == [1, 1]
+        assert engine.topic_configs["t"]["retention.ms"] == "5"
+        with pytest.raises(TopicAlreadyExistsError):
+            await services.topics.create("t")
+
+    check(tmp_path, test)
+
+
+def test_topic_grows_and_goes(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services, gone = broker.services, []
+        services.topics.on_deleted.append(gone.extend)
+        await services.topics.create("t")
+        await services.topics.create_partitions("t", 3)
+        assert set(services.engine.partitions) == {("t", 0), ("t", 1), ("t", 2)}
+        await services.topics.delete("t")
+        assert (services.image.topics, services.engine.published_topics, gone) == ({}, {}, ["t"])
+        with pytest.raises(UnknownTopicOrPartitionError):
+            await services.topics.delete("t")
+
+    check(tmp_path, test)
+
+
+def test_topic_that_grows_while_it_moves_gets_the_replicas_it_has_afterwards(  # R2.5
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def under_way(_: Controller) -> dict[tuple[str, int], Assigned]:
+        return {("t", 0): Assigned((1, 2), removing=(2,))}
+
+    monkeypatch.setattr(Controller, "reassignments", under_way)
+
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("t")
+        partitions = broker.services.image.topics["t"].partitions
+        partitions[0] = partitions[0]._replace(replicas=(1, 2))
+        await broker.services.topics.create_partitions("t", 2)
+        assert broker.services.image.topics["t"].partitions[1].replicas == (1,)
+
+    check(tmp_path, test)
+
+
+def test_plan_that_is_only_checked_makes_nothing(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("t", validate_only=True)
+        assert await broker.store.exists("/brokers/topics/t") is None
+
+    check(tmp_path, test)
+
+
+def test_broker_that_is_not_the_controller_says_so_and_does_nothing(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services, topics = broker.services, broker.services.topics
+        await topics.create("old")
+        await services.controller.stop()
+        for refused in (topics.create("t"), topics.create("t", validate_only=True), topics.delete("old")):
+            with pytest.raises(NotControllerError):
+                await refused
+        with pytest.raises(NotControllerError):
+            await topics.create_partitions("old", 2)
+        assert await broker.store.get_children("/brokers/topics") == ["old"]
+        assert len(services.image.topics["old"].partitions) == 1
+
+    check(tmp_path, test)
+
+
+def test_topic_wanted_here_is_asked_of_the_controller_and_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.controller.stop()
+        asked = answers(broker, monkeypatch)
+        wanted = asyncio.ensure_future(
+            services.topics.create_if_absent("t", partitions=2, replication_factor=1, configs={"retention.ms": "5"})
+        )
+        await until(lambda: len(asked) == 1)
+        await told(broker, "t", LED, LED._replace(leader=NO_LEADER))  # not served yet: one has no leader
+        await asyncio.sleep(0)
+        assert not wanted.done()
+        await told(broker, "t", LED, LED._replace(leader_epoch=1))
+        assert await wanted is services.image.topics["t"]
+        (topic,) = asked[0].topics
+        assert (topic.name, topic.num_partitions, topic.replication_factor) == ("t", 2, 1)
+        assert [(one.name, one.value) for one in topic.configs] == [("retention.ms", "5")]
+        assert await services.topics.create_if_absent("t") is services.image.topics["t"]
+        assert len(asked) == 1
+
+    check(tmp_path, test)
+
+
+def test_topic_that_somebody_else_asked_for_first_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(broker: Broker) -> None:
+        await broker.services.controller.stop()
+        asked = answers(broker, monkeypatch, ErrorCode.TOPIC_ALREADY_EXISTS)
+        wanted = asyncio.ensure_future(broker.services.topics.create_if_absent("t"))
+        await until(lambda: len(asked) == 1)
+        await told(broker, "t", LED)
+        assert (await wanted).name == "t"
+
+    check(tmp_path, test)
+
+
+def test_controllers_refusal_reaches_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test(broker: Broker) -> None:
+        await broker.services.controller.stop()
+        answers(broker, monkeypatch, ErrorCode.INVALID_REPLICATION_FACTOR)
+        with pytest.raises(KafkastoreError, match="because") as refused:
+            await broker.services.topics.create_if_absent("t")
+        assert refused.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+    check(tmp_path, test)
+
+
+def test_topic_of_which_this_broker_is_not_told_in_time_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(broker: Broker) -> None:
+        monkeypatch.setattr(topics, "TOLD_LIMIT_S", 0)
+        await broker.services.controller.stop()
+        answers(broker, monkeypatch)
+        with pytest.raises(RequestTimedOutError):
+            await broker.services.topics.create_if_absent("t")
+
+    check(tmp_path, test)
+
+
+def test_one_topic_that_the_controller_refuses_does_not_fail_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = Controller.create_topics
+
+    async def refusing(self: Controller, asked: Any) -> Any:
+        made = iter(await create(self, [one for one in asked if one.name != "bad"]))
+        return [KafkastoreError("no") if one.name == "bad" else next(made) for one in asked]
+
+    monkeypatch.setattr(Controller, "create_topics", refusing)
+
+    async def test(broker: Broker) -> None:
+        asked = [NewTopic("bad"), NewTopic("good")]
+        bad, good = await broker.services.topics.create_all(asked)
+        assert isinstance(bad, KafkastoreError)
+        assert good is broker.services.image.topics["good"]
+
+    check(tmp_path, test)
+
+
+def test_configuration_is_asked_of_the_next_controller_when_this_one_loses_its_seat(  # issue 13, item 7
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    async def refusing(_: Controller, *__: Any) -> None:
+        raise NotControllerError
+
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("t")
+
+        async def ask(request: Any, _: int) -> Any:
+            asked.append(request)
+            schema: Any = import_module("kio.schema.alter_configs.v2.response")
+            return schema.AlterConfigsResponse(throttle_time=timedelta(0), responses=())
+
+        monkeypatch.setattr(broker.services.topics, "_ask", ask)
+        monkeypatch.setattr(Controller, "set_topic_configs", refusing)
+        await broker.services.topics.set_config_overrides("t", {"retention.ms": "5"})
+        (resource,) = asked[0].resources
+        assert (resource.resource_name, [(one.name, one.value) for one in resource.configs]) == (
+            "t",
+            [("retention.ms", "5")],
+        )
+
+    check(tmp_path, test)

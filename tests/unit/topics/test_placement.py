@@ -1,0 +1,53 @@
+"""Placement of replicas (spec R1.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from kafkastore.errors import InvalidReplicationFactorError
+from kafkastore.topics.placement import place_replicas
+
+
+def test_partition_i_prefers_broker_i_mod_n() -> None:  # spec: R1.2
+    placed = place_replicas(dict.fromkeys([3, 1, 2]), 6, 1)
+    assert placed == [(1,), (2,), (3,), (1,), (2,), (3,)]
+
+
+def test_followers_of_one_leader_are_spread_over_all_others() -> None:  # spec: R1.2
+    placed = place_replicas(dict.fromkeys(range(4)), 12, 2)
+    followers = Counter(replicas[1] for replicas in placed if replicas[0] == 0)
+    assert followers == {1: 1, 2: 1, 3: 1}
+
+
+def test_replicas_are_on_different_racks_while_there_are_enough() -> None:  # spec: R1.2
+    racks = {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c"}
+    for replicas in place_replicas(racks, 30, 3):
+        assert {racks[replica] for replica in replicas} == {"a", "b", "c"}
+
+
+def test_new_partitions_go_on_where_the_old_ones_ended() -> None:
+    brokers = dict.fromkeys(range(3))
+    assert place_replicas(brokers, 9, 2)[4:] == place_replicas(brokers, 5, 2, first_partition=4)
+
+
+def test_more_replicas_than_brokers_are_refused() -> None:
+    with pytest.raises(InvalidReplicationFactorError, match="only 2 broker"):
+        place_replicas({1: None, 2: None}, 1, 3)
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+@pytest.mark.parametrize("partitions", [1, 2, 7, 40])
+def test_placement_is_balanced_and_without_duplicates(count: int, partitions: int) -> None:
+    brokers = set(range(10, 10 + 3 * count, 3))
+    for factor in range(1, count + 1):
+        check_placement(brokers, partitions, factor)
+
+
+def check_placement(brokers: set[int], partitions: int, factor: int) -> None:
+    placed = place_replicas(dict.fromkeys(brokers), partitions, factor)
+    assert len(placed) == partitions
+    assert all(len(set(replicas)) == factor and set(replicas) <= brokers for replicas in placed)
+    leaders = Counter(replicas[0] for replicas in placed)
+    assert max(leaders.values()) - min(leaders[broker] for broker in brokers) <= 1

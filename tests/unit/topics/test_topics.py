@@ -1,0 +1,516 @@
+"""Topic administration. The refusals' words are Kafka's (ReplicationControlManager of 4.3, Topic.validate)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fake_engine import EngineError
+from member_world import until
+from world import run, running_broker
+
+from kafkastore import errors
+from kafkastore.config import BrokerConfig
+from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
+from kafkastore.purgatory.turns import Turn
+from kafkastore.requests.context import AbandonedError
+from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topics.planner import TopicPlanner
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from kafkastore.server.broker import Broker
+
+
+def check(folder: Path, test: Callable[[Broker], Awaitable[None]], **properties: str) -> None:
+    async def body() -> None:
+        async with running_broker(folder, **properties) as broker:
+            await test(broker)
+
+    run(body)
+
+
+def test_created_topic_has_logs_leases_and_is_seen_by_clients(tmp_path: Path) -> None:  # spec: R0.10
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        topic = await services.topics.create("a", partitions=2, replication_factor=1, configs={"retention.ms": "5"})
+        assert services.image.topic_by_id(topic.topic_id) is topic
+        assert set(services.engine.partitions) == {("a", 0), ("a", 1)}
+        assert services.engine.leases["a", 1] == (1, 0, 0, (1,), (1,))
+        assert services.engine.published_topics["a"] == (
+            topic.topic_id,
+            False,
+            [(0, 1, 0, (1,), (1,), ()), (1, 1, 0, (1,), (1,), ())],
+        )
+        assert services.engine.topic_configs["a"]["retention.ms"] == "5"
+        assert services.engine.topic_configs["a"]["retention.bytes"] == "-1"
+
+    check(tmp_path, test)
+
+
+def test_store_has_kafkas_layout(tmp_path: Path) -> None:  # spec: R2.3
+    async def test(broker: Broker) -> None:
+        store = broker.store
+        topic = await broker.services.topics.create("a")
+        node = json.loads((await store.get("/brokers/topics/a")).data)
+        assert node["version"] == 3
+        assert node["partitions"] == {"0": [1]}
+        assert len(node["topic_id"]) == 22
+        state = json.loads((await store.get("/brokers/topics/a/partitions/0/state")).data)
+        assert state == {"controller_epoch": 1, "leader": 1, "version": 1, "leader_epoch": 0, "isr": [1]}
+        assert json.loads((await store.get("/config/topics/a")).data) == {"version": 1, "config": {}}
+        assert json.loads((await store.get("/controller")).data)["brokerid"] == 1
+        assert json.loads((await store.get("/brokers/ids/1")).data)["endpoints"] == ["PLAINTEXT://127.0.0.1:9092"]
+        assert topic.topic_id
+
+    check(tmp_path, test)
+
+
+REFUSED: list[tuple[dict[str, Any], int, str]] = [
+    ({"name": ""}, 17, "Topic name is invalid: the empty string is not allowed"),
+    ({"name": ".."}, 17, "Topic name is invalid: '..' is not allowed"),
+    (
+        {"name": "a b"},
+        17,
+        "Topic name is invalid: 'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'",
+    ),
+    (
+        {"name": "x" * 250},
+        17,
+        f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249",
+    ),
+    ({"name": "there"}, 36, "Topic 'there' already exists."),
+    ({"name": "one.two"}, 17, "Topic 'one.two' collides with existing topic: one_two"),
+    ({"partitions": 0}, 37, "Number of partitions was set to an invalid non-positive value."),
+    ({"partitions": 10_001}, 44, "Excessively large number of partitions per request."),
+    ({"replication_factor": 0}, 38, "Replication factor must be larger than 0, or -1 to use the default value."),
+    (
+        {"replication_factor": 3},
+        38,
+        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1"
+        " broker(s) are registered or some brokers have all their log directories cordoned.",
+    ),
+    (
+        {"assignments": {0: [1]}, "partitions": 1},
+        42,
+        "A manual partition assignment was specified, but numPartitions was not set to -1.",
+    ),
+    (
+        {"assignments": {0: [1]}, "replication_factor": 1},
+        42,
+        "A manual partition assignment was specified, but replication factor was not set to -1.",
+    ),
+    ({"assignments": {1: [1]}}, 39, "partitions should be a consecutive 0-based integer sequence"),
+    ({"assignments": {0: []}}, 39, "The manual partition assignment includes an empty replica list."),
+    (
+        {"assignments": {0: [7]}},
+        39,
+        "The manual partition assignment includes broker 7, but no such broker is registered.",
+    ),
+    ({"assignments": {0: [1, 1]}}, 39, "The manual partition assignment includes the broker 1 more than once."),
+    (
+        {"partitions": 0, "replication_factor": 0},
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    (
+        {"configs": {"remote.storage.enable": "true"}},
+        40,
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage.",
+    ),
+    ({"configs": {"foo": "1"}}, 40, "Unknown topic config name: foo"),
+    ({"configs": {"retention.ms": None}}, 40, "Null value not supported for topic configs: retention.ms"),
+    (
+        {"configs": {"retention.ms": "x"}},
+        40,
+        "Invalid value x for configuration retention.ms: Not a number of type LONG",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), REFUSED, ids=[row[2][:40] for row in REFUSED])
+def test_creation_is_refused_with_kafkas_words_and_nothing_is_written(
+    tmp_path: Path, arguments: dict[str, Any], code: int, message: str
+) -> None:
+    async def test(broker: Broker) -> None:
+        for name in ("there", "one_two"):
+            await broker.services.topics.create(name)
+        with pytest.raises(KafkastoreError) as raised:
+            await broker.services.topics.create(**({"name": "new"} | arguments))
+        assert (raised.value.code, raised.value.client_message) == (code, message)
+        assert await broker.store.get_children("/brokers/topics") == ["one_two", "there"]
+        assert set(broker.services.engine.partitions) == {("there", 0), ("one_two", 0)}
+
+    check(tmp_path, test)
+
+
+def test_validate_only_writes_nothing(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        topic = await broker.services.topics.create("a", partitions=3, validate_only=True)
+        assert len(topic.partitions) == 3
+        assert broker.services.image.topics == {}
+        assert await broker.store.get_children("/brokers/topics") == []
+
+    check(tmp_path, test)
+
+
+def test_two_creations_at_once_make_one_topic(tmp_path: Path) -> None:
+    import asyncio
+
+    async def test(broker: Broker) -> None:
+        topics = broker.services.topics
+        results = await asyncio.gather(topics.create("a"), topics.create("a"), return_exceptions=True)
+        assert [type(result) for result in results[1:]] == [errors.TopicAlreadyExistsError]
+        one, other = await asyncio.gather(topics.create_if_absent("b"), topics.create_if_absent("b"))
+        assert one is other
+
+    check(tmp_path, test)
+
+
+def test_log_that_cannot_be_made_leaves_its_partition_offline(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        broker.services.engine.create_failures["a", 1] = "Permission denied"
+        topic = await broker.services.topics.create("a", partitions=2)
+        assert broker.services.engine.leases["a", 1][0] == NO_LEADER
+        await until(lambda: [state.leader for state in topic.partitions] == [1, NO_LEADER])
+
+    check(tmp_path, test)
+
+
+def test_topic_grows_and_keeps_its_partitions(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        topic = await services.topics.create("a", partitions=2)
+        await services.topics.create_partitions("a", 5)
+        assert len(services.image.topics["a"].partitions) == 5
+        assert services.image.topics["a"].topic_id == topic.topic_id
+        assert set(services.engine.partitions) == {("a", number) for number in range(5)}
+        assert services.engine.leases["a", 4][0] == 1
+        assert await broker.store.exists("/brokers/topics/a/partitions/4/state") == 0
+        assert len(json.loads((await broker.store.get("/brokers/topics/a")).data)["partitions"]) == 5
+
+    check(tmp_path, test)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "assignments", "code", "message"),
+    [
+        ("none", 2, None, 3, "This server does not host this topic-partition."),
+        ("a", 2, None, 37, "Topic already has 2 partition(s)."),
+        ("a", 1, None, 37, "The topic a currently has 2 partition(s); 1 would not be an increase."),
+        (
+            "a",
+            4,
+            [[1]],
+            39,
+            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
+        ),
+        (
+            "a",
+            3,
+            [[1, 9]],
+            39,
+            "The manual partition assignment includes broker 9, but no such broker is registered.",
+        ),
+    ],
+)
+def test_growth_is_refused_with_kafkas_words(
+    tmp_path: Path, name: str, count: int, assignments: list[list[int]] | None, code: int, message: str
+) -> None:
+    async def test(broker: Broker) -> None:
+        await broker.services.topics.create("a", partitions=2)
+        with pytest.raises(KafkastoreError) as raised:
+            await broker.services.topics.create_partitions(name, count, assignments)
+        assert (raised.value.code, raised.value.client_message) == (code, message)
+        assert len(broker.services.image.topics["a"].partitions) == 2
+
+    check(tmp_path, test)
+
+
+def test_configuration_takes_effect_at_once_and_is_stored(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("a", configs={"retention.ms": "5"})
+        await services.topics.set_config_overrides("a", {"flush.messages": "1"})
+        assert services.image.topics["a"].configs == {"flush.messages": "1"}
+        assert services.engine.topic_configs["a"]["flush.messages"] == "1"
+        assert services.engine.topic_configs["a"]["retention.ms"] == "604800000"
+        assert json.loads((await broker.store.get("/config/topics/a")).data)["config"] == {"flush.messages": "1"}
+
+    check(tmp_path, test)
+
+
+def test_broker_configuration_changed_at_run_time_reaches_every_topic(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("a")
+        await services.topics.create("own", configs={"retention.ms": "5"})
+        await services.config_changes.write_broker("<default>", {"log.retention.ms": "77"})
+        assert services.engine.options["log.retention.ms"] == "77"
+        assert services.engine.topic_configs["a"]["retention.ms"] == "77"
+        assert services.engine.topic_configs["own"]["retention.ms"] == "5"
+        with pytest.raises(errors.ConfigError):
+            await services.config_changes.write_broker("1", {"log.retention.ms": "x"})
+
+    check(tmp_path, test)
+
+    async def after_restart(broker: Broker) -> None:
+        assert broker.services.config.get("log.retention.ms") == 77
+
+    check(tmp_path, after_restart)
+
+
+def test_deleted_topic_is_gone_everywhere(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        told: list[str] = []
+        services.topics.on_deleted.append(told.extend)
+        await services.topics.create("a", partitions=2)
+        await services.topics.delete("a")
+        assert services.engine.deleted == [("a", [0, 1])]
+        assert services.engine.published_topics == {}
+        assert services.image.topics == services.image.topics_by_id == {}
+        assert await broker.store.get_children("/brokers/topics") == []
+        assert await broker.store.get_children("/config/topics") == []
+        assert await broker.store.get_children("/admin/delete_topics") == []
+        assert told == ["a"]
+        with pytest.raises(errors.UnknownTopicOrPartitionError):
+            await services.topics.delete("a")
+        again = await services.topics.create("a")
+        assert len(again.partitions) == 1
+
+    check(tmp_path, test)
+
+
+def test_deleted_topic_leaves_the_checkpoints_before_it_can_be_made_again(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create_all([NewTopic("a"), NewTopic("b")])
+        services.engine.calls.clear()
+        seen: list[tuple[int, list[str]]] = []
+        write = services.engine.write_checkpoints
+
+        def note(*which: bool) -> None:
+            seen.append((len(services.engine.partitions), sorted(services.topics._locks)))
+            write(*which)
+
+        services.engine.write_checkpoints = note  # type: ignore[method-assign]
+        await services.topics.delete_all(["a", "b"])
+        assert services.engine.calls == ["write_checkpoints True False True"]
+        assert seen == [(0, ["a", "b"])]
+
+    check(tmp_path, test)
+
+
+def test_deletion_whose_checkpoints_cannot_be_written_is_finished_by_the_next_start(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("a")
+
+        def refuse(*_: bool) -> None:
+            raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
+
+        services.engine.write_checkpoints = refuse  # type: ignore[method-assign]
+        (failed,) = await services.topics.delete_all(["a"])
+        assert failed is not None
+        assert failed.code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert await broker.store.get_children("/admin/delete_topics") == ["a"]
+
+    check(tmp_path, test)
+
+
+def test_internal_topic_is_made_as_kafka_makes_it(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        topic = await broker.services.topics.create_internal("__consumer_offsets")
+        assert topic.is_internal
+        assert len(topic.partitions) == 50
+        assert topic.configs == {
+            "cleanup.policy": "compact",
+            "compression.type": "producer",
+            "segment.bytes": "104857600",
+        }
+
+    check(tmp_path, test, offsets__topic__replication__factor="1")
+
+
+def test_coordinator_hears_of_the_partitions_it_leads(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        events: list[tuple[str, int]] = []
+        services = broker.services
+        await services.topics.create("__consumer_offsets", partitions=2)
+        services.replica_manager.listen(
+            "__consumer_offsets",
+            lambda partition, _: events.append(("become", partition)),
+            lambda partition: events.append(("resign", partition)),
+        )
+        assert events == [("become", 0), ("become", 1)]
+        services.replica_manager.take_offline({"__consumer_offsets": [1]})
+        assert events[2:] == [("resign", 1)]
+        await services.topics.create_partitions("__consumer_offsets", 3)
+        assert events[3:] == [("become", 2)]
+        await services.topics.delete("__consumer_offsets")
+        assert events[4:] == [("resign", 0), ("resign", 2)]
+
+    check(tmp_path, test)
+
+
+def test_coordinators_append_is_answered_per_partition(tmp_path: Path) -> None:  # spec: R3.1, R3.3
+    from fake_engine import build_batch
+
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("a")
+        batch = build_batch([(b"k", b"v"), (None, b"w")], 1)
+        results = await services.replica_manager.append_records({("a", 0): batch, ("none", 0): batch}, -1, 1000)
+        assert (results["a", 0].error_code, results["a", 0].base_offset, results["a", 0].last_offset) == (0, 0, 1)
+        assert results["none", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    check(tmp_path, test)
+
+
+def test_topics_of_one_request_are_one_transaction_and_each_has_its_own_error(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create("there")
+        transactions, turns = _counted(broker.store, "multi"), _counted(services.loop, "run_in_executor")
+        asked = [NewTopic("a", 2), NewTopic("there"), NewTopic("b", configs={"retention.ms": "x"}), NewTopic("c", 3)]
+        made = await services.topics.create_all(asked)
+        assert [type(one).__name__ for one in made] == [
+            "TopicImage",
+            "TopicAlreadyExistsError",
+            "ConfigError",
+            "TopicImage",
+        ]
+        assert (len(transactions), len(turns)) == (1, 2)  # the write, and the logs
+        assert set(services.engine.partitions) == {
+            ("there", 0),
+            *(("a", n) for n in range(2)),
+            *(("c", n) for n in range(3)),
+        }
+        assert services.engine.leases["c", 2][0] == 1
+        assert {"a", "c"} <= services.engine.published_topics.keys()
+
+        transactions.clear()
+        turns.clear()
+        gone = await services.topics.delete_all(["a", "none", "c"])
+        assert [type(one).__name__ for one in gone] == ["NoneType", "UnknownTopicOrPartitionError", "NoneType"]
+        assert (len(transactions), len(turns)) == (2, 3)  # the decision, and the end
+        assert services.engine.deleted == [("a", [0, 1]), ("c", [0, 1, 2])]
+        assert list(services.image.topics) == ["there"]
+        assert await broker.store.get_children("/brokers/topics") == ["there"]
+        assert await broker.store.get_children("/admin/delete_topics") == []
+
+    check(tmp_path, test)
+
+
+def test_store_that_refuses_one_topic_of_a_request_takes_the_others(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await broker.store.create("/brokers/topics/b")  # not in the image: somebody has begun to write it by hand
+        first, second, third = await services.topics.create_all([NewTopic("a"), NewTopic("b"), NewTopic("c")])
+        assert isinstance(second, errors.TopicAlreadyExistsError)
+        assert [one.name for one in (first, third) if isinstance(one, TopicImage)] == ["a", "c"]
+        assert set(services.engine.partitions) == {("a", 0), ("c", 0)}
+
+    check(tmp_path, test)
+
+
+def test_logs_that_cannot_be_deleted_are_that_topics_error_and_the_next_start_finishes(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        services = broker.services
+        await services.topics.create_all([NewTopic("a"), NewTopic("b")])
+        delete = services.engine.delete_logs
+
+        def refuse_a(name: str, partitions: list[int]) -> None:
+            if name == "a":
+                raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
+            delete(name, partitions)
+
+        services.engine.delete_logs = refuse_a  # type: ignore[method-assign]
+        failed, deleted = await services.topics.delete_all(["a", "b"])
+        assert (failed.code if failed else 0, deleted) == (ErrorCode.KAFKA_STORAGE_ERROR, None)
+        assert services.image.topics == {}
+        assert await broker.store.get_children("/admin/delete_topics") == ["a"]
+
+    check(tmp_path, test)
+
+
+def test_creation_that_nobody_waits_for_ends_while_it_is_planned(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        topics = broker.services.topics
+
+        def check_wanted() -> None:
+            raise AbandonedError
+
+        asked = [NewTopic(f"t{number}") for number in range(5000)]
+        with pytest.raises(AbandonedError):
+            await topics.create_all(asked, turn=Turn(check_wanted))
+        assert broker.services.image.topics == {}
+        assert (await topics.create("t0")).name == "t0"  # no lock is held
+
+    check(tmp_path, test)
+
+
+def test_too_many_partitions_in_all_refuse_the_request(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        with pytest.raises(errors.PolicyViolationError, match="Excessively large number of partitions per request"):
+            await broker.services.topics.create_all([NewTopic("a", 6000), NewTopic("b", 6000)])
+        assert broker.services.image.topics == {}
+
+    check(tmp_path, test)
+
+
+def test_same_names_in_opposite_order_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        topics = broker.services.topics
+        first = topics.create_all([NewTopic("a"), NewTopic("b")])
+        second = topics.create_all([NewTopic("b"), NewTopic("a")])
+        outcomes = await asyncio.wait_for(asyncio.gather(first, second), 10)
+        assert [[type(one).__name__ for one in of_one] for of_one in outcomes] == [
+            ["TopicImage"] * 2,
+            ["TopicAlreadyExistsError"] * 2,
+        ]
+        assert topics._locks == {}
+
+    check(tmp_path, test)
+
+
+def _counted(owner: Any, method: str) -> list[str]:
+    """Grows by one with each call of the method from now on."""
+    calls: list[str] = []
+    original = getattr(owner, method)
+
+    def counting(*arguments: Any) -> Any:
+        calls.append(method)
+        return original(*arguments)
+
+    setattr(owner, method, counting)
+    return calls
+
+
+def plan(planner: TopicPlanner, asked: list[NewTopic]) -> list[TopicImage | KafkastoreError]:
+    async def body() -> list[TopicImage | KafkastoreError]:
+        return await planner.plan_all(asked, (), Turn())
+
+    return asyncio.run(body())
+
+
+def test_topics_of_one_partition_are_spread_over_the_brokers() -> None:  # R1.2
+    image = MetadataImage()
+    image.brokers = {node: BrokerImage(node, None, ()) for node in (1, 2, 3)}
+    planner = TopicPlanner(BrokerConfig({}), image)
+    for name in ("a", "b", "c"):
+        (topic,) = plan(planner, [NewTopic(name, 1, 1)])
+        assert isinstance(topic, TopicImage)
+        image.put_topic(topic)
+    together = plan(planner, [NewTopic(name, 1, 2) for name in ("d", "e", "f")])
+    topics = [*image.topics.values(), *(one for one in together if isinstance(one, TopicImage))]
+    leaders = [topic.partitions[0].leader for topic in topics]
+    assert leaders == [1, 2, 3, 1, 2, 3]
+    grown = planner.place_additional(topics[1], 4, 1, None)  # from a partition on broker 2
+    assert sorted(replicas[0] for replicas in grown) == [1, 2, 3]
