@@ -74,6 +74,8 @@ pub struct EntryFile<const N: usize> {
     file_len: u64,
     /// The file exists and is the one that `body` came from or goes to.
     is_made: bool,
+    /// A file may exist whose entries [`Self::start_anew`] has forgotten.
+    is_stale: bool,
 }
 
 impl<const N: usize> EntryFile<N> {
@@ -85,22 +87,28 @@ impl<const N: usize> EntryFile<N> {
             written: 0,
             file_len: 0,
             is_made: false,
+            is_stale: false,
         }
     }
 
-    /// Forgets every entry, as [`EntryFile::new`] on the same file does.
+    /// Forgets every entry, as [`EntryFile::new`] on the same file does. The file keeps them until the first write, or until
+    /// [`Self::remove_stale`].
     pub fn start_anew(&mut self) {
-        *self = Self::new(std::mem::take(&mut self.path));
+        let is_missing = match &self.body {
+            Body::Active(_) => !self.is_made && !self.is_stale,
+            Body::Sealed(cell) => matches!(cell.get(), Some(Loaded::Missing)),
+        };
+        *self = Self {
+            is_stale: !is_missing,
+            ..Self::new(std::mem::take(&mut self.path))
+        };
     }
 
     /// The entries of a sealed segment, read when first needed.
     pub fn sealed(path: PathBuf) -> Self {
         Self {
-            path,
             body: Body::Sealed(OnceLock::new()),
-            written: 0,
-            file_len: 0,
-            is_made: false,
+            ..Self::new(path)
         }
     }
 
@@ -129,6 +137,7 @@ impl<const N: usize> EntryFile<N> {
             written,
             file_len,
             is_made: true,
+            is_stale: false,
         })
     }
 
@@ -264,7 +273,7 @@ impl<const N: usize> EntryFile<N> {
         };
         let open = fs.open(&self.path, mode);
         let file = open.map_err(|error| Error::io("open", &self.path, error))?;
-        self.is_made = true;
+        (self.is_made, self.is_stale) = (true, false);
         if self.file_len > self.written as u64 {
             file.set_len(self.written as u64)
                 .map_err(|error| Error::io("truncate", &self.path, error))?;
@@ -288,7 +297,21 @@ impl<const N: usize> EntryFile<N> {
         if !self.is_made && self.active_bytes().is_some() {
             let made = fs.open(&self.path, OpenMode::Create);
             made.map_err(|error| Error::io("open", &self.path, error))?;
-            self.is_made = true;
+            (self.is_made, self.is_stale) = (true, false);
+        }
+        Ok(())
+    }
+
+    /// Unlinks a file of which every entry was forgotten and none was written since. Costs nothing otherwise.
+    pub fn remove_stale(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        if !self.is_stale {
+            return Ok(());
+        }
+        match fs.remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io("remove", &self.path, error));
+            }
+            _ => self.is_stale = false,
         }
         Ok(())
     }

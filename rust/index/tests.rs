@@ -139,7 +139,7 @@ fn a_new_index_makes_no_file_until_it_is_sealed() {
 
 #[test]
 fn a_sealed_index_without_a_file_is_empty() {
-    let (_dir, path) = temp_file("a.txnindex");
+    let (_dir, path) = temp_file("00000000000000000000.txnindex");
     assert_eq!(
         TransactionIndex::new(EntryFile::sealed(path))
             .entries(&OsFileSystem)
@@ -266,4 +266,29 @@ fn large_index_that_cannot_be_mapped_is_read() {
     let file = EntryFile::<8>::sealed(path);
     assert_eq!(file.bytes(&faults).unwrap(), bytes);
     assert!(faults.has_fired());
+}
+
+// issue 14, item 5
+#[test]
+fn forgotten_aborted_transactions_are_unlinked_by_the_next_write_also_after_a_failure() {
+    let (_dir, path) = temp_file("00000000000000000000.txnindex");
+    let aborted = AbortedTxn {
+        producer_id: 1,
+        first_offset: 0,
+        last_offset: 9,
+        last_stable_offset: 5,
+    };
+    let faults = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let mut index = TransactionIndex::new(EntryFile::new(path.clone()));
+    index.append(&aborted);
+    index.write_pending(&faults).unwrap();
+    index.file().start_anew();
+    faults.arm("remove:.txnindex", 1, Fault::NoSpace);
+    assert!(index.write_pending(&faults).is_err());
+    assert!(faults.has_fired() && path.exists());
+    index.write_pending(&faults).unwrap();
+    assert!(!path.exists());
+    index.append(&aborted);
+    index.write_pending(&faults).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap().len(), 34, "the index goes on after that");
 }

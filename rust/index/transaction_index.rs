@@ -72,6 +72,13 @@ impl TransactionIndex {
         &mut self.file
     }
 
+    /// Appends to the file what it lacks. A file that holds only entries of batches that are no more is unlinked: a reader of
+    /// what was appended since would skip committed records.
+    pub fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
+        self.file.write_pending(fs)?;
+        self.file.remove_stale(fs)
+    }
+
     /// Adds an aborted transaction; markers come in the order of their offsets.
     pub fn append(&mut self, aborted: &AbortedTxn) {
         self.file.push(aborted.encode());

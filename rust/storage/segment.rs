@@ -250,7 +250,7 @@ impl Segment {
     pub fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.offset_index.file().write_pending(fs)?;
         self.time_index.file().write_pending(fs)?;
-        self.txn_index.file().write_pending(fs)
+        self.txn_index.write_pending(fs)
     }
 
     /// Greatest timestamp and the last offset of its batch; timestamp -1 without any.
@@ -314,7 +314,7 @@ impl Segment {
         }
         self.offset_index.file().write_whole(fs)?;
         self.time_index.file().write_whole(fs)?;
-        self.txn_index.file().write_pending(fs)
+        self.txn_index.write_pending(fs)
     }
 
     /// Lets the indexes go from memory; [`Self::write_indexes`] has succeeded before.

@@ -263,6 +263,49 @@ fn producers_and_open_transactions_come_back() {
     }
 }
 
+// issue 14, item 5: a `.txnindex` that outlives its batches hid committed records from read_committed consumers
+#[test]
+fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_clean_start() {
+    for (kept_batches, is_rolled) in [(0, false), (0, true), (1, false), (1, true)] {
+        let bench = Bench::new(&[]);
+        let mut log = bench.create();
+        let mut kept_bytes = 0;
+        for _ in 0..kept_batches {
+            bench.append(&mut log, 1, 10);
+            kept_bytes = log.size_bytes();
+        }
+        log.append_as_leader(&mut producer_batch(START_MS, 9, 0, true), 0, Origin::Client, START_MS)
+            .unwrap();
+        marker(&mut log, 9, false, START_MS);
+        log.close().unwrap();
+        drop(log);
+        assert!(bench.file(0, ".txnindex").exists());
+        // A power loss takes the end of the `.log` and leaves the `.txnindex`.
+        let path = bench.file(0, ".log");
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..kept_bytes as usize]).unwrap();
+        let mut log = bench.reopen(0).unwrap();
+        for _ in 0..3 {
+            bench.append(&mut log, 1, 10);
+        }
+        if is_rolled {
+            log.roll(START_MS).unwrap();
+            bench.append(&mut log, 1, 10);
+        }
+        let end = log.log_end_offset();
+        assert!(log.aborted_transactions(0, end).unwrap().is_empty());
+        log.close().unwrap();
+        drop(log);
+        let log = bench.reopen_clean().unwrap();
+        assert_eq!((log.log_end_offset(), log.report().segments_checked), (end, 0));
+        let aborted = log.aborted_transactions(0, end).unwrap();
+        assert!(
+            aborted.is_empty(),
+            "{kept_batches} batches kept, rolled {is_rolled}: {aborted:?}"
+        );
+    }
+}
+
 #[test]
 fn leftovers_of_deletion_and_cleaning_are_settled_as_kafka_does() {
     let bench = bench();
