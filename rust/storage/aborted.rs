@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::header_scan::believed;
 use super::log::Log;
 use super::read::FileSlice;
-use super::segment::{Segment, SegmentFile};
+use super::segment::SegmentFile;
 use super::wait::Wait;
 use crate::error::Result;
 use crate::index::{AbortedTxn, OffsetPosition};
@@ -53,35 +53,31 @@ impl Log {
                 behind: None,
             });
         }
-        let at = self.segment_at(slice.base_offset);
-        let is_of = |segment: &Segment| Arc::ptr_eq(&segment.log().file, &slice.file);
-        if !self.segments.get(at).is_some_and(is_of) {
+        let at = self.segments.place_of(slice.base_offset);
+        let segment = self.segments.at(at);
+        if !Arc::ptr_eq(&segment.log().file, &slice.file) {
             // The slice is of the log that stood here before a move to another log directory: its segments are others.
             return Ok(AbortedPlan {
                 found: self.aborted_at(offset, upper_bound, here)?,
                 behind: None,
             });
         }
-        let segment_end = self
-            .segments
-            .get(at + 1)
-            .map_or(self.log_end_offset, Segment::base_offset);
+        let segment_end = self.segments.next_base(at).unwrap_or(self.log_end_offset);
         let found = self.aborted_at(offset, upper_bound.min(segment_end), here)?;
-        let behind = match self.segments.get(at) {
-            Some(segment) if !found.is_empty() => {
-                let end = slice.position + slice.len as u64;
-                if here == Wait::No {
-                    segment.offset_index.check_position_at_hand(end)?;
-                }
-                let entry = segment.offset_index.first_from_position(&*self.context.fs, end)?;
-                entry.map(|entry| Behind {
-                    log: Arc::clone(segment.log()),
-                    size: segment.size(),
-                    entry,
-                    wait: resolve,
-                })
+        let behind = if found.is_empty() {
+            None
+        } else {
+            let end = slice.position + slice.len as u64;
+            if here == Wait::No {
+                segment.offset_index.check_position_at_hand(end)?;
             }
-            _ => None,
+            let entry = segment.offset_index.first_from_position(&*self.context.fs, end)?;
+            entry.map(|entry| Behind {
+                log: Arc::clone(segment.log()),
+                size: segment.size(),
+                entry,
+                wait: resolve,
+            })
         };
         Ok(AbortedPlan { found, behind })
     }

@@ -293,9 +293,7 @@ impl Log {
 
     /// Whether a batch goes into the same write as those of `run`, all of them `bytes` together: not over the end of the segment.
     fn fits_run(&self, run: &[Noted], bytes: usize, next: &BatchHeader, now_ms: i64) -> bool {
-        let Some(active) = self.segments.last() else {
-            return false;
-        };
+        let active = self.segments.active();
         bytes <= RUN_BYTES
             && active.has_index_room(run.len(), self.config.segment_index_bytes)
             && !active.should_roll(&RollCheck {
@@ -323,14 +321,12 @@ impl Log {
             self.materialise()?;
         }
         let last_offset = last.last_offset();
-        if self.active().should_roll(&self.roll_check(bytes.len(), last, now_ms)) {
+        if self.segments.active().should_roll(&self.roll_check(bytes.len(), last, now_ms)) {
             // An empty segment is too far below only when offsets jump; it makes way for one that begins there.
             self.roll_to(self.log_end_offset.max(last_offset - i64::from(i32::MAX)), now_ms)?;
         }
         let fs = &*self.context.fs;
-        let Some(active) = self.segments.last_mut() else {
-            return Err(Error::Closed { path: self.dir.clone() });
-        };
+        let active = self.segments.active_mut();
         active.write_index_batch(fs)?;
         let mut position = match active.append(bytes) {
             Ok(position) => position,
@@ -349,8 +345,7 @@ impl Log {
     /// Takes over a batch that was written at `position`.
     fn note(&mut self, header: &BatchHeader, position: u64, control: Option<ControlRecord>) {
         let interval = self.config.index_interval_bytes;
-        self.active_mut().note(header, position, interval);
-        self.recent.push(header, position);
+        self.segments.note(header, position, interval);
         self.log_end_offset = header.next_offset();
         if Some(header.partition_leader_epoch) != self.epochs.latest_epoch() {
             self.epochs.assign(header.partition_leader_epoch, header.base_offset);
@@ -362,7 +357,7 @@ impl Log {
 
     pub(super) fn note_completed(&mut self, completed: &CompletedTxn) {
         if completed.is_aborted {
-            self.active_mut().txn_index.append(&aborted(completed));
+            self.segments.active_mut().txn_index.append(&aborted(completed));
         }
     }
 }

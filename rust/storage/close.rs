@@ -35,12 +35,12 @@ impl Log {
         self.settle()?;
         self.materialise()?;
         let fs = self.fs();
-        let has_batches = self.active().size() > 0;
+        let has_batches = self.segments.active().size() > 0;
         if has_batches {
-            self.active_mut().write_indexes(&*fs)?;
+            self.segments.active_mut().write_indexes(&*fs)?;
         } else {
             // Files of an empty segment's indexes tell nobody anything: the next start makes do without them.
-            self.active_mut().write_pending(&*fs)?;
+            self.segments.active_mut().write_pending(&*fs)?;
         }
         self.producers
             .take_snapshot(&*fs, &self.dir, self.log_end_offset, Durability::Lazy)?;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use super::format::{INDEX_SUFFIX, PARTITION_METADATA, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use super::leader_epochs::EpochFlush;
 use super::log::Log;
-use super::segment::SegmentFile;
+use super::segment::{Segment, SegmentFile};
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, OpenMode};
 
@@ -52,17 +52,16 @@ impl Flushed {
 impl Log {
     /// Notes what is unflushed. Cheap. A log without a directory has nothing, not even the epoch of its first leader.
     pub fn begin_flush(&self) -> FlushJob {
-        let from = self.segment_at(self.recovery_point);
         // While a truncation is unfinished nothing is flushed: what is beyond it is to go.
         let end = match self.unfinished {
             Some(_) => self.recovery_point,
             None => self.log_end_offset,
         };
         let is_clean = self.recovery_point >= end;
-        let unflushed = if is_clean {
-            &[]
+        let from = if is_clean {
+            self.segments.count()
         } else {
-            self.segments.get(from..).unwrap_or_default()
+            self.segments.place_of(self.recovery_point)
         };
         let epochs = self.is_materialised().then(|| self.epochs.begin_flush()).flatten();
         // A job without files syncs no directory.
@@ -71,16 +70,16 @@ impl Log {
         } else {
             self.names
         };
-        let sealed = unflushed.split_last().map_or(&[][..], |(_, sealed)| sealed);
         FlushJob {
             fs: self.fs(),
             dir: self.dir.clone(),
-            logs: unflushed
-                .iter()
+            logs: self
+                .segments
+                .all_from(from)
                 .filter(|segment| segment.size() > 0)
                 .map(|it| Arc::clone(it.log()))
                 .collect(),
-            indexes: sealed.iter().map(super::segment::Segment::base_offset).collect(),
+            indexes: self.segments.sealed_from(from).iter().map(Segment::base_offset).collect(),
             epochs,
             needs_dir: self.names != self.synced_names,
             needs_parent: self.is_materialised() && self.synced_names == 0,
@@ -136,7 +135,7 @@ impl FlushJob {
 
     /// The active segment's indexes too: they are complete now, for the log closes.
     pub(super) fn with_active_indexes(mut self, log: &Log) -> Self {
-        self.indexes.push(log.active().base_offset());
+        self.indexes.push(log.segments.active().base_offset());
         self
     }
 

@@ -4,7 +4,7 @@
 //! time is handed out as a job that needs no lock: [`super::read::ReadPlan`], [`super::flush::FlushJob`],
 //! [`super::lookup::TimestampPlan`], [`super::retention::Deletion`].
 //!
-//! Invariants: there is always a segment; base offsets ascend; log start offset ≤ recovery point's segment's end ≤ log
+//! Invariants: those of [`Segments`]; log start offset ≤ recovery point's segment's end ≤ log
 //! end offset; offsets below the log end offset are in the file completely; a log without a directory is empty. Once *poisoned* (an fsync failed, or a
 //! failed write could not be cut off) nothing is written again.
 //!
@@ -13,16 +13,15 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::config::LogConfig;
 use super::leader_epochs::EpochCache;
 use super::materialise::Unmade;
-use super::peaks::Peaks;
 use super::producer_state::{ProducerState, ProducerStateConfig};
-use super::read::RecentBatches;
 use super::recovery::{Note, RecoveryReport};
 use super::segment::Segment;
+use super::segments::Segments;
 use super::topic_partition::{DirKind, TopicPartition};
 use super::truncate::Unfinished;
 use super::uuid::Uuid;
@@ -71,17 +70,12 @@ pub struct Log {
     pub(super) topic_partition: TopicPartition,
     pub(super) config: Arc<LogConfig>,
     pub(super) rules: Rules,
-    /// Never empty; the last one is active.
-    pub(super) segments: Vec<Segment>,
-    /// Made when a timestamp is looked up first.
-    pub(super) peaks: OnceLock<Peaks>,
+    pub(super) segments: Segments,
     pub(super) log_start_offset: i64,
     pub(super) log_end_offset: i64,
     pub(super) recovery_point: i64,
     pub(super) epochs: EpochCache,
     pub(super) producers: ProducerState,
-    /// Where the last batches of the active segment are.
-    pub(super) recent: RecentBatches,
     /// Taken off `segment.ms` for the active segment.
     pub(super) roll_jitter_ms: i64,
     /// Counts truncations: a flush that began before one says nothing about what is written after.
@@ -113,7 +107,7 @@ impl Log {
         if context.fs.exists(dir) {
             return Err(Error::io("create", dir, ErrorKind::AlreadyExists.into()));
         }
-        let segments = vec![Segment::unmade(dir, 0, context.clock.now_ms())];
+        let segments = Segments::new(Segment::unmade(dir, 0, context.clock.now_ms()));
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, EpochCache::default());
         log.unmade = Some(Unmade {
             topic_id,
@@ -128,7 +122,7 @@ impl Log {
         dir: &Path,
         topic_partition: TopicPartition,
         config: Arc<LogConfig>,
-        segments: Vec<Segment>,
+        segments: Segments,
         epochs: EpochCache,
     ) -> Self {
         let mut log = Self {
@@ -138,13 +132,11 @@ impl Log {
             rules: rules_of(&config),
             config,
             segments,
-            peaks: OnceLock::new(),
             log_start_offset: 0,
             log_end_offset: 0,
             recovery_point: 0,
             epochs,
             producers: ProducerState::new(context.producers),
-            recent: RecentBatches::default(),
             roll_jitter_ms: 0,
             truncations: 0,
             names: 1,
@@ -169,42 +161,10 @@ impl Log {
         Arc::clone(&self.context.fs)
     }
 
-    /// The segment that is written.
-    #[expect(
-        clippy::expect_used,
-        reason = "a log always has a segment; see the module's invariants"
-    )]
-    pub(super) fn active(&self) -> &Segment {
-        self.segments.last().expect("a log has a segment")
-    }
-
-    /// The segment that is written.
-    #[expect(
-        clippy::expect_used,
-        reason = "a log always has a segment; see the module's invariants"
-    )]
-    pub(super) fn active_mut(&mut self) -> &mut Segment {
-        self.segments.last_mut().expect("a log has a segment")
-    }
-
     /// Where its files begin: at the log start or before it. What lies between is deleted for readers, but what producers have
     /// written there still counts (KIP-360), or a repetition of it would be taken for something new.
     pub(super) fn first_offset(&self) -> i64 {
-        let first = self
-            .segments
-            .first()
-            .map_or(self.log_start_offset, Segment::base_offset);
-        first.min(self.log_start_offset)
-    }
-
-    /// The place of the last segment whose base offset is at most `offset`, or 0.
-    pub(super) fn segment_at(&self, offset: i64) -> usize {
-        if offset >= self.active().base_offset() {
-            return self.segments.len() - 1;
-        }
-        self.segments
-            .partition_point(|segment| segment.base_offset() <= offset)
-            .saturating_sub(1)
+        self.segments.first().base_offset().min(self.log_start_offset)
     }
 
     pub(super) fn check_writable(&self) -> Result<()> {
@@ -249,18 +209,18 @@ impl Log {
 
     /// Bytes of record batches in all segments.
     pub fn size_bytes(&self) -> u64 {
-        self.segments.iter().map(Segment::size).sum()
+        self.segments.size_bytes()
     }
 
     /// How many segments there are.
     pub fn segment_count(&self) -> usize {
-        self.segments.len()
+        self.segments.count()
     }
 
     /// Base offsets and `.log` paths of the segments, oldest first, with their sizes.
     pub fn segments(&self) -> impl Iterator<Item = (i64, &Path, u64)> {
         self.segments
-            .iter()
+            .all()
             .map(|segment| (segment.base_offset(), segment.log().path.as_path(), segment.size()))
     }
 
@@ -337,7 +297,7 @@ impl Log {
 
     pub(super) fn aborted_at(&self, from: i64, to: i64, wait: Wait) -> Result<Vec<AbortedTxn>> {
         let mut found = Vec::new();
-        for segment in self.segments.get(self.segment_at(from)..).unwrap_or_default() {
+        for segment in self.segments.all_from(self.segments.place_of(from)) {
             if wait == Wait::No {
                 segment.txn_index.check_at_hand()?;
             }
@@ -364,7 +324,7 @@ impl Log {
         }
         let to = self.dir.with_file_name(self.topic_partition.dir_name(kind, unique));
         self.rename_dir(&to)?;
-        self.segments.iter().for_each(|segment| segment.log().file.retire());
+        self.segments.all().for_each(|segment| segment.log().file.retire());
         self.is_closed = true;
         Ok(Some(to))
     }
@@ -376,9 +336,7 @@ impl Log {
         let rename = fs.rename(&self.dir, to);
         rename.map_err(|error| Error::io("rename", &self.dir, error))?;
         self.dir = to.to_path_buf();
-        for segment in &mut self.segments {
-            segment.move_to(to);
-        }
+        self.segments.move_to(to);
         Ok(())
     }
 }

@@ -76,7 +76,7 @@ impl Log {
             }
         }
         let later = match self.peaks()?.first_at_least(target) {
-            Some(base_offset) => self.segments.get(self.segment_at(base_offset)),
+            Some(base_offset) => Some(self.segments.holding(base_offset)),
             None => self.later_active(at),
         };
         if let Some(segment) = later
@@ -92,7 +92,7 @@ impl Log {
         let (first, at) = self.first_readable();
         let mut later: Option<(i64, &Segment)> = None;
         let peak = self.peaks()?.greatest();
-        let peak = peak.and_then(|base_offset| self.segments.get(self.segment_at(base_offset)));
+        let peak = peak.map(|base_offset| self.segments.holding(base_offset));
         for segment in peak.into_iter().chain(self.later_active(at)) {
             let timestamp = self.greatest_of(segment)?;
             if timestamp >= 0 && later.is_none_or(|best| timestamp > best.0) {
@@ -127,13 +127,13 @@ impl Log {
 
     /// The segment that holds the log start offset, and where it stands.
     fn first_readable(&self) -> (&Segment, usize) {
-        let at = self.segment_at(self.log_start_offset);
-        (self.segments.get(at).unwrap_or(self.active()), at)
+        let at = self.segments.place_of(self.log_start_offset);
+        (self.segments.at(at), at)
     }
 
     /// The active segment, when it stands behind the one at `at`.
     fn later_active(&self, at: usize) -> Option<&Segment> {
-        self.segments.get(at + 1..).unwrap_or_default().last()
+        self.segments.all_from(at + 1).next_back()
     }
 
     fn greatest_of(&self, segment: &Segment) -> Result<i64> {
@@ -144,50 +144,8 @@ impl Log {
         Ok(segment.max_timestamp(&*self.context.fs)?.offset)
     }
 
-    /// Made anew when it is missing.
     fn peaks(&self) -> Result<&Peaks> {
-        if let Some(peaks) = self.peaks.get() {
-            return Ok(peaks);
-        }
-        let (_, at) = self.first_readable();
-        let peaks = self.peaks_of(self.segments.get(at + 1..self.segments.len() - 1).unwrap_or_default())?;
-        Ok(self.peaks.get_or_init(|| peaks))
-    }
-
-    fn peaks_of(&self, segments: &[Segment]) -> Result<Peaks> {
-        let mut peaks = Peaks::default();
-        for segment in segments {
-            peaks.push_back((segment.base_offset(), self.greatest_of(segment)?));
-        }
-        Ok(peaks)
-    }
-
-    /// A segment was sealed, and the active one stands behind it.
-    pub(super) fn note_sealed(&mut self) {
-        let Some(mut peaks) = self.peaks.take() else { return };
-        let sealed = self.segments.len().saturating_sub(2);
-        let is_covered = sealed > self.first_readable().1;
-        if let Some(segment) = self.segments.get(sealed).filter(|_| is_covered) {
-            let Ok(timestamp) = self.greatest_of(segment) else {
-                return;
-            }; // the next lookup tells of it
-            peaks.push_back((segment.base_offset(), timestamp));
-        }
-        self.peaks = peaks.into();
-    }
-
-    /// The log start offset has moved up.
-    pub(super) fn uncover_peaks(&mut self) {
-        let Some(mut peaks) = self.peaks.take() else { return };
-        let (first, at) = self.first_readable();
-        peaks.drop_front(first.base_offset());
-        let until = peaks
-            .first()
-            .map_or(self.segments.len() - 1, |base_offset| self.segment_at(base_offset));
-        if let Ok(uncovered) = self.peaks_of(self.segments.get(at + 1..until).unwrap_or_default()) {
-            peaks.put_in_front(uncovered);
-            self.peaks = peaks.into();
-        }
+        self.segments.peaks(&*self.context.fs, self.log_start_offset)
     }
 
     fn place_in(&self, segment: &Segment, from: i64, wanted: Wanted) -> Result<Place> {

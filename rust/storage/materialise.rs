@@ -68,7 +68,7 @@ impl Log {
         if let Some(topic_id) = unmade.topic_id {
             PartitionMetadata { topic_id }.create(&*fs, &self.dir)?; // (b)
         }
-        self.active_mut().make_file(&*fs)?; // (c)
+        self.segments.active_mut().make_file(&*fs)?; // (c)
         self.unmade = None;
         self.names = 1;
         Ok(())

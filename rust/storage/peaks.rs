@@ -4,8 +4,8 @@
 //! peaks are kept, and where time goes on from segment to segment each one is. It covers the sealed segments behind the one that
 //! holds the log start offset; the active one changes with every append and is looked at by itself.
 //!
-//! Invariant: base offsets and timestamps both ascend strictly. Made at the first lookup (`super::lookup`), kept by
-//! `super::roll` and `super::retention`, thrown away by `super::truncate`. Never reads a file.
+//! Invariant: base offsets and timestamps both ascend strictly. Made at the first lookup (`super::lookup`), kept and
+//! thrown away by `super::segments`. Never reads a file.
 
 use std::collections::VecDeque;
 

@@ -13,49 +13,12 @@ use std::sync::Arc;
 
 use super::header_scan::{HeaderScan, believed};
 use super::log::Log;
+use super::last_batches::LastBatch;
 use super::segment::{Segment, SegmentFile};
 use super::wait::Wait;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
-use crate::record::BatchHeader;
-
-const RECENT: usize = 8;
-
-#[derive(Debug, Clone, Copy, Default)]
-struct RecentBatch {
-    base_offset: i64,
-    next_offset: i64,
-    position: u64,
-    size: u64,
-}
-
-/// The last batches of the active segment.
-#[derive(Debug, Default)]
-pub struct RecentBatches {
-    batches: [RecentBatch; RECENT],
-    pushed: usize,
-}
-
-impl RecentBatches {
-    #[inline]
-    pub(super) fn push(&mut self, header: &BatchHeader, position: u64) {
-        self.batches[self.pushed % RECENT] = RecentBatch {
-            base_offset: header.base_offset,
-            next_offset: header.next_offset(),
-            position,
-            size: header.size_bytes() as u64,
-        };
-        self.pushed += 1;
-    }
-
-    fn find(&self, offset: i64) -> Option<RecentBatch> {
-        let used = self.batches.get(..self.pushed.min(RECENT)).unwrap_or_default();
-        used.iter()
-            .find(|batch| (batch.base_offset..batch.next_offset).contains(&offset))
-            .copied()
-    }
-}
 
 /// A range of a segment's file that holds batches; the last one may be cut short by the limit.
 #[derive(Clone)]
@@ -87,7 +50,7 @@ enum End {
 #[derive(Debug, Clone, Copy)]
 enum Start {
     /// Exactly there.
-    Batch(RecentBatch),
+    Batch(LastBatch),
     /// At or after what this index entry names.
     Index(OffsetPosition),
 }
@@ -131,7 +94,7 @@ impl Log {
         }
         let upper_bound = upper_bound.min(self.log_end_offset);
         if offset >= upper_bound {
-            let active = self.active();
+            let active = self.segments.active();
             let start = Start::Index(OffsetPosition {
                 offset: active.base_offset(),
                 position: 0,
@@ -148,17 +111,17 @@ impl Log {
                 next: None,
             });
         }
-        let at = self.segment_at(offset);
-        let segment = self.segments.get(at).unwrap_or(self.active());
-        let is_active = at + 1 == self.segments.len();
-        let start = match self.recent.find(offset) {
+        let at = self.segments.place_of(offset);
+        let segment = self.segments.at(at);
+        let is_active = at == self.segments.active_place();
+        let start = match self.segments.last_batch_with(offset) {
             Some(batch) if is_active => Start::Batch(batch),
             _ => Start::Index(self.entry_for(segment, offset, wait)?),
         };
         let part = self.part(segment, start, upper_bound, wait)?;
-        let later = self.segments.get(at + 1..).unwrap_or_default();
-        let next = later
-            .iter()
+        let next = self
+            .segments
+            .all_from(at + 1)
             .find(|segment| segment.size() > 0 && segment.base_offset() < upper_bound);
         let beginning = |segment: &Segment| {
             Start::Index(OffsetPosition {
@@ -181,10 +144,10 @@ impl Log {
 
     fn part(&self, segment: &Segment, start: Start, upper_bound: i64, wait: Wait) -> Result<Part> {
         let size = segment.size();
-        let is_active = segment.base_offset() == self.active().base_offset();
+        let is_active = segment.base_offset() == self.segments.active().base_offset();
         let end = if upper_bound == self.log_end_offset {
             End::At(size)
-        } else if let Some(batch) = is_active.then(|| self.recent.find(upper_bound)).flatten() {
+        } else if let Some(batch) = is_active.then(|| self.segments.last_batch_with(upper_bound)).flatten() {
             // A bound within a batch (never a high watermark) shows none of it.
             End::At(batch.position)
         } else {
@@ -264,7 +227,7 @@ impl Part {
     }
 
     /// The first batch that ends at or after `offset`.
-    fn find(&self, offset: i64, entry: OffsetPosition, limit: u64) -> Result<Option<RecentBatch>> {
+    fn find(&self, offset: i64, entry: OffsetPosition, limit: u64) -> Result<Option<LastBatch>> {
         let mut scan = self.scan(0, limit);
         if entry.offset < offset {
             scan.skip_entry(entry)?;
@@ -273,12 +236,7 @@ impl Part {
         }
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() >= offset {
-                return Ok(Some(RecentBatch {
-                    base_offset: header.base_offset,
-                    next_offset: header.next_offset(),
-                    position,
-                    size: header.size_bytes() as u64,
-                }));
+                return Ok(Some(LastBatch::of(&header, position)));
             }
         }
         Ok(None)
@@ -288,7 +246,7 @@ impl Part {
         believed(&*self.log.file, &self.log.path, entry, limit, self.wait)
     }
 
-    fn end_of_range(&self, first: RecentBatch, max_bytes: usize) -> Result<u64> {
+    fn end_of_range(&self, first: LastBatch, max_bytes: usize) -> Result<u64> {
         let (offset, from, size) = match self.end {
             End::At(position) => return Ok(position),
             End::Before { offset, from, size } => (offset, from, size),

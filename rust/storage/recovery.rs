@@ -32,6 +32,7 @@ use super::format::{CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT};
 use super::leader_epochs::EpochCache;
 use super::log::{Log, LogContext};
 use super::segment::Segment;
+use super::segments::Segments;
 use super::topic_partition::TopicPartition;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
@@ -118,18 +119,20 @@ impl Log {
         let now_ms = context.clock.now_ms();
         let mut found = leftovers::settle(fs, dir)?;
         let open = |base: &i64| Segment::open(fs, dir, *base, found.txn_indexes.contains(base), now_ms);
-        let mut segments = found.base_offsets.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let opened = found.base_offsets.iter().map(open).collect::<Result<Vec<_>>>()?;
         let mut notes = Vec::new();
-        if segments.is_empty() {
+        let segments = if let Some(segments) = Segments::from_ascending(opened) {
+            segments
+        } else {
             let start = Self::begin_without_segments(dir, &topic_partition, &args, &mut notes)?;
             leftovers::remove_orphans(fs, dir, &std::mem::take(&mut found.orphans))?;
-            segments.push(Segment::create(fs, dir, start, now_ms)?);
-        }
+            Segments::new(Segment::create(fs, dir, start, now_ms)?)
+        };
         let has_epochs = found.names.iter().any(|name| name == LEADER_EPOCH_CHECKPOINT);
         let is_flushed = args.clean_shutdown || args.recovery_point > 0;
         let epochs = if has_epochs {
             EpochCache::open(fs, dir)?
-        } else if is_flushed && segments.iter().any(|segment| segment.size() > 0) {
+        } else if is_flushed && segments.all().any(|segment| segment.size() > 0) {
             EpochCache::lost()
         } else {
             EpochCache::default()
@@ -148,7 +151,7 @@ impl Log {
             // Other files stand there now, and the checkpoint may be theirs.
             closed.log_start = closed.log_start.max(args.log_start_offset);
         }
-        log.log_start_offset = log.first_base_offset().max(args.log_start());
+        log.log_start_offset = log.segments.first().base_offset().max(args.log_start());
         log.load(&args, is_untouched, now_ms)?;
         log.check_extent(&args)?;
         leftovers::remove_orphans(fs, dir, &std::mem::take(&mut log.orphans))?;
@@ -161,12 +164,8 @@ impl Log {
         Ok(log)
     }
 
-    fn first_base_offset(&self) -> i64 {
-        self.segments.first().map_or(0, Segment::base_offset)
-    }
-
     fn load(&mut self, args: &LoadArgs<'_>, is_untouched: bool, now_ms: i64) -> Result<()> {
-        let last = self.segments.len() - 1;
+        let last = self.segments.active_place();
         if let Some(closed) = args.extent.closed
             && !is_untouched
         {
@@ -180,12 +179,12 @@ impl Log {
             self.recover_from(0, args, now_ms) // (b), everything: only the batches know the epochs
         } else if !args.clean_shutdown && args.extent.is_recovery_point_lost {
             // A sealed segment is flushed soon, so what stands before the last one was durable in all likelihood.
-            self.recovery_point = self.active().base_offset();
+            self.recovery_point = self.segments.active().base_offset();
             self.recover_from(0, args, now_ms)?;
             self.recovery_point = 0;
             Ok(())
         } else if !args.clean_shutdown {
-            let from = self.first_changed(self.segment_at(self.recovery_point), args)?;
+            let from = self.first_changed(self.segments.place_of(self.recovery_point), args)?;
             self.recover_from(from, args, now_ms) // (b)
         } else if self.trust_last_segment()? {
             self.check_indexes(last)?; // (a)
@@ -213,7 +212,7 @@ impl Log {
     /// (a) False when the last segment does not look as a clean stop leaves one.
     fn trust_last_segment(&mut self) -> Result<bool> {
         let fs = self.fs();
-        let active = self.active_mut();
+        let active = self.segments.active_mut();
         // One read of each index serves the look at its ends and the appends to come.
         active.unseal_indexes(&*fs)?;
         if active.size() > 0 && !sane_indexes(&*fs, active)? {
@@ -239,7 +238,8 @@ impl Log {
     fn check_indexes(&mut self, count: usize) -> Result<()> {
         let fs = self.fs();
         let interval = self.config.index_interval_bytes;
-        for segment in self.segments.iter_mut().take(count) {
+        for at in 0..count {
+            let Some(segment) = self.segments.get_mut(at) else { break };
             if !sane_indexes(&*fs, segment)? {
                 rebuild_indexes(&*fs, segment, interval)?;
                 self.report.indexes_rebuilt += 1;
@@ -253,17 +253,17 @@ impl Log {
         let fs = self.fs();
         self.check_sealed(from, args)?;
         self.check_indexes(from)?;
-        let base_offset = self.segments.get(from).map_or(0, Segment::base_offset);
+        let base_offset = self.segments.at(from).base_offset();
         self.epochs.truncate_from_end(base_offset);
         let start = self.first_offset().min(base_offset);
         self.producers
             .truncate_and_reload(&*fs, &self.dir, start, base_offset, now_ms)?;
         self.replay_producers(base_offset)?;
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
-        count(&args.progress.segments_to_check, (self.segments.len() - from) as u64);
+        count(&args.progress.segments_to_check, (self.segments.count() - from) as u64);
         self.log_end_offset = base_offset;
-        for at in from..self.segments.len() {
-            let next_base = self.segments.get(at + 1).map(Segment::base_offset);
+        for at in from..self.segments.count() {
+            let next_base = self.segments.next_base(at);
             let ended = with_reader(|buffer| self.check_segment(at, next_base, buffer, args.progress))?;
             count(&args.progress.segments_checked, 1);
             self.report.segments_checked += 1;
@@ -288,7 +288,7 @@ impl Log {
         if self.producers.snapshot_offsets().is_empty() {
             return Ok(());
         }
-        let bases: Vec<i64> = self.segments.iter().map(Segment::base_offset).collect();
+        let bases: Vec<i64> = self.segments.all().map(Segment::base_offset).collect();
         self.producers
             .remove_stray_snapshots(&*self.context.fs, &self.dir, &bases)
     }
@@ -378,7 +378,7 @@ impl Log {
         if from >= to {
             return Ok(());
         }
-        for segment in self.segments.get(self.segment_at(from)..).unwrap_or_default() {
+        for segment in self.segments.all_from(self.segments.place_of(from)) {
             if segment.base_offset() >= to {
                 break;
             }

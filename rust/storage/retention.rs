@@ -59,7 +59,8 @@ impl Log {
             return Ok(false);
         }
         self.log_start_offset = offset;
-        self.uncover_peaks();
+        self.segments
+            .on_log_start_offset_incremented(&*self.context.fs, offset);
         self.epochs.truncate_from_start(offset);
         self.producers.on_log_start_offset_incremented(offset);
         Ok(true)
@@ -83,13 +84,10 @@ impl Log {
         if count == 0 {
             return Ok(deletion);
         }
-        if count == self.segments.len() {
+        if count == self.segments.count() {
             self.roll_to(self.log_end_offset, now_ms)?;
         }
-        let new_start = self
-            .segments
-            .get(count)
-            .map_or(self.log_end_offset, Segment::base_offset);
+        let new_start = self.segments.get(count).map_or(self.log_end_offset, Segment::base_offset);
         self.advance_log_start_offset(new_start, high_watermark)?;
         for _ in 0..count {
             self.delete_first(&mut deletion)?;
@@ -98,9 +96,7 @@ impl Log {
     }
 
     fn delete_first(&mut self, deletion: &mut Deletion) -> Result<()> {
-        let Some(first) = self.segments.first() else {
-            return Ok(());
-        };
+        let first = self.segments.first();
         let (base_offset, fs) = (first.base_offset(), self.fs());
         let names = fs.hold_names();
         for path in Segment::paths(&self.dir, base_offset) {
@@ -112,7 +108,7 @@ impl Log {
             .producers
             .mark_snapshot_deleted(&*self.context.fs, &self.dir, base_offset)?;
         deletion.paths.extend(snapshot);
-        self.segments.remove(0);
+        self.segments.remove_first();
         deletion.segments += 1;
         Ok(())
     }
@@ -124,7 +120,7 @@ impl Log {
         mut is_old: impl FnMut(&Segment, Option<&Segment>) -> Result<bool>,
     ) -> Result<usize> {
         let mut count = 0;
-        for (at, segment) in self.segments.iter().enumerate() {
+        for (at, segment) in self.segments.all().enumerate() {
             let next = self.segments.get(at + 1);
             let end = next.map_or(self.log_end_offset, Segment::base_offset);
             let is_empty_active = next.is_none() && segment.size() == 0;

@@ -5,7 +5,6 @@
 //! may be repeated: a roll that failed half-way changes nothing that an append relies on. spec: R4.1
 
 use super::log::Log;
-use super::read::RecentBatches;
 use super::segment::Segment;
 use super::state_file::Durability;
 use crate::error::Result;
@@ -18,19 +17,17 @@ impl Log {
     }
 
     pub(super) fn roll_to(&mut self, base_offset: i64, now_ms: i64) -> Result<()> {
-        if base_offset == self.active().base_offset() {
+        if base_offset == self.segments.active().base_offset() {
             return Ok(());
         }
         let fs = self.fs();
-        self.active_mut().write_indexes(&*fs)?;
+        self.segments.active_mut().write_indexes(&*fs)?;
         self.producers
             .take_snapshot(&*fs, &self.dir, base_offset, Durability::Lazy)?;
         let segment = Segment::create(&*fs, &self.dir, base_offset, now_ms)?;
-        self.active_mut().seal();
-        self.segments.push(segment);
-        self.note_sealed();
+        self.segments.active_mut().seal();
+        self.segments.push(&*fs, segment, self.log_start_offset);
         self.names += 1;
-        self.recent = RecentBatches::default();
         self.choose_jitter();
         Ok(())
     }
@@ -43,7 +40,7 @@ impl Log {
             return;
         }
         let mut hash = u64::from(crate::record::crc32c(self.dir.as_os_str().as_encoded_bytes()));
-        hash = (hash ^ self.active().base_offset() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash = (hash ^ self.segments.active().base_offset() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.roll_jitter_ms = ((hash >> 1) % most as u64) as i64;
     }
 }

@@ -6,7 +6,6 @@
 //! anything else is done to the log, with the next call.
 
 use super::log::Log;
-use super::read::RecentBatches;
 use super::segment::Segment;
 use super::state_file;
 use crate::error::Result;
@@ -32,7 +31,7 @@ impl Log {
     #[cold]
     fn truncate_now(&mut self, truncation: Unfinished) -> Result<()> {
         self.unfinished = Some(truncation);
-        self.peaks.take();
+        self.segments.forget_batches();
         let result = match truncation {
             Unfinished::CutAt(offset) => self.cut_end(offset),
             Unfinished::StartAnewAt(offset) => self.start_anew_at(offset),
@@ -52,7 +51,7 @@ impl Log {
             self.epochs.truncate_from_end(self.log_end_offset);
             return Ok(false);
         }
-        if self.segments.first().is_some_and(|first| first.base_offset() > offset) {
+        if self.segments.first().base_offset() > offset {
             self.truncate_fully_and_start_at(offset)?;
             return Ok(true);
         }
@@ -83,11 +82,11 @@ impl Log {
     fn cut_end(&mut self, offset: i64) -> Result<()> {
         let fs = self.fs();
         let now_ms = self.context.clock.now_ms();
-        while self.segments.len() > 1 && self.active().base_offset() > offset {
+        while self.segments.count() > 1 && self.segments.active().base_offset() > offset {
             self.remove_active_files()?;
             self.segments.pop();
         }
-        let active = self.active_mut();
+        let active = self.segments.active_mut();
         active.unseal(&*fs)?;
         self.log_end_offset = active.truncate_to(&*fs, offset, now_ms)?;
         // The batch that held the offset is gone: a repetition must not take the log to end behind where it began.
@@ -110,28 +109,27 @@ impl Log {
 
     fn start_anew_at(&mut self, offset: i64) -> Result<()> {
         let fs = self.fs();
-        while self.segments.len() > 1 {
+        while self.segments.count() > 1 {
             self.remove_active_files()?;
             self.segments.pop();
         }
         self.remove_active_files()?;
         let segment = Segment::create(&*fs, &self.dir, offset, self.context.clock.now_ms())?;
-        self.segments = vec![segment];
+        self.segments.start_anew(segment);
         self.names += 1;
         (self.log_start_offset, self.log_end_offset, self.recovery_point) = (offset, offset, offset);
         self.epochs.clear();
         self.producers.truncate_fully_and_start_at(&*fs, &self.dir, offset)
     }
 
-    /// From here on no flush that began before counts, and nothing remembered about the end holds.
+    /// From here on no flush that began before counts.
     fn begin_truncation(&mut self, offset: i64) {
         self.truncations += 1;
         self.recovery_point = self.recovery_point.min(offset);
-        self.recent = RecentBatches::default();
     }
 
     fn remove_active_files(&mut self) -> Result<()> {
-        let (active, fs) = (self.active(), self.fs());
+        let (active, fs) = (self.segments.active(), self.fs());
         let names = fs.hold_names();
         active.log().file.retire();
         drop(names); // unlinking a large file takes a while

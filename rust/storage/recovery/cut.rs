@@ -72,7 +72,7 @@ impl Log {
         }
         let mut survey = Survey::new(end);
         survey.look(&*log.file, &log.path, ending.position, ending.len)?;
-        for later in self.segments.get(at + 1..).unwrap_or_default() {
+        for later in self.segments.all_from(at + 1) {
             survey.look(&*later.log().file, &later.log().path, 0, later.size())?;
         }
         if args.extent.is_recovery_point_lost && (survey.batches > 0 || survey.is_cut_short) {
@@ -97,8 +97,7 @@ impl Log {
         };
         let (base_offset, log) = (segment.base_offset(), Arc::clone(segment.log()));
         let (end, tail) = (self.log_end_offset, ending.len - ending.position);
-        let later = self.segments.get(at + 1..).unwrap_or_default();
-        let later_bytes: u64 = later.iter().map(Segment::size).sum();
+        let later_bytes: u64 = self.segments.all_from(at + 1).map(Segment::size).sum();
         let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros)
             && survey.batches == 0
             && !survey.is_cut_short
@@ -117,8 +116,8 @@ impl Log {
                 max_bytes,
             )?);
         }
-        let later_count = self.segments.len() - at - 1;
-        while self.segments.len() > at + 1 {
+        let later_count = self.segments.count() - at - 1;
+        while self.segments.count() > at + 1 {
             kept.extend(self.remove_last_segment(is_kept)?);
         }
         if let Some(segment) = self.segments.get_mut(at) {
@@ -170,15 +169,13 @@ impl Log {
 
     /// Whether the segment after it begins below the recovery point, so that all of this one was durable.
     fn is_durable_segment(&self, at: usize) -> bool {
-        self.segments
-            .get(at + 1)
-            .is_some_and(|next| next.base_offset() <= self.recovery_point)
+        self.segments.next_base(at).is_some_and(|next| next <= self.recovery_point)
     }
 
     /// Unlinks the files of the last segment, but for the `.log` when it is to be kept; gives its new name.
     fn remove_last_segment(&mut self, is_kept: bool) -> Result<Option<PathBuf>> {
         let fs = self.fs();
-        let last = self.active();
+        let last = self.segments.active();
         let (base_offset, has_bytes) = (last.base_offset(), last.size() > 0);
         let [log, indexes @ ..] = Segment::paths(&self.dir, base_offset);
         let mut kept = None;
@@ -201,7 +198,7 @@ impl Log {
         let fs = self.fs();
         let mut kept = Vec::new();
         if bytes > 0 && args.extent.on_loss != OnLoss::Ignore {
-            for segment in &self.segments {
+            for segment in self.segments.all() {
                 let (log, len) = (segment.log(), segment.size());
                 let named = (segment.base_offset(), &*log.file);
                 kept.push(cut_files::keep_tail(
@@ -213,7 +210,7 @@ impl Log {
                 )?);
             }
             let kept_in = self.trim_kept(kept, bytes, args)?;
-            let (first, partition) = (self.first_base_offset(), &self.topic_partition);
+            let (first, partition) = (self.segments.first().base_offset(), &self.topic_partition);
             let text = format!(
                 "{partition}: the log start offset {start} of the checkpoint lies above the log's end {end}: {bytes} bytes with the records of offsets {first} to {} are cut off, the log begins at {start}{kept_in}",
                 end - 1

@@ -164,7 +164,7 @@ impl Log {
     /// The log has been read: does it reach as far as it must?
     pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>) -> Result<()> {
         let (end, must_reach) = (self.log_end_offset, args.must_reach());
-        let path = Arc::clone(self.active().log());
+        let path = Arc::clone(self.segments.active().log());
         if end < must_reach {
             let reason = self.short_of(must_reach, args);
             self.lost(Loss::Short, &path.path, reason, args)?;
@@ -197,7 +197,7 @@ impl Log {
 
     /// Whether the first segments are gone, which nothing of ours deletes without saying so.
     fn check_first_segment(&mut self, args: &LoadArgs<'_>) -> Result<()> {
-        let first = self.first_base_offset();
+        let first = self.segments.first().base_offset();
         let orphan = self.orphans.first().copied().filter(|orphan| *orphan < first);
         let known = args.extent.closed.map(|closed| closed.first_base).or(orphan);
         let Some(known) = known.filter(|known| *known < first && first > args.log_start()) else {
@@ -219,7 +219,7 @@ impl Log {
         let Some(written_ms) = args.extent.checkpoint_ms else {
             return Ok(below);
         };
-        for (at, segment) in self.segments.iter().enumerate().take(below) {
+        for (at, segment) in self.segments.all().enumerate().take(below) {
             let path = &segment.log().path;
             let metadata = self
                 .context

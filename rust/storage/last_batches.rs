@@ -1,0 +1,57 @@
+//! Where the last batches of the active segment are, so that a consumer at the log's end costs no look into an index.
+//!
+//! Memory only. [`super::segments`] forgets them when another segment becomes active and when a truncation begins.
+
+use crate::record::BatchHeader;
+
+const REMEMBERED: usize = 8;
+
+/// A batch and its place in the segment's file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LastBatch {
+    /// First offset.
+    pub base_offset: i64,
+    /// The offset behind the last one.
+    pub next_offset: i64,
+    /// Where it begins.
+    pub position: u64,
+    /// Its bytes.
+    pub size: u64,
+}
+
+impl LastBatch {
+    /// The batch that begins at `position`.
+    #[inline]
+    pub fn of(header: &BatchHeader, position: u64) -> Self {
+        Self {
+            base_offset: header.base_offset,
+            next_offset: header.next_offset(),
+            position,
+            size: header.size_bytes() as u64,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct LastBatches {
+    batches: [LastBatch; REMEMBERED],
+    pushed: usize,
+}
+
+impl LastBatches {
+    /// The batch that was appended last.
+    #[inline]
+    pub fn push(&mut self, header: &BatchHeader, position: u64) {
+        self.batches[self.pushed % REMEMBERED] = LastBatch::of(header, position);
+        self.pushed += 1;
+    }
+
+    /// The batch that holds `offset`, when it is one of the last.
+    pub fn find(&self, offset: i64) -> Option<LastBatch> {
+        let used = self.batches.get(..self.pushed.min(REMEMBERED)).unwrap_or_default();
+        used.iter()
+            .find(|batch| (batch.base_offset..batch.next_offset).contains(&offset))
+            .copied()
+    }
+}
