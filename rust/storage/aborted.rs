@@ -44,7 +44,7 @@ impl Log {
         slice: &FileSlice,
         (here, resolve): (Wait, Wait),
     ) -> Result<AbortedPlan> {
-        if offset < self.log_start_offset {
+        if offset < self.offsets.start() {
             return Err(self.out_of_range(offset));
         }
         if slice.len == 0 {
@@ -62,7 +62,7 @@ impl Log {
                 behind: None,
             });
         }
-        let segment_end = self.segments.next_base(at).unwrap_or(self.log_end_offset);
+        let segment_end = self.segments.next_base(at).unwrap_or(self.offsets.end());
         let found = self.aborted_at(offset, upper_bound.min(segment_end), here)?;
         let behind = if found.is_empty() {
             None

@@ -153,7 +153,7 @@ impl Log {
     ) -> Result<Appended, AppendError> {
         self.check_size(batch.len())?;
         let timestamp_type = self.rules.timestamp_type;
-        header.base_offset = self.log_end_offset;
+        header.base_offset = self.offsets.end();
         header.partition_leader_epoch = options.leader_epoch;
         header.max_timestamp = max_timestamp;
         let control = control_of(batch, &header)?;
@@ -202,7 +202,7 @@ impl Log {
 
     /// Whether as much is unflushed as `flush.messages` allows.
     pub fn is_flush_due(&self) -> bool {
-        self.log_end_offset - self.recovery_point >= self.config.flush_messages
+        self.offsets.end() - self.offsets.recovery_point() >= self.config.flush_messages
     }
 
     fn appended(
@@ -212,7 +212,7 @@ impl Log {
         is_duplicate: bool,
     ) -> Appended {
         let needs_flush = self.is_flush_due();
-        let log_start_offset = self.log_start_offset;
+        let log_start_offset = self.offsets.start();
         Appended {
             first_offset,
             last_offset,
@@ -239,7 +239,7 @@ impl Log {
     /// batch (`DeleteRecords` may have moved the leader's start there): that batch is appended whole. Gives the last offset, if any.
     pub fn append_as_follower(&mut self, batches: &[u8]) -> Result<Option<i64>, AppendError> {
         self.settle()?;
-        let (start, first) = (self.log_start_offset, self.first_of(batches));
+        let (start, first) = (self.offsets.start(), self.first_of(batches));
         let mut expected = first;
         for batch in Batches::new(batches) {
             let batch = batch.map_err(Rejection::from)?;
@@ -258,9 +258,9 @@ impl Log {
 
     /// Where what follows the log begins: at its end, or, in an empty log, with the batch that its end is in.
     fn first_of(&self, batches: &[u8]) -> i64 {
-        let end = self.log_end_offset;
+        let end = self.offsets.end();
         match Batches::new(batches).next() {
-            Some(Ok(batch)) if self.log_start_offset == end && batch.header().next_offset() > end => {
+            Some(Ok(batch)) if self.offsets.start() == end && batch.header().next_offset() > end => {
                 batch.header().base_offset.min(end)
             }
             _ => end,
@@ -317,13 +317,17 @@ impl Log {
     /// Writes batches of one segment at once, whose headers say what their bytes say, and notes each everywhere.
     fn write(&mut self, bytes: &[u8], run: &[Noted], now_ms: i64) -> Result<()> {
         let Some((last, _)) = run.last() else { return Ok(()) };
-        if self.unmade.is_some() {
+        if !self.is_materialised() {
             self.materialise()?;
         }
         let last_offset = last.last_offset();
-        if self.segments.active().should_roll(&self.roll_check(bytes.len(), last, now_ms)) {
+        if self
+            .segments
+            .active()
+            .should_roll(&self.roll_check(bytes.len(), last, now_ms))
+        {
             // An empty segment is too far below only when offsets jump; it makes way for one that begins there.
-            self.roll_to(self.log_end_offset.max(last_offset - i64::from(i32::MAX)), now_ms)?;
+            self.roll_to(self.offsets.end().max(last_offset - i64::from(i32::MAX)), now_ms)?;
         }
         let fs = &*self.context.fs;
         let active = self.segments.active_mut();
@@ -331,7 +335,9 @@ impl Log {
         let mut position = match active.append(bytes) {
             Ok(position) => position,
             Err((error, is_ruined)) => {
-                self.is_poisoned |= is_ruined;
+                if is_ruined {
+                    self.standing.poison();
+                }
                 return Err(error);
             }
         };
@@ -346,7 +352,7 @@ impl Log {
     fn note(&mut self, header: &BatchHeader, position: u64, control: Option<ControlRecord>) {
         let interval = self.config.index_interval_bytes;
         self.segments.note(header, position, interval);
-        self.log_end_offset = header.next_offset();
+        self.offsets.end_at(header.next_offset());
         if Some(header.partition_leader_epoch) != self.epochs.latest_epoch() {
             self.epochs.assign(header.partition_leader_epoch, header.base_offset);
         }

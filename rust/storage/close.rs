@@ -29,7 +29,7 @@ impl Log {
     /// Takes no more writes: indexes are complete, the producer state has a snapshot. Gives what must be synced, if
     /// anything; [`complete_close`](Self::complete_close) must follow it. May be repeated after an error.
     pub fn begin_close(&mut self) -> Result<Option<FlushJob>> {
-        if self.is_closed && !self.is_poisoned {
+        if self.standing.is_closed() && !self.standing.is_poisoned() {
             return Ok(None);
         }
         self.settle()?;
@@ -43,11 +43,11 @@ impl Log {
             self.segments.active_mut().write_pending(&*fs)?;
         }
         self.producers
-            .take_snapshot(&*fs, &self.dir, self.log_end_offset, Durability::Lazy)?;
+            .take_snapshot(&*fs, &self.dir, self.offsets.end(), Durability::Lazy)?;
         // The epochs of an empty log neither: not worth two syncs for each of thousands of idle partitions.
-        let has_epochs = self.epochs.is_dirty() && self.log_start_offset < self.log_end_offset;
-        self.is_closed = true;
-        if self.recovery_point >= self.log_end_offset && !has_epochs {
+        let has_epochs = self.epochs.is_dirty() && self.offsets.start() < self.offsets.end();
+        self.standing.close();
+        if self.offsets.recovery_point() >= self.offsets.end() && !has_epochs {
             return Ok(None);
         }
         let job = self.begin_flush();
@@ -62,14 +62,14 @@ impl Log {
     pub fn complete_close(&mut self, flushed: Result<Flushed>) -> Result<()> {
         let closed = self.complete_flush(flushed);
         if closed.as_ref().is_err_and(Error::is_shortage) {
-            self.is_closed = false;
+            self.standing.reopen();
         }
         closed
     }
 
     /// Stops, and leaves the files as they are: their disk has failed.
     pub fn abandon(&mut self) {
-        self.is_closed = true;
+        self.standing.close();
     }
 
     /// Stops: everything is on disk. Nothing may follow.

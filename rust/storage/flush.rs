@@ -15,6 +15,7 @@ use super::format::{INDEX_SUFFIX, PARTITION_METADATA, TIME_INDEX_SUFFIX, TXN_IND
 use super::leader_epochs::EpochFlush;
 use super::log::Log;
 use super::segment::{Segment, SegmentFile};
+use super::syncs::Mark;
 use crate::error::{Error, Result};
 use crate::io::{FileSystem, OpenMode};
 
@@ -37,8 +38,7 @@ pub struct FlushJob {
 #[derive(Debug)]
 pub struct Flushed {
     offset: i64,
-    truncations: u64,
-    names: u64,
+    mark: Mark,
     epochs: Option<EpochFlush>,
 }
 
@@ -53,23 +53,19 @@ impl Log {
     /// Notes what is unflushed. Cheap. A log without a directory has nothing, not even the epoch of its first leader.
     pub fn begin_flush(&self) -> FlushJob {
         // While a truncation is unfinished nothing is flushed: what is beyond it is to go.
-        let end = match self.unfinished {
-            Some(_) => self.recovery_point,
-            None => self.log_end_offset,
+        let end = match self.standing.unfinished() {
+            Some(_) => self.offsets.recovery_point(),
+            None => self.offsets.end(),
         };
-        let is_clean = self.recovery_point >= end;
+        let is_clean = self.offsets.recovery_point() >= end;
         let from = if is_clean {
             self.segments.count()
         } else {
-            self.segments.place_of(self.recovery_point)
+            self.segments.place_of(self.offsets.recovery_point())
         };
         let epochs = self.is_materialised().then(|| self.epochs.begin_flush()).flatten();
         // A job without files syncs no directory.
-        let names = if is_clean && epochs.is_none() {
-            self.synced_names
-        } else {
-            self.names
-        };
+        let mark = self.syncs.mark(!is_clean || epochs.is_some());
         FlushJob {
             fs: self.fs(),
             dir: self.dir.clone(),
@@ -79,14 +75,18 @@ impl Log {
                 .filter(|segment| segment.size() > 0)
                 .map(|it| Arc::clone(it.log()))
                 .collect(),
-            indexes: self.segments.sealed_from(from).iter().map(Segment::base_offset).collect(),
+            indexes: self
+                .segments
+                .sealed_from(from)
+                .iter()
+                .map(Segment::base_offset)
+                .collect(),
             epochs,
-            needs_dir: self.names != self.synced_names,
-            needs_parent: self.is_materialised() && self.synced_names == 0,
+            needs_dir: self.syncs.needs_dir(),
+            needs_parent: self.is_materialised() && self.syncs.is_new(),
             flushed: Flushed {
                 offset: end,
-                truncations: self.truncations,
-                names,
+                mark,
                 epochs: None,
             },
         }
@@ -100,15 +100,14 @@ impl Log {
                 if let Some(epochs) = &flushed.epochs {
                     self.epochs.complete_flush(epochs);
                 }
-                self.synced_names = self.synced_names.max(flushed.names);
-                if flushed.truncations == self.truncations {
-                    self.recovery_point = self.recovery_point.max(flushed.offset).min(self.log_end_offset);
+                if self.syncs.complete(flushed.mark) {
+                    self.offsets.flushed_to(flushed.offset);
                 }
                 Ok(())
             }
             Err(error) => {
                 // Nothing was lost when a file could not be opened: the next job syncs all of it again.
-                self.is_poisoned |= !error.is_shortage();
+                self.standing.note_failure(&error);
                 Err(error)
             }
         }

@@ -18,12 +18,14 @@ use std::sync::Arc;
 use super::config::LogConfig;
 use super::leader_epochs::EpochCache;
 use super::materialise::Unmade;
+use super::offsets::Offsets;
 use super::producer_state::{ProducerState, ProducerStateConfig};
 use super::recovery::{Note, RecoveryReport};
 use super::segment::Segment;
 use super::segments::Segments;
+use super::standing::Standing;
+use super::syncs::Syncs;
 use super::topic_partition::{DirKind, TopicPartition};
-use super::truncate::Unfinished;
 use super::uuid::Uuid;
 use super::wait::Wait;
 use crate::error::{Error, Result};
@@ -60,10 +62,6 @@ impl LogContext {
 }
 
 /// See the module.
-#[expect(
-    clippy::struct_field_names,
-    reason = "Kafka's names: log start offset, log end offset"
-)]
 pub struct Log {
     pub(super) context: LogContext,
     pub(super) dir: PathBuf,
@@ -71,27 +69,14 @@ pub struct Log {
     pub(super) config: Arc<LogConfig>,
     pub(super) rules: Rules,
     pub(super) segments: Segments,
-    pub(super) log_start_offset: i64,
-    pub(super) log_end_offset: i64,
-    pub(super) recovery_point: i64,
+    pub(super) offsets: Offsets,
     pub(super) epochs: EpochCache,
     pub(super) producers: ProducerState,
     /// Taken off `segment.ms` for the active segment.
     pub(super) roll_jitter_ms: i64,
-    /// Counts truncations: a flush that began before one says nothing about what is written after.
-    pub(super) truncations: u64,
-    /// Counts files made; the directory is synced up to `synced_names`.
-    pub(super) names: u64,
-    pub(super) synced_names: u64,
-    pub(super) is_poisoned: bool,
-    pub(super) is_closed: bool,
-    /// Set until the log has its directory.
-    pub(super) unmade: Option<Unmade>,
-    /// A truncation that was cut short and is to be finished first.
-    pub(super) unfinished: Option<Unfinished>,
+    pub(super) syncs: Syncs,
+    pub(super) standing: Standing,
     pub(super) report: RecoveryReport,
-    /// While it is opened: base offsets of segments of which only index files are left.
-    pub(super) orphans: Vec<i64>,
 }
 
 impl Log {
@@ -109,11 +94,11 @@ impl Log {
         }
         let segments = Segments::new(Segment::unmade(dir, 0, context.clock.now_ms()));
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, EpochCache::default());
-        log.unmade = Some(Unmade {
+        log.standing = Standing::of_unmade(Unmade {
             topic_id,
             has_dir: false,
         });
-        log.names = 0;
+        log.syncs = Syncs::of_unmade();
         Ok(log)
     }
 
@@ -132,21 +117,13 @@ impl Log {
             rules: rules_of(&config),
             config,
             segments,
-            log_start_offset: 0,
-            log_end_offset: 0,
-            recovery_point: 0,
+            offsets: Offsets::default(),
             epochs,
             producers: ProducerState::new(context.producers),
             roll_jitter_ms: 0,
-            truncations: 0,
-            names: 1,
-            synced_names: 0,
-            is_poisoned: false,
-            is_closed: false,
-            unmade: None,
-            unfinished: None,
+            syncs: Syncs::of_opened(),
+            standing: Standing::default(),
             report: RecoveryReport::default(),
-            orphans: Vec::new(),
         };
         log.choose_jitter();
         log
@@ -164,17 +141,11 @@ impl Log {
     /// Where its files begin: at the log start or before it. What lies between is deleted for readers, but what producers have
     /// written there still counts (KIP-360), or a repetition of it would be taken for something new.
     pub(super) fn first_offset(&self) -> i64 {
-        self.segments.first().base_offset().min(self.log_start_offset)
+        self.segments.first().base_offset().min(self.offsets.start())
     }
 
     pub(super) fn check_writable(&self) -> Result<()> {
-        if self.is_poisoned {
-            return Err(Error::Poisoned { path: self.dir.clone() });
-        }
-        if self.is_closed {
-            return Err(Error::Closed { path: self.dir.clone() });
-        }
-        Ok(())
+        self.standing.check_writable(&self.dir)
     }
 
     /// The partition.
@@ -189,22 +160,22 @@ impl Log {
 
     /// The offset that the next record gets.
     pub fn log_end_offset(&self) -> i64 {
-        self.log_end_offset
+        self.offsets.end()
     }
 
     /// The first offset that may be read.
     pub fn log_start_offset(&self) -> i64 {
-        self.log_start_offset
+        self.offsets.start()
     }
 
     /// Everything below is on disk; it belongs into the `recovery-point-offset-checkpoint`.
     pub fn recovery_point(&self) -> i64 {
-        self.recovery_point
+        self.offsets.recovery_point()
     }
 
     /// Changes with each truncation: what was planned before one may not be there any more.
     pub fn truncations(&self) -> u64 {
-        self.truncations
+        self.syncs.truncations()
     }
 
     /// Bytes of record batches in all segments.
@@ -231,7 +202,7 @@ impl Log {
 
     /// Notes the start of a leader's term at the log's end, before its first append.
     pub fn begin_epoch(&mut self, leader_epoch: i32) {
-        self.epochs.assign(leader_epoch, self.log_end_offset);
+        self.epochs.assign(leader_epoch, self.offsets.end());
     }
 
     /// The producers.
@@ -261,17 +232,17 @@ impl Log {
 
     /// Whether an earlier failure forbids writes.
     pub fn is_poisoned(&self) -> bool {
-        self.is_poisoned
+        self.standing.is_poisoned()
     }
 
     /// Whether it was closed, or its directory taken out of use.
     pub fn is_closed(&self) -> bool {
-        self.is_closed
+        self.standing.is_closed()
     }
 
     /// Forbids writes from now on: the log directory has failed.
     pub fn poison(&mut self) {
-        self.is_poisoned = true;
+        self.standing.poison();
     }
 
     /// What opening it had to mend.
@@ -318,14 +289,15 @@ impl Log {
     /// [`rename_away`](Self::rename_away) with an id that ties the directory to another one.
     pub fn rename_away_as(&mut self, kind: DirKind, unique: Uuid) -> Result<Option<PathBuf>> {
         // A failed attempt to make it may have left a part, which is renamed as a whole one is.
-        if self.unmade.is_some_and(|unmade| !unmade.has_dir) && !self.is_poisoned {
-            self.is_closed = true;
+        let has_no_dir = self.standing.unmade().is_some_and(|unmade| !unmade.has_dir);
+        if has_no_dir && !self.standing.is_poisoned() {
+            self.standing.close();
             return Ok(None);
         }
         let to = self.dir.with_file_name(self.topic_partition.dir_name(kind, unique));
         self.rename_dir(&to)?;
         self.segments.all().for_each(|segment| segment.log().file.retire());
-        self.is_closed = true;
+        self.standing.close();
         Ok(Some(to))
     }
 

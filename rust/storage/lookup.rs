@@ -65,13 +65,13 @@ impl Log {
                 .time_index
                 .lookup(&*self.context.fs, target.saturating_sub(1))?
                 .offset;
-            self.place_in(segment, from.max(self.log_start_offset), wanted)
+            self.place_in(segment, from.max(self.offsets.start()), wanted)
         };
         let mut places = TimestampPlan::default();
         let (first, at) = self.first_readable();
         if is_late(first)? {
             places.place = Some(plan(first)?);
-            if first.base_offset() >= self.log_start_offset {
+            if first.base_offset() >= self.offsets.start() {
                 return Ok(places);
             }
         }
@@ -101,7 +101,7 @@ impl Log {
         }
         let mut places = TimestampPlan::default();
         let greatest = self.greatest_of(first)?;
-        let is_cut = first.base_offset() < self.log_start_offset;
+        let is_cut = first.base_offset() < self.offsets.start();
         if greatest >= 0 && later.is_none_or(|best| greatest >= best.0) {
             let wanted = if is_cut {
                 Wanted::Latest
@@ -109,7 +109,7 @@ impl Log {
                 Wanted::Greatest(greatest)
             };
             let from = if is_cut {
-                self.log_start_offset
+                self.offsets.start()
             } else {
                 self.offset_of_greatest(first)?
             };
@@ -127,7 +127,7 @@ impl Log {
 
     /// The segment that holds the log start offset, and where it stands.
     fn first_readable(&self) -> (&Segment, usize) {
-        let at = self.segments.place_of(self.log_start_offset);
+        let at = self.segments.place_of(self.offsets.start());
         (self.segments.at(at), at)
     }
 
@@ -145,7 +145,7 @@ impl Log {
     }
 
     fn peaks(&self) -> Result<&Peaks> {
-        self.segments.peaks(&*self.context.fs, self.log_start_offset)
+        self.segments.peaks(&*self.context.fs, self.offsets.start())
     }
 
     fn place_in(&self, segment: &Segment, from: i64, wanted: Wanted) -> Result<Place> {
@@ -155,7 +155,7 @@ impl Log {
             log,
             position,
             end,
-            start_offset: self.log_start_offset,
+            start_offset: self.offsets.start(),
             wanted,
         })
     }

@@ -31,22 +31,29 @@ pub(super) struct Unmade {
 impl Log {
     /// Whether it has a directory. Without one it was never written.
     pub fn is_materialised(&self) -> bool {
-        self.unmade.is_none()
+        self.standing.unmade().is_none()
     }
 
     /// Makes the directory and its files, unless they are there.
     pub fn materialise(&mut self) -> Result<()> {
-        let Some(unmade) = self.unmade else { return Ok(()) };
+        let Some(unmade) = self.standing.unmade() else {
+            return Ok(());
+        };
         self.check_writable()?;
         let made = self.make_files(unmade);
-        self.is_poisoned |= made.as_ref().is_err_and(|error| !error.is_shortage());
+        if let Err(error) = &made {
+            self.standing.note_failure(error);
+        }
         made
     }
 
     /// Writes `partition.metadata` anew, durably: the file was lost.
     pub fn write_topic_id(&mut self, topic_id: Uuid) -> Result<()> {
-        if let Some(unmade) = &mut self.unmade {
-            unmade.topic_id = Some(topic_id);
+        if let Some(unmade) = self.standing.unmade() {
+            self.standing.make(Some(Unmade {
+                topic_id: Some(topic_id),
+                ..unmade
+            }));
             return Ok(());
         }
         self.check_writable()?;
@@ -60,17 +67,17 @@ impl Log {
         } else {
             let made = fs.create_dir(&self.dir); // (a)
             made.map_err(|error| Error::io("create", &self.dir, error))?;
-            self.unmade = Some(Unmade {
+            self.standing.make(Some(Unmade {
                 has_dir: true,
                 ..unmade
-            });
+            }));
         }
         if let Some(topic_id) = unmade.topic_id {
             PartitionMetadata { topic_id }.create(&*fs, &self.dir)?; // (b)
         }
         self.segments.active_mut().make_file(&*fs)?; // (c)
-        self.unmade = None;
-        self.names = 1;
+        self.standing.make(None);
+        self.syncs.note_made();
         Ok(())
     }
 }

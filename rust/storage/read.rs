@@ -12,8 +12,8 @@
 use std::sync::Arc;
 
 use super::header_scan::{HeaderScan, believed};
-use super::log::Log;
 use super::last_batches::LastBatch;
+use super::log::Log;
 use super::segment::{Segment, SegmentFile};
 use super::wait::Wait;
 use crate::error::{Error, ErrorCode, Result};
@@ -89,10 +89,10 @@ impl Log {
     }
 
     fn plan(&self, offset: i64, upper_bound: i64, wait: Wait) -> Result<ReadPlan> {
-        if offset < self.log_start_offset || offset > self.log_end_offset {
+        if offset < self.offsets.start() || offset > self.offsets.end() {
             return Err(self.out_of_range(offset));
         }
-        let upper_bound = upper_bound.min(self.log_end_offset);
+        let upper_bound = upper_bound.min(self.offsets.end());
         if offset >= upper_bound {
             let active = self.segments.active();
             let start = Start::Index(OffsetPosition {
@@ -145,7 +145,7 @@ impl Log {
     fn part(&self, segment: &Segment, start: Start, upper_bound: i64, wait: Wait) -> Result<Part> {
         let size = segment.size();
         let is_active = segment.base_offset() == self.segments.active().base_offset();
-        let end = if upper_bound == self.log_end_offset {
+        let end = if upper_bound == self.offsets.end() {
             End::At(size)
         } else if let Some(batch) = is_active.then(|| self.segments.last_batch_with(upper_bound)).flatten() {
             // A bound within a batch (never a high watermark) shows none of it.
@@ -167,7 +167,7 @@ impl Log {
     }
 
     pub(super) fn out_of_range(&self, offset: i64) -> Error {
-        let (start, end, partition) = (self.log_start_offset, self.log_end_offset, &self.topic_partition);
+        let (start, end, partition) = (self.offsets.start(), self.offsets.end(), &self.topic_partition);
         let message = format!(
             "Received request for offset {offset} for partition {partition}, but we only have log segments from offset {start} up to {end}."
         );

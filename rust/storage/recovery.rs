@@ -140,27 +140,27 @@ impl Log {
         let mut log = Self::assemble(context, dir, topic_partition, config, segments, epochs);
         if args.clean_shutdown && !found.base_offsets.is_empty() {
             // After a crash nobody knows which names were synced: the first flush does it.
-            log.synced_names = log.names;
+            log.syncs.trust_names();
         }
         log.producers.set_snapshots(found.names.iter().map(String::as_str));
         log.report.notes = notes;
-        log.orphans = found.orphans;
-        log.recovery_point = args.recovery_point.max(0);
+        log.offsets.trust_to(args.recovery_point.max(0));
         let is_untouched = args.extent.closed.map_or(Ok(true), |closed| closed.is_of(&log))?;
         if let (false, Some(closed)) = (is_untouched, &mut args.extent.closed) {
             // Other files stand there now, and the checkpoint may be theirs.
             closed.log_start = closed.log_start.max(args.log_start_offset);
         }
-        log.log_start_offset = log.segments.first().base_offset().max(args.log_start());
+        log.offsets
+            .start_at(log.segments.first().base_offset().max(args.log_start()));
         log.load(&args, is_untouched, now_ms)?;
-        log.check_extent(&args)?;
-        leftovers::remove_orphans(fs, dir, &std::mem::take(&mut log.orphans))?;
-        if log.log_end_offset < log.log_start_offset {
+        log.check_extent(&args, &found.orphans)?;
+        leftovers::remove_orphans(fs, dir, &found.orphans)?;
+        if log.offsets.end() < log.offsets.start() {
             log.start_after_end(&args)?;
         }
-        log.recovery_point = log.recovery_point.min(log.log_end_offset);
-        log.epochs.truncate_from_end(log.log_end_offset);
-        log.epochs.truncate_from_start(log.log_start_offset);
+        log.offsets.distrust_from(log.offsets.end());
+        log.epochs.truncate_from_end(log.offsets.end());
+        log.epochs.truncate_from_start(log.offsets.start());
         Ok(log)
     }
 
@@ -170,7 +170,7 @@ impl Log {
             && !is_untouched
         {
             // All of it was durable when it was closed, and somebody has been at it since.
-            self.recovery_point = closed.log_end;
+            self.offsets.trust_to(closed.log_end);
             self.recover_from(0, args, now_ms)?;
             self.note_changed();
             return Ok(());
@@ -179,17 +179,17 @@ impl Log {
             self.recover_from(0, args, now_ms) // (b), everything: only the batches know the epochs
         } else if !args.clean_shutdown && args.extent.is_recovery_point_lost {
             // A sealed segment is flushed soon, so what stands before the last one was durable in all likelihood.
-            self.recovery_point = self.segments.active().base_offset();
+            self.offsets.trust_to(self.segments.active().base_offset());
             self.recover_from(0, args, now_ms)?;
-            self.recovery_point = 0;
+            self.offsets.trust_to(0);
             Ok(())
         } else if !args.clean_shutdown {
-            let from = self.first_changed(self.segments.place_of(self.recovery_point), args)?;
+            let from = self.first_changed(self.segments.place_of(self.offsets.recovery_point()), args)?;
             self.recover_from(from, args, now_ms) // (b)
         } else if self.trust_last_segment()? {
             self.check_indexes(last)?; // (a)
-            self.recovery_point = self.log_end_offset;
-            let (fs, end) = (self.fs(), self.log_end_offset);
+            let (fs, end) = (self.fs(), self.offsets.end());
+            self.offsets.trust_to(end);
             self.producers
                 .truncate_and_reload(&*fs, &self.dir, self.first_offset(), end, now_ms)?;
             self.remove_stray_snapshots()?;
@@ -230,7 +230,7 @@ impl Log {
             }
         }
         let is_whole = scan.position() == active.size();
-        self.log_end_offset = log_end_offset;
+        self.offsets.end_at(log_end_offset);
         Ok(is_whole)
     }
 
@@ -239,7 +239,9 @@ impl Log {
         let fs = self.fs();
         let interval = self.config.index_interval_bytes;
         for at in 0..count {
-            let Some(segment) = self.segments.get_mut(at) else { break };
+            let Some(segment) = self.segments.get_mut(at) else {
+                break;
+            };
             if !sane_indexes(&*fs, segment)? {
                 rebuild_indexes(&*fs, segment, interval)?;
                 self.report.indexes_rebuilt += 1;
@@ -261,7 +263,7 @@ impl Log {
         self.replay_producers(base_offset)?;
         let count = |counter: &AtomicU64, by: u64| counter.fetch_add(by, Ordering::Relaxed);
         count(&args.progress.segments_to_check, (self.segments.count() - from) as u64);
-        self.log_end_offset = base_offset;
+        self.offsets.end_at(base_offset);
         for at in from..self.segments.count() {
             let next_base = self.segments.next_base(at);
             let ended = with_reader(|buffer| self.check_segment(at, next_base, buffer, args.progress))?;
@@ -279,8 +281,8 @@ impl Log {
             }
         }
         self.producers
-            .delete_snapshots_from(&*fs, &self.dir, self.log_end_offset + 1)?;
-        self.producers.update_map_end_offset(self.log_end_offset);
+            .delete_snapshots_from(&*fs, &self.dir, self.offsets.end() + 1)?;
+        self.producers.update_map_end_offset(self.offsets.end());
         self.remove_stray_snapshots()
     }
 
@@ -308,7 +310,7 @@ impl Log {
         let (log, len) = (Arc::clone(segment.log()), segment.size());
         log.file.note_unsynced();
         segment.reset();
-        self.log_end_offset = segment.base_offset();
+        self.offsets.end_at(segment.base_offset());
         let mut reader = check::BatchReader::new(&*log.file, &log.path, len, buffer);
         let (kind, reason) = loop {
             let step = reader.next_batch()?;
@@ -316,7 +318,7 @@ impl Log {
                 Step::Batch(batch) => batch,
                 Step::End => {
                     progress.bytes_checked.fetch_add(len, Ordering::Relaxed);
-                    let end = self.log_end_offset;
+                    let end = self.offsets.end();
                     if next_base.is_none_or(|next| end >= next) || self.was_compacted(at)? {
                         return Ok(None);
                     }
@@ -327,7 +329,7 @@ impl Log {
                 Step::Bad(reason) => break (cut::Kind::Bad, reason),
             };
             let header = *batch.header();
-            let control = match follows(&header, self.log_end_offset, segment.base_offset(), next_base) {
+            let control = match follows(&header, self.offsets.end(), segment.base_offset(), next_base) {
                 Ok(()) => control_of(batch.bytes(), &header).map_err(|rejection| rejection.message),
                 Err(reason) => Err(reason),
             };
@@ -342,7 +344,7 @@ impl Log {
                     break (cut::Kind::Bad, reason);
                 }
             }
-            self.log_end_offset = header.next_offset();
+            self.offsets.end_at(header.next_offset());
             self.report.batches_checked += 1;
         };
         Ok(Some(Ending {

@@ -55,12 +55,10 @@ impl Log {
             );
             return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
         }
-        if offset <= self.log_start_offset {
+        if !self.offsets.raise_start(offset) {
             return Ok(false);
         }
-        self.log_start_offset = offset;
-        self.segments
-            .on_log_start_offset_incremented(&*self.context.fs, offset);
+        self.segments.on_log_start_offset_incremented(&*self.context.fs, offset);
         self.epochs.truncate_from_start(offset);
         self.producers.on_log_start_offset_incremented(offset);
         Ok(true)
@@ -85,9 +83,12 @@ impl Log {
             return Ok(deletion);
         }
         if count == self.segments.count() {
-            self.roll_to(self.log_end_offset, now_ms)?;
+            self.roll_to(self.offsets.end(), now_ms)?;
         }
-        let new_start = self.segments.get(count).map_or(self.log_end_offset, Segment::base_offset);
+        let new_start = self
+            .segments
+            .get(count)
+            .map_or(self.offsets.end(), Segment::base_offset);
         self.advance_log_start_offset(new_start, high_watermark)?;
         for _ in 0..count {
             self.delete_first(&mut deletion)?;
@@ -122,7 +123,7 @@ impl Log {
         let mut count = 0;
         for (at, segment) in self.segments.all().enumerate() {
             let next = self.segments.get(at + 1);
-            let end = next.map_or(self.log_end_offset, Segment::base_offset);
+            let end = next.map_or(self.offsets.end(), Segment::base_offset);
             let is_empty_active = next.is_none() && segment.size() == 0;
             if is_empty_active || end > high_watermark || !is_old(segment, next)? {
                 break;
@@ -133,7 +134,7 @@ impl Log {
     }
 
     fn below_log_start(&self, high_watermark: i64) -> usize {
-        let start = self.log_start_offset;
+        let start = self.offsets.start();
         let is_below = |_: &Segment, next: Option<&Segment>| Ok(next.is_some_and(|next| next.base_offset() <= start));
         self.oldest(high_watermark, is_below).unwrap_or(0)
     }

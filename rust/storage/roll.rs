@@ -13,7 +13,7 @@ impl Log {
     /// Seals the active segment and begins one at the log's end. Does nothing while the active one is empty.
     pub fn roll(&mut self, now_ms: i64) -> Result<()> {
         self.settle()?;
-        self.roll_to(self.log_end_offset, now_ms)
+        self.roll_to(self.offsets.end(), now_ms)
     }
 
     pub(super) fn roll_to(&mut self, base_offset: i64, now_ms: i64) -> Result<()> {
@@ -26,8 +26,8 @@ impl Log {
             .take_snapshot(&*fs, &self.dir, base_offset, Durability::Lazy)?;
         let segment = Segment::create(&*fs, &self.dir, base_offset, now_ms)?;
         self.segments.active_mut().seal();
-        self.segments.push(&*fs, segment, self.log_start_offset);
-        self.names += 1;
+        self.segments.push(&*fs, segment, self.offsets.start());
+        self.syncs.note_name();
         self.choose_jitter();
         Ok(())
     }

@@ -24,21 +24,22 @@ impl Log {
     #[inline]
     pub(super) fn settle(&mut self) -> Result<()> {
         self.check_writable()?;
-        self.unfinished
+        self.standing
+            .unfinished()
             .map_or(Ok(()), |truncation| self.truncate_now(truncation))
     }
 
     #[cold]
     fn truncate_now(&mut self, truncation: Unfinished) -> Result<()> {
-        self.unfinished = Some(truncation);
+        self.standing.truncate(Some(truncation));
         self.segments.forget_batches();
         let result = match truncation {
             Unfinished::CutAt(offset) => self.cut_end(offset),
             Unfinished::StartAnewAt(offset) => self.start_anew_at(offset),
         };
         match &result {
-            Ok(()) => self.unfinished = None,
-            Err(error) => self.is_poisoned |= !error.is_shortage(),
+            Ok(()) => self.standing.truncate(None),
+            Err(error) => self.standing.note_failure(error),
         }
         result
     }
@@ -47,8 +48,8 @@ impl Log {
     /// any case: its leader wrote nothing, and asking by it would find the same parting of ways for ever.
     pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
         self.settle()?;
-        if offset >= self.log_end_offset {
-            self.epochs.truncate_from_end(self.log_end_offset);
+        if offset >= self.offsets.end() {
+            self.epochs.truncate_from_end(self.offsets.end());
             return Ok(false);
         }
         if self.segments.first().base_offset() > offset {
@@ -68,7 +69,7 @@ impl Log {
     ///
     /// Returns where it was cut.
     pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (i32, i64)) -> Result<i64> {
-        let end = self.log_end_offset;
+        let end = self.offsets.end();
         let cut = match self.epochs.end_offset_for(epoch, end) {
             Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)
             Some((_, own_end)) => own_end,                                       // (b)
@@ -88,15 +89,14 @@ impl Log {
         }
         let active = self.segments.active_mut();
         active.unseal(&*fs)?;
-        self.log_end_offset = active.truncate_to(&*fs, offset, now_ms)?;
+        let end = active.truncate_to(&*fs, offset, now_ms)?;
         // The batch that held the offset is gone: a repetition must not take the log to end behind where it began.
-        self.unfinished = Some(Unfinished::CutAt(self.log_end_offset));
-        self.recovery_point = self.recovery_point.min(self.log_end_offset);
-        self.log_start_offset = self.log_start_offset.min(self.log_end_offset);
-        self.epochs.truncate_from_end(self.log_end_offset);
+        self.standing.truncate(Some(Unfinished::CutAt(end)));
+        self.offsets.cut_to(end);
+        self.epochs.truncate_from_end(end);
         self.producers
-            .truncate_and_reload(&*fs, &self.dir, self.first_offset(), self.log_end_offset, now_ms)?;
-        self.replay_producers(self.log_end_offset)
+            .truncate_and_reload(&*fs, &self.dir, self.first_offset(), end, now_ms)?;
+        self.replay_producers(end)
     }
 
     /// Removes everything and starts an empty log at `offset`.
@@ -116,16 +116,16 @@ impl Log {
         self.remove_active_files()?;
         let segment = Segment::create(&*fs, &self.dir, offset, self.context.clock.now_ms())?;
         self.segments.start_anew(segment);
-        self.names += 1;
-        (self.log_start_offset, self.log_end_offset, self.recovery_point) = (offset, offset, offset);
+        self.syncs.note_name();
+        self.offsets.start_anew_at(offset);
         self.epochs.clear();
         self.producers.truncate_fully_and_start_at(&*fs, &self.dir, offset)
     }
 
     /// From here on no flush that began before counts.
     fn begin_truncation(&mut self, offset: i64) {
-        self.truncations += 1;
-        self.recovery_point = self.recovery_point.min(offset);
+        self.syncs.note_truncation();
+        self.offsets.distrust_from(offset);
     }
 
     fn remove_active_files(&mut self) -> Result<()> {

@@ -51,11 +51,11 @@ impl Log {
             return Ok(0);
         };
         let log = Arc::clone(segment.log());
-        let end = self.log_end_offset;
-        let is_damaged =
-            matches!(ending.kind, Kind::Bad | Kind::Gap) && end < self.recovery_point || self.is_durable_segment(at);
+        let end = self.offsets.end();
+        let is_damaged = matches!(ending.kind, Kind::Bad | Kind::Gap) && end < self.offsets.recovery_point()
+            || self.is_durable_segment(at);
         if is_damaged {
-            let durable = self.recovery_point;
+            let durable = self.offsets.recovery_point();
             let reason = format!(
                 "position {}: {}; everything up to offset {durable} was durable, and offset {end} begins there",
                 ending.position, ending.reason
@@ -96,7 +96,7 @@ impl Log {
             return Ok(0);
         };
         let (base_offset, log) = (segment.base_offset(), Arc::clone(segment.log()));
-        let (end, tail) = (self.log_end_offset, ending.len - ending.position);
+        let (end, tail) = (self.offsets.end(), ending.len - ending.position);
         let later_bytes: u64 = self.segments.all_from(at + 1).map(Segment::size).sum();
         let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros)
             && survey.batches == 0
@@ -169,7 +169,9 @@ impl Log {
 
     /// Whether the segment after it begins below the recovery point, so that all of this one was durable.
     fn is_durable_segment(&self, at: usize) -> bool {
-        self.segments.next_base(at).is_some_and(|next| next <= self.recovery_point)
+        self.segments
+            .next_base(at)
+            .is_some_and(|next| next <= self.offsets.recovery_point())
     }
 
     /// Unlinks the files of the last segment, but for the `.log` when it is to be kept; gives its new name.
@@ -194,7 +196,7 @@ impl Log {
     /// The log start offset lies above the log's end: what is left was deleted by its owner, as far as anybody knows. The log
     /// begins anew there; its batches are kept.
     pub(super) fn start_after_end(&mut self, args: &LoadArgs<'_>) -> Result<()> {
-        let (start, end, bytes) = (self.log_start_offset, self.log_end_offset, self.size_bytes());
+        let (start, end, bytes) = (self.offsets.start(), self.offsets.end(), self.size_bytes());
         let fs = self.fs();
         let mut kept = Vec::new();
         if bytes > 0 && args.extent.on_loss != OnLoss::Ignore {

@@ -132,7 +132,7 @@ impl Log {
 
     /// Something durable is gone behind the log's present end: an error, unless that is reported or accepted.
     pub(super) fn lost(&mut self, loss: Loss, path: &Path, reason: String, args: &LoadArgs<'_>) -> Result<()> {
-        let end = self.log_end_offset;
+        let end = self.offsets.end();
         let partition = &self.topic_partition;
         match args.extent.on_loss {
             OnLoss::Ignore => Ok(()),
@@ -161,15 +161,15 @@ impl Log {
         }
     }
 
-    /// The log has been read: does it reach as far as it must?
-    pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>) -> Result<()> {
-        let (end, must_reach) = (self.log_end_offset, args.must_reach());
+    /// The log has been read: does it reach as far as it must? Of `orphans`, base offsets, only index files are left.
+    pub(super) fn check_extent(&mut self, args: &LoadArgs<'_>, orphans: &[i64]) -> Result<()> {
+        let (end, must_reach) = (self.offsets.end(), args.must_reach());
         let path = Arc::clone(self.segments.active().log());
         if end < must_reach {
             let reason = self.short_of(must_reach, args);
             self.lost(Loss::Short, &path.path, reason, args)?;
         }
-        self.check_first_segment(args)?;
+        self.check_first_segment(args, orphans)?;
         let high_watermark = args.extent.high_watermark;
         let is_said = self.report.is_short || self.report.is_accepted;
         if end < high_watermark && args.extent.on_loss != OnLoss::Ignore && !is_said {
@@ -186,7 +186,7 @@ impl Log {
     }
 
     pub(super) fn short_of(&self, must_reach: i64, args: &LoadArgs<'_>) -> String {
-        let end = self.log_end_offset;
+        let end = self.offsets.end();
         format!(
             "it ends at offset {end}, but {} says that the log reached {must_reach}: {} records (offsets {end} to {}) are missing",
             args.witness(),
@@ -196,9 +196,9 @@ impl Log {
     }
 
     /// Whether the first segments are gone, which nothing of ours deletes without saying so.
-    fn check_first_segment(&mut self, args: &LoadArgs<'_>) -> Result<()> {
+    fn check_first_segment(&mut self, args: &LoadArgs<'_>, orphans: &[i64]) -> Result<()> {
         let first = self.segments.first().base_offset();
-        let orphan = self.orphans.first().copied().filter(|orphan| *orphan < first);
+        let orphan = orphans.first().copied().filter(|orphan| *orphan < first);
         let known = args.extent.closed.map(|closed| closed.first_base).or(orphan);
         let Some(known) = known.filter(|known| *known < first && first > args.log_start()) else {
             return Ok(());
@@ -262,7 +262,7 @@ impl Log {
                 next_base - end,
                 next_base - 1
             );
-            self.log_end_offset = end;
+            self.offsets.end_at(end);
             self.lost(Loss::Damaged, &file.path, reason, args)?;
         }
         Ok(())
