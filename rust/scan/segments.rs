@@ -19,10 +19,11 @@ use crate::index::{OffsetPosition, TimestampOffset};
 use crate::io::{File, FileSystem, OpenMode};
 use crate::record::{Batch, BatchHeader};
 use crate::storage::format::{
-    CLEANED_SUFFIX, INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TIME_INDEX_ENTRY,
-    TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_name, parse_file_name,
+    INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TIME_INDEX_ENTRY, TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX, file_name, parse_file_name,
 };
 use crate::storage::header_scan::{HeaderScan, believed};
+use crate::storage::swap_rules::{Passing, SwapRules};
 use crate::storage::wait::Wait;
 
 /// How often a directory in which a cleaner swaps files is listed again before it counts as left so by a crash.
@@ -88,19 +89,20 @@ impl Listing {
     pub fn of(fs: &dyn FileSystem, dir: &Path) -> Result<Self> {
         for _ in 0..SWAP_TRIES {
             let names = names(fs, dir)?;
-            if !names.iter().any(|name| is_swap_log(name)) {
-                return Self::from_names(fs, dir, &names, &[]);
+            if !names
+                .iter()
+                .any(|name| Passing::of(name).is_some_and(Passing::is_swap_log))
+            {
+                return Self::from_names(fs, dir, &names);
             }
             thread::sleep(PAUSE);
         }
-        let names = names(fs, dir)?;
-        let swaps = finished_swaps(&names);
-        Self::from_names(fs, dir, &names, &swaps)
+        Self::from_names(fs, dir, &names(fs, dir)?)
     }
 
-    /// The segments of `names`; each of `swaps` stands in the place of those whose offsets it covers, as the next start of a
-    /// broker would have it.
-    fn from_names(fs: &dyn FileSystem, dir: &Path, names: &[String], swaps: &[i64]) -> Result<Self> {
+    /// The segments of `names`, those of a cleaning that had ended in the place of the ones that they replace, as the next start
+    /// of a broker would have it.
+    fn from_names(fs: &dyn FileSystem, dir: &Path, names: &[String]) -> Result<Self> {
         let with = |wanted: &'static str| {
             let parsed = names.iter().filter_map(|name| parse_file_name(name));
             parsed
@@ -110,13 +112,17 @@ impl Listing {
         let mut paths: BTreeMap<i64, PathBuf> = with(LOG_SUFFIX)
             .map(|base| (base, dir.join(file_name(base, LOG_SUFFIX))))
             .collect();
-        for base in swaps {
-            let path = dir.join(file_name(*base, LOG_SUFFIX) + SWAP_SUFFIX);
-            let swapped = Segment::new(*base, path.clone());
+        let rules = SwapRules::of(names.iter().map(String::as_str));
+        let swap_log = |base| dir.join(file_name(base, LOG_SUFFIX) + SWAP_SUFFIX);
+        let end_of = |base| -> Result<i64> {
+            let swapped = Segment::new(base, swap_log(base));
             let end = swapped.open(fs)?.locate(i64::MAX)?.next_offset;
-            paths.retain(|other, _| !(*base..end).contains(other));
-            paths.insert(*base, path);
+            Ok(end)
+        };
+        if let Some(replaced) = rules.replaced(end_of)? {
+            paths.retain(|base, _| !replaced.contains(base));
         }
+        paths.extend(rules.swapped_logs().map(|base| (base, swap_log(base))));
         let mut segments: Vec<Segment> = paths.into_iter().map(|(base, path)| Segment::new(base, path)).collect();
         let mut next = i64::MAX;
         for segment in segments.iter_mut().rev() {
@@ -141,23 +147,6 @@ fn names(fs: &dyn FileSystem, dir: &Path) -> Result<Vec<String>> {
     let entries = fs.read_dir(dir).map_err(|error| Error::io("list", dir, error))?;
     let files = entries.into_iter().filter(|entry| !entry.is_dir);
     Ok(files.map(|entry| entry.name).collect())
-}
-
-fn is_swap_log(name: &str) -> bool {
-    name.strip_suffix(SWAP_SUFFIX)
-        .is_some_and(|name| name.ends_with(LOG_SUFFIX))
-}
-
-/// Base offsets of the swap files of a cleaning that had ended: those below every `.cleaned` file.
-fn finished_swaps(names: &[String]) -> Vec<i64> {
-    let parsed = || names.iter().filter_map(|name| parse_file_name(name));
-    let cleaned = parsed().filter(|(_, suffix)| suffix.ends_with(CLEANED_SUFFIX));
-    let lowest = cleaned.map(|(offset, _)| offset).min().unwrap_or(i64::MAX);
-    let is_log = |suffix: &str| suffix.strip_suffix(SWAP_SUFFIX) == Some(LOG_SUFFIX);
-    let swaps = parsed().filter(|(offset, suffix)| is_log(suffix) && *offset < lowest);
-    let mut swaps: Vec<i64> = swaps.map(|(offset, _)| offset).collect();
-    swaps.sort_unstable();
-    swaps
 }
 
 impl Segment {

@@ -35,6 +35,7 @@ pub mod segment;
 pub mod segments;
 mod standing;
 pub mod state_file;
+pub mod swap_rules;
 mod syncs;
 pub mod topic_partition;
 pub mod truncate;

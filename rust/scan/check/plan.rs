@@ -17,11 +17,12 @@ use crate::scan::{Result, ScanError};
 use crate::storage::TopicPartition;
 use crate::storage::cut_files::is_cut_file;
 use crate::storage::format::{
-    CLEAN_SHUTDOWN, CLEANED_SUFFIX, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, DELETED_SUFFIX, INDEX_SUFFIX,
-    LEADER_EPOCH_CHECKPOINT, LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, LOG_SUFFIX, META_PROPERTIES, PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX,
-    TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path, parse_file_name,
+    CLEAN_SHUTDOWN, CLEANER_OFFSET_CHECKPOINT, CLOSED_LOGS, INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOCK_FILE,
+    LOG_START_OFFSET_CHECKPOINT, LOG_SUFFIX, META_PROPERTIES, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT, SNAPSHOT_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path,
+    parse_file_name,
 };
+use crate::storage::swap_rules::Passing;
 use crate::storage::topic_partition::DirKind;
 
 /// Files of a log directory that are somebody's: ours, Kafka's.
@@ -47,7 +48,6 @@ const SEGMENT_SUFFIXES: [&str; 5] = [
     TXN_INDEX_SUFFIX,
     SNAPSHOT_SUFFIX,
 ];
-const PASSING_SUFFIXES: [&str; 4] = [DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX];
 
 /// One segment.
 pub struct SegmentPlan {
@@ -310,7 +310,7 @@ impl Planner<'_> {
                 self.note(&entry.path, "a directory within a partition's; it was not looked at");
                 continue;
             }
-            if PASSING_SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
+            if Passing::of(name).is_some() {
                 self.note(
                     &entry.path,
                     "a leftover that the next start brings to an end; it was not looked at",

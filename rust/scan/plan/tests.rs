@@ -254,3 +254,18 @@ fn a_swap_that_a_crash_left_stands_for_the_segments_that_it_replaces() {
     let expected: Vec<i64> = (0..2).chain(16..30).collect();
     assert_eq!(planned_offsets(&plan), expected);
 }
+
+// issue 14, item 5: as a start of a broker has it
+#[test]
+fn swaps_that_a_crash_left_stand_for_the_segments_in_the_gap_between_them_too() {
+    let bench = Bench::new(&[]);
+    thirty(&bench);
+    let one = fs::read(bench.file(0, ".log")).unwrap();
+    let two = fs::read(bench.file(10, ".log")).unwrap();
+    let size = one.len() / 5;
+    fs::write(bench.file(0, ".log.swap"), &one[..size]).unwrap();
+    fs::write(bench.file(15, ".log.swap"), &two[size * 3..]).unwrap();
+    let plan = plan(&request(&bench)).unwrap();
+    let expected: Vec<i64> = (0..2).chain(16..30).collect();
+    assert_eq!(planned_offsets(&plan), expected);
+}

@@ -1,9 +1,9 @@
-//! What a crash may have left in a partition directory, brought to an end as Kafka does it.
+//! What a crash may have left in a partition directory, brought to an end as Kafka does it, by [`SwapRules`]:
 //!
-//! - (a) `.deleted` files, and state files that were not renamed into place (`.tmp`): unlinked;
-//! - (b) `.cleaned` files: a cleaning that had not ended: unlinked, with every `.swap` at or above the lowest of them;
-//! - (c) the other `.swap` files: a cleaning that had ended: the segments that they replace are unlinked, then the
-//!   swap files get their real names;
+//! - (a) files that are out of use: unlinked;
+//! - (b) a cleaning that had not ended: unlinked, `.cleaned` files last, for by them the others are known;
+//! - (c) a cleaning that had ended: the segments that its `.swap` files replace are unlinked, then the swap files get
+//!   their real names;
 //! - (d) index files whose `.log` is gone: unlinked once the log is open; until then they tell that a segment was there,
 //!   unless its `.log` waits as `.deleted`.
 
@@ -13,11 +13,12 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::io::{DirEntry, FileSystem, OpenMode};
 use crate::storage::format::{
-    CLEANED_SUFFIX, DELETED_SUFFIX, INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA, SWAP_SUFFIX,
-    TEMP_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path, parse_file_name,
+    INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX,
+    TXN_INDEX_SUFFIX, file_path, parse_file_name, with_suffix,
 };
 use crate::storage::header_scan::HeaderScan;
 use crate::storage::state_file;
+use crate::storage::swap_rules::{Passing, SwapRules, Verdict};
 
 const INDEX_SUFFIXES: [&str; 3] = [INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX];
 
@@ -36,22 +37,9 @@ pub struct Found {
 /// Cleans the directory up and lists it.
 pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
     let mut entries = list(fs, dir)?;
-    let is_leftover = |entry: &DirEntry| {
-        parse_file_name(&entry.name).is_some_and(|(_, suffix)| {
-            [DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX]
-                .iter()
-                .any(|it| suffix.ends_with(it))
-        })
-    };
-    let mut deleted = BTreeSet::new();
-    if entries.iter().any(is_leftover) {
-        let names = entries.iter().filter_map(|entry| parse_file_name(&entry.name));
-        deleted.extend(
-            names
-                .filter(|(_, suffix)| suffix.ends_with(DELETED_SUFFIX))
-                .map(|(offset, _)| offset),
-        );
-        settle_leftovers(fs, dir, &entries)?;
+    let rules = SwapRules::of(entries.iter().map(|entry| entry.name.as_str()));
+    if entries.iter().any(|entry| rules.verdict(&entry.name) != Verdict::Stays) {
+        settle_leftovers(fs, dir, &entries, &rules)?;
         entries = list(fs, dir)?;
     }
     let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
@@ -65,7 +53,7 @@ pub fn settle(fs: &dyn FileSystem, dir: &Path) -> Result<Found> {
     let mut orphans = BTreeSet::new();
     for suffix in INDEX_SUFFIXES {
         for (offset, _) in with(suffix).filter(|(offset, _)| !base_offsets.contains(offset)) {
-            if deleted.contains(&offset) {
+            if rules.is_deleted(offset) {
                 state_file::remove(fs, &file_path(dir, offset, suffix))?;
             } else {
                 orphans.insert(offset); // (d)
@@ -120,53 +108,32 @@ fn is_segments(name: &str) -> bool {
     parse_file_name(name).is_some_and(|(_, suffix)| suffix == LOG_SUFFIX || INDEX_SUFFIXES.contains(&suffix))
 }
 
-fn settle_leftovers(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry]) -> Result<()> {
-    let mut lowest_cleaned = i64::MAX;
-    let mut swaps = Vec::new();
-    for entry in entries {
-        let Some((offset, suffix)) = parse_file_name(&entry.name) else {
-            continue;
-        };
-        if suffix.ends_with(DELETED_SUFFIX) || suffix.ends_with(TEMP_SUFFIX) {
-            state_file::remove(fs, &entry.path)?; // (a)
-        } else if suffix.ends_with(CLEANED_SUFFIX) {
-            lowest_cleaned = lowest_cleaned.min(offset);
-        } else if let Some(suffix) = suffix.strip_suffix(SWAP_SUFFIX) {
-            swaps.push((offset, suffix, entry));
-        }
+fn settle_leftovers(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry], rules: &SwapRules) -> Result<()> {
+    let goes = |entry: &&DirEntry| rules.verdict(&entry.name) == Verdict::Goes;
+    let is_cleaned = |entry: &&DirEntry| Passing::of(&entry.name) == Some(Passing::Cleaned);
+    for entry in entries.iter().filter(goes).filter(|entry| !is_cleaned(entry)) {
+        state_file::remove(fs, &entry.path)?; // (a), (b)
     }
-    for (offset, _, entry) in swaps.iter().filter(|(offset, ..)| *offset >= lowest_cleaned) {
-        debug_assert!(*offset >= lowest_cleaned, "filtered");
+    for entry in entries.iter().filter(goes).filter(is_cleaned) {
         state_file::remove(fs, &entry.path)?; // (b)
     }
-    for entry in entries.iter().filter(|entry| entry.name.ends_with(CLEANED_SUFFIX)) {
-        state_file::remove(fs, &entry.path)?; // (b)
-    }
-    swaps.retain(|(offset, ..)| *offset < lowest_cleaned);
-    finish_swaps(fs, dir, entries, &swaps) // (c)
+    finish_swaps(fs, dir, entries, rules) // (c)
 }
 
-fn finish_swaps(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry], swaps: &[(i64, &str, &DirEntry)]) -> Result<()> {
-    let mut replaced: Option<(i64, i64)> = None;
-    for (offset, suffix, entry) in swaps {
-        if *suffix == LOG_SUFFIX {
-            let end = end_offset(fs, *offset, &entry.path)?;
-            let (first, last) = replaced.unwrap_or((*offset, end));
-            replaced = Some((first.min(*offset), last.max(end)));
-        }
-    }
-    for entry in entries {
-        if let (Some((first, end)), Some((offset, suffix))) = (replaced, parse_file_name(&entry.name)) {
-            let is_segment = [LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX].contains(&suffix);
-            if is_segment && (first..end).contains(&offset) {
+fn finish_swaps(fs: &dyn FileSystem, dir: &Path, entries: &[DirEntry], rules: &SwapRules) -> Result<()> {
+    let swap_log = |base_offset| with_suffix(&file_path(dir, base_offset, LOG_SUFFIX), SWAP_SUFFIX);
+    if let Some(replaced) = rules.replaced(|base_offset| end_offset(fs, base_offset, &swap_log(base_offset)))? {
+        for entry in entries.iter().filter(|entry| is_segments(&entry.name)) {
+            if parse_file_name(&entry.name).is_some_and(|(offset, _)| replaced.contains(&offset)) {
                 state_file::remove(fs, &entry.path)?;
             }
         }
     }
-    for (offset, suffix, entry) in swaps {
-        let to = file_path(dir, *offset, suffix);
-        fs.rename(&entry.path, &to)
-            .map_err(|error| Error::io("rename", &entry.path, error))?;
+    for entry in entries {
+        if let Verdict::TakesPlace(offset, suffix) = rules.verdict(&entry.name) {
+            fs.rename(&entry.path, &file_path(dir, offset, suffix))
+                .map_err(|error| Error::io("rename", &entry.path, error))?;
+        }
     }
     Ok(())
 }

@@ -1,0 +1,129 @@
+//! What files mean that stand in a partition's directory while its segments are deleted or replaced, by their names.
+//!
+//! Kafka's cleaner writes the segments that replace others as `.cleaned`; once they are whole it renames each to `.swap`, the
+//! last one first, then the replaced ones to `.deleted`, and gives the `.swap` files their real names. So, wherever a crash came:
+//!
+//! - (a) `.deleted` files, and state files that were not renamed into place (`.tmp`), are out of use;
+//! - (b) so are `.cleaned` files, of a cleaning that had not ended, and each `.swap` at or above the lowest of them;
+//! - (c) the other `.swap` files are of a cleaning that had ended: together they replace every segment whose base offset lies
+//!   between the lowest base offset and the greatest end of their `.log` files.
+//!
+//! A start acts by it (`recovery::leftovers`), a scan of a directory without a broker reads by it, a check passes such
+//! files over. Touches no file: where a `.swap` file ends its reader says.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::format::{CLEANED_SUFFIX, DELETED_SUFFIX, LOG_SUFFIX, SWAP_SUFFIX, TEMP_SUFFIX, parse_file_name};
+
+/// What the end of a file's name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passing<'n> {
+    /// (a)
+    OutOfUse,
+    /// (b)
+    Cleaned,
+    /// (b) or (c), with the name that it is to get.
+    Swap(&'n str),
+}
+
+impl<'n> Passing<'n> {
+    /// `None` for a file that has its real name.
+    pub fn of(name: &'n str) -> Option<Self> {
+        if name.ends_with(DELETED_SUFFIX) || name.ends_with(TEMP_SUFFIX) {
+            Some(Self::OutOfUse)
+        } else if name.ends_with(CLEANED_SUFFIX) {
+            Some(Self::Cleaned)
+        } else {
+            name.strip_suffix(SWAP_SUFFIX).map(Self::Swap)
+        }
+    }
+
+    /// Whether it is a `.log` that is to get its real name.
+    pub fn is_swap_log(self) -> bool {
+        matches!(self, Self::Swap(name) if name.ends_with(LOG_SUFFIX))
+    }
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict<'n> {
+    /// It is no part of all this.
+    Stays,
+    /// (a), (b)
+    Goes,
+    /// (c): it is the file of that base offset with that suffix.
+    TakesPlace(i64, &'n str),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct SwapRules {
+    lowest_cleaned: i64,
+    swapped_logs: BTreeSet<i64>,
+    deleted: BTreeSet<i64>,
+}
+
+impl SwapRules {
+    /// By all names of a directory.
+    pub fn of<'n>(names: impl Iterator<Item = &'n str>) -> Self {
+        let mut rules = Self {
+            lowest_cleaned: i64::MAX,
+            swapped_logs: BTreeSet::new(),
+            deleted: BTreeSet::new(),
+        };
+        for name in names {
+            let (Some(passing), Some((offset, suffix))) = (Passing::of(name), parse_file_name(name)) else {
+                continue;
+            };
+            match passing {
+                Passing::Cleaned => rules.lowest_cleaned = rules.lowest_cleaned.min(offset),
+                Passing::Swap(_) if suffix.strip_suffix(SWAP_SUFFIX) == Some(LOG_SUFFIX) => {
+                    rules.swapped_logs.insert(offset);
+                }
+                Passing::OutOfUse if suffix.ends_with(DELETED_SUFFIX) => {
+                    rules.deleted.insert(offset);
+                }
+                Passing::OutOfUse | Passing::Swap(_) => {}
+            }
+        }
+        rules.swapped_logs.retain(|offset| *offset < rules.lowest_cleaned);
+        rules
+    }
+
+    /// What becomes of the file with this name. One whose name is not an offset of 20 digits is somebody else's, and stays.
+    pub fn verdict<'n>(&self, name: &'n str) -> Verdict<'n> {
+        let (Some(passing), Some((offset, suffix))) = (Passing::of(name), parse_file_name(name)) else {
+            return Verdict::Stays;
+        };
+        match (passing, suffix.strip_suffix(SWAP_SUFFIX)) {
+            (Passing::Swap(_), Some(real)) if offset < self.lowest_cleaned => Verdict::TakesPlace(offset, real), // (c)
+            _ => Verdict::Goes, // (a), (b)
+        }
+    }
+
+    /// Base offsets of the `.log` files of (c), ascending.
+    pub fn swapped_logs(&self) -> impl Iterator<Item = i64> + '_ {
+        self.swapped_logs.iter().copied()
+    }
+
+    /// The base offsets that (c) replaces; `end_of` says which offset follows the last batch of the `.swap` file at a base offset.
+    pub fn replaced<E>(&self, mut end_of: impl FnMut(i64) -> Result<i64, E>) -> Result<Option<Range<i64>>, E> {
+        let Some(first) = self.swapped_logs.first() else {
+            return Ok(None);
+        };
+        let mut end = *first;
+        for base_offset in &self.swapped_logs {
+            end = end.max(end_of(*base_offset)?);
+        }
+        Ok(Some(*first..end))
+    }
+
+    /// Whether a file of this base offset is to be unlinked: its segment was deleted.
+    pub fn is_deleted(&self, base_offset: i64) -> bool {
+        self.deleted.contains(&base_offset)
+    }
+}
+
+#[cfg(test)]
+mod tests;
