@@ -144,7 +144,6 @@ impl EventQueue {
     }
 
     /// Whether its eventfd is readable: asked of the kernel, as an event loop does.
-    #[cfg(feature = "simulator")]
     pub fn is_signalled(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let mut fds = [PollFd::new(&self.signal, PollFlags::IN)];

@@ -55,7 +55,6 @@ impl Source {
     }
 
     /// Whether who waits here would wake up.
-    #[cfg(feature = "simulator")]
     pub fn is_rung(&self) -> bool {
         let inbox = self.inbox.lock();
         !inbox.changes.is_empty() || inbox.is_stopped

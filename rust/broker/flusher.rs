@@ -50,13 +50,11 @@ impl Flusher {
     }
 
     /// Whether a thread would find something to do.
-    #[cfg(feature = "simulator")]
     pub fn has_queued(&self) -> bool {
         !self.state.lock().queue.is_empty()
     }
 
     /// Works off what is queued now, on the caller's thread.
-    #[cfg(feature = "simulator")]
     pub fn flush_queued(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         let queued = std::mem::take(&mut self.state.lock().queue);
         for partition in queued {

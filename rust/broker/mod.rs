@@ -32,7 +32,6 @@ mod mover;
 mod moves;
 mod options;
 mod partition;
-#[cfg(feature = "simulator")]
 pub mod planted;
 mod produce;
 mod producer_ids;

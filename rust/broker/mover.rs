@@ -53,7 +53,6 @@ impl Mover {
     }
 
     /// One piece of the first move, which goes to the end of the queue if there is more to do.
-    #[cfg(feature = "simulator")]
     pub fn run_one(&self, step: impl Fn(&Move) -> bool) {
         let first = self.state.lock().queue.pop_front();
         if let Some(one) = first
@@ -64,7 +63,6 @@ impl Mover {
     }
 
     /// Whether a move waits.
-    #[cfg(feature = "simulator")]
     pub fn is_busy(&self) -> bool {
         !self.state.lock().queue.is_empty()
     }

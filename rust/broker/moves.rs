@@ -95,14 +95,12 @@ impl Broker {
     }
 
     /// What a mover's thread does next, if there is anything to do.
-    #[cfg(feature = "simulator")]
     pub fn move_one(&self) -> bool {
         self.mover.run_one(|one| self.move_on(one));
         self.mover.is_busy()
     }
 
     /// Whether a partition moves to another log directory.
-    #[cfg(feature = "simulator")]
     pub fn has_moves(&self) -> bool {
         self.mover.is_busy()
     }

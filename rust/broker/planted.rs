@@ -1,8 +1,13 @@
 //! Bugs that the simulator must find, most of which Apache Kafka had once: off unless it plants them (docs/simulator.md).
 //!
-//! Only in builds with the feature `simulator`, which no wheel has; no configuration reaches them.
+//! The one seam: each bug is a call from where it would be, which changes nothing until the bug is planted. That is possible only in
+//! builds with the feature `simulator`, which no wheel has: elsewhere the calls are compiled away. No configuration reaches them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::lease::Lease;
+use super::waiters::WaitKind;
+use crate::storage::Log;
 
 /// A bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +41,41 @@ pub fn plant(bug: Bug) {
     switch(bug).store(true, Ordering::Relaxed);
 }
 
-/// Whether it is planted.
-pub fn has(bug: Bug) -> bool {
-    switch(bug).load(Ordering::Relaxed)
+#[inline]
+fn has(bug: Bug) -> bool {
+    cfg!(feature = "simulator") && switch(bug).load(Ordering::Relaxed)
+}
+
+/// A partition gets another lease: see [`Bug::TruncateToHighWatermark`].
+#[inline]
+pub(super) fn cut_new_follower(
+    log: &mut Log,
+    node_id: i32,
+    (old, new): (Option<&Lease>, Option<&Lease>),
+    high_watermark: i64,
+) {
+    let is_new_epoch = |new: &Lease| old.is_none_or(|old| old.leader_epoch < new.leader_epoch);
+    let follows = |new: &Lease| new.leader != node_id && new.leader >= 0 && is_new_epoch(new);
+    if has(Bug::TruncateToHighWatermark) && new.is_some_and(follows) {
+        // A log that cannot be cut is left: nothing is planted then.
+        let _ = log.truncate_to(high_watermark);
+    }
+}
+
+/// How many replicas must be in sync before the high watermark moves: see [`Bug::CommitBelowMinIsr`].
+#[inline]
+pub(super) fn required_in_sync(required: usize) -> usize {
+    if has(Bug::CommitBelowMinIsr) { 0 } else { required }
+}
+
+/// The epoch that a follower says its log ends in: see [`Bug::FetchWithoutEpoch`].
+#[inline]
+pub(super) fn last_fetched_epoch(epoch: i32) -> i32 {
+    if has(Bug::FetchWithoutEpoch) { -1 } else { epoch }
+}
+
+/// Whether those who wait for this are not woken: see [`Bug::LostWakeUp`].
+#[inline]
+pub(super) fn loses_wake_up(kind: WaitKind) -> bool {
+    kind == WaitKind::Produce && has(Bug::LostWakeUp)
 }

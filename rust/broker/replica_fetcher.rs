@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 
 use super::fetchers::Change;
 use super::partition::{Cut, Fetched, Partition, WantsFlush};
-#[cfg(feature = "simulator")]
 use super::planted;
 use super::registry::TopicId;
 use super::throttle::UNLIMITED;
@@ -452,16 +451,9 @@ impl ReplicaFetcher {
 /// What there is to tell of a row now; an error when it is not followed any more.
 fn tells(row: &Row, now: Instant) -> Result<Told> {
     let position = row.partition.fetch_position(row.leader_epoch)?;
-    let last_fetched_epoch = position.last_epoch;
-    #[cfg(feature = "simulator")]
-    let last_fetched_epoch = if planted::has(planted::Bug::FetchWithoutEpoch) {
-        -1
-    } else {
-        last_fetched_epoch
-    };
     Ok(Told {
         fetch_offset: position.log_end,
-        last_fetched_epoch,
+        last_fetched_epoch: planted::last_fetched_epoch(position.last_epoch),
         log_start: position.log_start,
         leader_epoch: row.leader_epoch,
         high_watermark: if row.partition.has_readers(now) {

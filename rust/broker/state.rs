@@ -180,7 +180,6 @@ impl Broker {
     }
 
     /// The same without threads: what they would do, a simulation does when it wants.
-    #[cfg(feature = "simulator")]
     pub fn without_threads(
         node_id: i32,
         cluster_id: String,
@@ -200,7 +199,6 @@ impl Broker {
     }
 
     /// As when its process has died: the locks of its log directories are free.
-    #[cfg(feature = "simulator")]
     pub fn abandon(&self) {
         self.log_dirs.lock().clear();
     }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::planted;
+
 /// An owner of parked operations. `wake` is called with no lock held and must not block.
 pub trait Wake: Send + Sync {
     /// The operation may be able to complete now.
@@ -99,8 +101,7 @@ impl Waiters {
             self.count(kind).store(0, Ordering::SeqCst);
             std::mem::take(lists.of(kind))
         };
-        #[cfg(feature = "simulator")]
-        if kind == WaitKind::Produce && super::planted::has(super::planted::Bug::LostWakeUp) {
+        if planted::loses_wake_up(kind) {
             return;
         }
         for waiter in called {

@@ -42,7 +42,6 @@ impl Workers {
     }
 
     /// No threads: each job runs at once on its caller's.
-    #[cfg(feature = "simulator")]
     pub fn none() -> Self {
         Self {
             jobs: Mutex::new(None),

@@ -60,7 +60,7 @@ type FiguresTuple = (
 /// One broker's data plane.
 #[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
 pub struct PyEngine {
-    engine: Engine,
+    pub(super) engine: Engine,
     log_dirs: Vec<PathBuf>,
     progress: Arc<LoadProgress>,
     next_token: AtomicU64,
@@ -85,16 +85,20 @@ fn packed_producers(producers: &[ProducerDescription]) -> Vec<u8> {
 }
 
 impl PyEngine {
+    /// Of a broker that has started.
+    pub(super) fn of(broker: Arc<Broker>, log_dirs: Vec<PathBuf>) -> Self {
+        Self {
+            engine: Engine::new(broker),
+            log_dirs,
+            progress: Arc::default(),
+            next_token: AtomicU64::new(1),
+        }
+    }
+
     /// For one call, during which a panic ends the process: see [`Watched`].
     fn broker(&self) -> Watched<'_, Arc<Broker>> {
         let broker = self.engine.broker();
         Watched::new(broker, &broker.events)
-    }
-
-    /// What a simulation drives.
-    #[cfg(feature = "simulator")]
-    pub(super) fn hosted(&self) -> Arc<Broker> {
-        Arc::clone(self.engine.broker())
     }
 
     /// As [`Self::broker`].
@@ -116,34 +120,7 @@ impl PyEngine {
                 "the engine's threads could not be started: {e}; give the process more (ulimit -a shows the limits)"
             ))
         })?;
-        let engine = Engine::new(broker);
-        Ok(Self {
-            engine,
-            log_dirs,
-            progress: Arc::default(),
-            next_token: AtomicU64::new(1),
-        })
-    }
-
-    /// As `new`, on the disk and the clock of a simulation, and without threads.
-    #[cfg(feature = "simulator")]
-    #[staticmethod]
-    fn simulated(
-        node_id: i32,
-        cluster_id: String,
-        log_dirs: Vec<PathBuf>,
-        options: ConfigMap,
-        disk: &super::simulator::Disk,
-    ) -> PyResult<Self> {
-        let options = Options::from_pairs(&options)?;
-        let broker = Broker::without_threads(node_id, cluster_id, options, Arc::new(disk.context()))
-            .map_err(|e| start_error(e.to_string()))?;
-        Ok(Self {
-            engine: Engine::new(broker),
-            log_dirs,
-            progress: Arc::default(),
-            next_token: AtomicU64::new(1),
-        })
+        Ok(Self::of(broker, log_dirs))
     }
 
     // ---- start and stop

@@ -7,6 +7,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -15,12 +16,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::convert::{LeaseTuple, lease, topic_id};
+use super::convert::{ConfigMap, LeaseTuple, lease, topic_id};
 use super::engine::PyEngine;
+use super::errors::start_error;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
-    Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, Next, Place, ReplicaFetcher, Request,
-    Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
+    Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, Next, Options, Place, ReplicaFetcher,
+    Request, Rest, Scratch, Served, Source, Splice, Tried, Waiter, Wake, go_on_waiting,
 };
 use crate::error::{Error, ErrorCode};
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
@@ -129,7 +131,7 @@ pub struct Steps {
 impl Steps {
     #[new]
     fn new(engine: &PyEngine) -> Self {
-        let broker = engine.hosted();
+        let broker = Arc::clone(engine.engine.broker());
         let sources: Arc<Mutex<Vec<Arc<Source>>>> = Arc::default();
         let spawned = Arc::clone(&sources);
         broker
@@ -455,6 +457,21 @@ fn splice(out: &mut Vec<u8>, splices: &[Splice]) -> PyResult<()> {
     Ok(())
 }
 
+/// An engine on the disk and the clock of a simulation, without threads.
+#[pyfunction]
+fn simulated_engine(
+    node_id: i32,
+    cluster_id: String,
+    log_dirs: Vec<PathBuf>,
+    options: ConfigMap,
+    disk: &Disk,
+) -> PyResult<PyEngine> {
+    let options = Options::from_pairs(&options)?;
+    let broker = Broker::without_threads(node_id, cluster_id, options, Arc::new(disk.context()))
+        .map_err(|e| start_error(e.to_string()))?;
+    Ok(PyEngine::of(broker, log_dirs))
+}
+
 /// A batch of these values by an idempotent producer; -1 for one that is not.
 #[pyfunction]
 fn producer_batch(
@@ -512,6 +529,7 @@ fn plant(name: &str) -> PyResult<()> {
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Disk>()?;
     module.add_class::<Steps>()?;
+    module.add_function(wrap_pyfunction!(simulated_engine, module)?)?;
     module.add_function(wrap_pyfunction!(producer_batch, module)?)?;
     module.add_function(wrap_pyfunction!(record_values, module)?)?;
     module.add_function(wrap_pyfunction!(plant, module)?)?;

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from kafkastore._core import Disk, Engine, Steps
+from kafkastore._core import Disk, Steps, simulated_engine
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import KafkastoreError, StartupError
 from kafkastore.server.broker import Broker
@@ -149,7 +149,7 @@ class Life:
     def make_engine(
         self, node_id: int, cluster_id: str, log_dirs: list[str], options: dict[str, str]
     ) -> SimulatedEngine:
-        real = Engine.simulated(node_id, cluster_id, log_dirs, options, self.node.disk)
+        real = simulated_engine(node_id, cluster_id, log_dirs, options, self.node.disk)
         self.engine = SimulatedEngine(self, real)
         return self.engine
 

@@ -4,9 +4,9 @@
 //! thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's rules have changed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use super::{Awaited, Lease, Partition, WaitKind, least_in_sync};
+use super::leadership::least_in_sync;
+use super::{Awaited, Lease, Partition, WaitKind};
 use crate::broker::metrics::Count;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
@@ -51,7 +51,7 @@ impl Partition {
         loop {
             let rules = {
                 let log = self.log.lock();
-                if let Err(error) = self.admitting(&log, self.lease.load().as_ref(), acks) {
+                if let Err(error) = self.admitting(&log, self.leadership.lease().as_ref(), acks) {
                     return Err(self.turn_away(&log, batch, error, now_ms));
                 }
                 *log.rules()
@@ -91,7 +91,7 @@ impl Partition {
         judge: impl FnOnce(&Log, &[u8]) -> Result<Option<Validated>, Rejection>,
     ) -> Result<Option<Done>, AppendError> {
         let mut log = self.log.lock();
-        let loaded = self.lease.load(); // it stays while the log is locked
+        let loaded = self.leadership.lease(); // it stays while the log is locked
         let lease = match self.admitting(&log, loaded.as_ref(), acks) {
             Ok(lease) => lease,
             Err(error) => return Err(self.turn_away(&log, batch, error, now_ms)),
@@ -113,13 +113,13 @@ impl Partition {
         }
         let has_rolled = log.segment_count() != segments;
         self.publish_offsets_under(Some(lease), &log);
-        let term = self.term.load(Ordering::Acquire);
+        let term = self.leadership.term();
         drop(log);
-        self.note_unflushed(now_ms);
+        self.flushing.note_unflushed(now_ms);
         self.waiters.wake_all(WaitKind::Fetch);
         let next = appended.last_offset + 1;
-        let high_watermark = acks == -1 && self.offsets.high_watermark.load(Ordering::Acquire) < next;
-        let flushed = appended.needs_flush && self.offsets.flushed.load(Ordering::Acquire) < next;
+        let high_watermark = acks == -1 && self.offsets.high_watermark() < next;
+        let flushed = appended.needs_flush && self.offsets.flushed() < next;
         let awaited = Awaited {
             high_watermark: high_watermark.then_some(next),
             flushed: flushed.then_some(next),

@@ -7,6 +7,8 @@
 
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use super::{Isolation, Partition};
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
@@ -23,20 +25,27 @@ pub enum ServedBy {
     AnyReplica,
 }
 
+/// The consumers that read here while another broker leads.
+#[derive(Default)]
+pub(super) struct Readers {
+    /// When one of them read last.
+    seen: Mutex<Option<Instant>>,
+}
+
 impl Partition {
     /// Whether this broker may serve a reader with that leader epoch; true when it does so as a follower.
     pub fn check_reader(&self, current_leader_epoch: i32, served_by: ServedBy) -> Result<bool> {
         self.check_online()?;
-        let lease = self.lease.load();
+        let lease = self.leadership.lease();
         let Some(lease) = lease.as_deref() else {
             return Err(self.no_reader());
         };
         lease.check_epoch(current_leader_epoch)?;
-        if lease.leader == self.node_id {
+        if lease.leader == self.node_id() {
             return Ok(false);
         }
         // Without a leader it may be a replica that was stopped: nothing would ever come to it.
-        if served_by == ServedBy::AnyReplica && lease.source_for(self.node_id).is_some() {
+        if served_by == ServedBy::AnyReplica && lease.source_for(self.node_id()).is_some() {
             return Ok(true);
         }
         Err(self.no_reader())
@@ -50,18 +59,18 @@ impl Partition {
 
     /// Of the brokers `near` a consumer, whom this leader sends it to; `None` as a follower, or when it should read here.
     pub fn closest_replica(&self, near: &[i32], offset: i64) -> Option<i32> {
-        self.followers.lock().as_ref()?.closest(near, offset)
+        self.leadership.followers().as_ref()?.closest(near, offset)
     }
 
     /// A consumer has read here while another broker leads.
     pub fn note_reader(&self, now: Instant) {
-        *self.reader_seen.lock() = Some(now);
+        *self.readers.seen.lock() = Some(now);
     }
 
     /// Whether consumers read here while another broker leads: then the leader is asked to tell a new high watermark at once.
     pub fn has_readers(&self, now: Instant) -> bool {
         let stays = |seen: Instant| now.saturating_duration_since(seen) < READER_STAYS;
-        self.waiters.len(WaitKind::Fetch) > 0 || self.reader_seen.lock().is_some_and(stays)
+        self.waiters.len(WaitKind::Fetch) > 0 || self.readers.seen.lock().is_some_and(stays)
     }
 
     /// Whether a follower whose log ends at `log_end` would learn of a newer high watermark than `known`.

@@ -29,6 +29,10 @@ pub struct FutureLog {
     log: Mutex<Log>,
 }
 
+/// Where a partition keeps the log that will take its log's place; locked after the log, if both are.
+#[derive(Default)]
+pub(super) struct FutureSlot(Mutex<Option<Arc<FutureLog>>>);
+
 /// How far a move has come.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Moved {
@@ -112,7 +116,7 @@ impl FutureLog {
 impl Partition {
     /// Where it moves to, while it does.
     pub fn future(&self) -> Option<Arc<FutureLog>> {
-        self.future.lock().clone()
+        self.future.0.lock().clone()
     }
 
     /// Begins to move to `log_dir`; `None` when it moves already.
@@ -126,7 +130,7 @@ impl Partition {
             }
             Arc::clone(log.config())
         };
-        let mut slot = self.future.lock();
+        let mut slot = self.future.0.lock();
         if slot.is_some() {
             return Ok(None);
         }
@@ -140,7 +144,7 @@ impl Partition {
 
     /// Goes on with a move that an earlier run began; false when there is one already.
     pub fn resume_future(&self, future: &Arc<FutureLog>) -> bool {
-        let mut slot = self.future.lock();
+        let mut slot = self.future.0.lock();
         let is_free = slot.is_none();
         if is_free {
             *slot = Some(Arc::clone(future));
@@ -150,7 +154,7 @@ impl Partition {
 
     /// Takes the future log away, so that the move ends; the caller discards it.
     pub fn take_future(&self) -> Option<Arc<FutureLog>> {
-        self.future.lock().take()
+        self.future.0.lock().take()
     }
 
     /// Ends the move to a directory that has failed: nothing more is copied there. The next start finds the copy, if its disk is
@@ -213,7 +217,7 @@ impl Partition {
     /// too much has come meanwhile. After an error it may be in its place or not, as [`Self::log_dir`] tells.
     pub fn swap(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
         future.flush().map_err(|error| future.failed(error))?; // most of it while produces may be flushed too
-        let _no_flush = self.flushing.lock();
+        let _no_flush = self.flushing.none_runs();
         // What was flushed of the current log until now must be flushed of this one too; from here on no more is.
         for _ in 0..LAST_PIECES {
             match self.copy_piece(future)? {
@@ -245,7 +249,7 @@ impl Partition {
         if current.is_closed() || current.is_poisoned() || self.is_offline() {
             return Ok(Err(Moved::Over));
         }
-        let mut slot = self.future.lock();
+        let mut slot = self.future.0.lock();
         if !slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, future)) {
             return Ok(Err(Moved::Over));
         }
@@ -262,7 +266,8 @@ impl Partition {
         std::mem::swap(&mut *current, &mut *copy); // the old one is closed, which ends every use of the future log
         *slot = None;
         self.log_dir.store(Arc::new(future.log_dir.clone()));
-        if let Some(lease) = self.lease.load().as_ref().filter(|l| l.leader == self.node_id) {
+        let lease = self.leadership.lease();
+        if let Some(lease) = self.leadership.led(lease.as_ref()) {
             current.begin_epoch(lease.leader_epoch);
         }
         self.publish_offsets(&current);

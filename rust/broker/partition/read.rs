@@ -4,8 +4,6 @@
 //! follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and never changes the log. Under
 //! the lock an index file is waited for only when it went from memory again and again: before, it is read without.
 
-use std::sync::atomic::Ordering;
-
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::{AbortedTxn, FileSlice, Log, Wait};
@@ -77,12 +75,7 @@ impl Partition {
 
     /// First offset that a reader may not see.
     pub fn bound(&self, isolation: Isolation) -> i64 {
-        match isolation {
-            Isolation::LogEnd => &self.offsets.log_end,
-            Isolation::ReadUncommitted => &self.offsets.high_watermark,
-            Isolation::ReadCommitted => &self.offsets.last_stable,
-        }
-        .load(Ordering::Acquire)
+        self.offsets.bound(isolation)
     }
 
     /// Reads (spec: R3.5, R4.3). The lock is held for the index search only; file access comes after it.

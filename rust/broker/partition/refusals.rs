@@ -132,7 +132,7 @@ impl Partition {
             return error;
         };
         let missing = next_sequence(entry.last_sequence(), 1);
-        let is_new_here = entry.last_data_offset() < self.term_start.load(Ordering::Acquire);
+        let is_new_here = entry.last_data_offset() < self.leadership.term_start();
         let is_ahead = header.producer_epoch == entry.producer_epoch && header.base_sequence > missing;
         if !is_new_here || !is_ahead || self.refusals.has_waited_for(&header, missing) {
             return error;

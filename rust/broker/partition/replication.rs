@@ -5,13 +5,12 @@
 //! and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by leader epochs
 //! only, never to the high watermark. It sends nothing, and decides nothing about leadership.
 
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::MutexGuard;
 
 use super::Partition;
-use crate::broker::followers::{FollowerFetch, Followers, Proposal};
+use crate::broker::followers::{FollowerFetch, Proposal};
 use crate::broker::lease::Lease;
 use crate::broker::metrics::Count;
 use crate::broker::waiters::WaitKind;
@@ -67,25 +66,13 @@ pub struct Fetched<'a> {
 
 // ---- leading
 impl Partition {
-    /// The followers of a lease that has begun: those of before when it is the same leader epoch.
-    pub(super) fn take_followers(&self, leading: Option<&Lease>, log_end: i64, most_lag: Duration, now: Instant) {
-        let mut followers = self.followers.lock();
-        match (leading, followers.as_mut()) {
-            (Some(lease), Some(known)) if known.is_of(lease) && lease.replicas.len() > 1 => known.renew(lease, now),
-            (Some(lease), _) if lease.replicas.len() > 1 => {
-                *followers = Some(Followers::new(self.node_id, lease, log_end, most_lag, now));
-            }
-            _ => *followers = None,
-        }
-    }
-
     /// Notes how far a follower has come (R0.11): moves the high watermark, and proposes the follower for the in-sync set
     /// when it has caught up.
     pub fn note_follower(&self, fetch: FollowerFetch, now: Instant) -> Option<Proposal> {
-        let leader_end = self.offsets.log_end.load(Ordering::Acquire);
-        let before = self.offsets.high_watermark.load(Ordering::Acquire);
+        let leader_end = self.offsets.log_end();
+        let before = self.offsets.high_watermark();
         let (may_move, has_new_start) = {
-            let mut followers = self.followers.lock();
+            let mut followers = self.leadership.followers();
             let known = followers.as_mut()?;
             let start_before = known.log_start_of(fetch.node_id);
             if !known.note_fetch(fetch, leader_end, now) {
@@ -99,12 +86,12 @@ impl Partition {
         }
         if may_move {
             self.publish_offsets(&self.log.lock());
-            if self.offsets.high_watermark.load(Ordering::Acquire) > before {
+            if self.offsets.high_watermark() > before {
                 self.wake_everyone();
             }
         }
-        let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
-        let mut followers = self.followers.lock();
+        let high_watermark = self.offsets.high_watermark();
+        let mut followers = self.leadership.followers();
         followers.as_mut()?.propose_joining(fetch.node_id, high_watermark)
     }
 
@@ -112,8 +99,8 @@ impl Partition {
     /// fetched.
     pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<i64> {
         let lease = self.leading(-1)?;
-        let start = self.offsets.log_start.load(Ordering::Acquire);
-        match &*self.followers.lock() {
+        let start = self.offsets.log_start();
+        match &*self.leadership.followers() {
             Some(followers) => Ok(followers.low_watermark(start, is_alive)),
             None if lease.replicas.len() == 1 => Ok(start),
             // The followers go before the lease does.
@@ -123,14 +110,14 @@ impl Partition {
 
     /// Whether a follower whose log starts at `known` (-1: it does not tell) and ends at `log_end` would take over a later start.
     pub fn has_log_start_past(&self, known: i64, log_end: i64) -> bool {
-        known >= 0 && known < self.offsets.log_start.load(Ordering::Acquire).min(log_end)
+        known >= 0 && known < self.offsets.log_start().min(log_end)
     }
 
     /// Whether the high watermark has reached the start of this leader's epoch: until then what was committed before ends
     /// somewhere above it (KIP-207).
     pub fn is_end_known(&self) -> bool {
-        let high_watermark = self.offsets.high_watermark.load(Ordering::Acquire);
-        let followers = self.followers.lock();
+        let high_watermark = self.offsets.high_watermark();
+        let followers = self.leadership.followers();
         followers
             .as_ref()
             .is_none_or(|known| known.epoch_start() <= high_watermark)
@@ -138,13 +125,13 @@ impl Partition {
 
     /// Proposes to go on without followers that lag (R1.8).
     pub fn propose_leaving(&self, now: Instant) -> Option<Proposal> {
-        let leader_end = self.offsets.log_end.load(Ordering::Acquire);
-        self.followers.lock().as_mut()?.propose_leaving(leader_end, now)
+        let leader_end = self.offsets.log_end();
+        self.leadership.followers().as_mut()?.propose_leaving(leader_end, now)
     }
 
     /// The proposal for this partition epoch was refused.
     pub fn withdraw_proposal(&self, partition_epoch: i32) {
-        if let Some(followers) = self.followers.lock().as_mut() {
+        if let Some(followers) = self.leadership.followers().as_mut() {
             followers.withdraw(partition_epoch);
         }
         self.refresh();
@@ -156,12 +143,16 @@ impl Partition {
     /// Whether this broker's replica was in sync when the controller told of the leader.
     pub fn is_told_in_sync(&self) -> bool {
         self.lease()
-            .is_some_and(|lease| lease.in_sync_replicas.contains(&self.node_id))
+            .is_some_and(|lease| lease.in_sync_replicas.contains(&self.node_id()))
     }
 
     /// Whether `leader.replication.throttled.replicas` names this broker's replica.
     pub fn is_throttled_leader(&self) -> bool {
-        self.log.lock().config().leader_throttled.has(self.index, self.node_id)
+        self.log
+            .lock()
+            .config()
+            .leader_throttled
+            .has(self.index, self.node_id())
     }
 
     /// Whether `follower.replication.throttled.replicas` does.
@@ -170,7 +161,7 @@ impl Partition {
             .lock()
             .config()
             .follower_throttled
-            .has(self.index, self.node_id)
+            .has(self.index, self.node_id())
     }
 }
 
@@ -180,8 +171,8 @@ impl Partition {
     fn following(&self, leader_epoch: i32) -> Result<MutexGuard<'_, Log>> {
         self.check_online()?;
         let log = self.log.lock();
-        let lease = self.lease.load();
-        let is_follower = |l: &Lease| l.leader != self.node_id && l.leader_epoch == leader_epoch;
+        let lease = self.leadership.lease();
+        let is_follower = |l: &Lease| l.leader != self.node_id() && l.leader_epoch == leader_epoch;
         if lease.as_deref().is_some_and(is_follower) {
             return Ok(log);
         }
@@ -199,7 +190,7 @@ impl Partition {
             log_end: log.log_end_offset(),
             last_epoch: log.epochs().latest_epoch().unwrap_or(-1),
             log_start: log.log_start_offset(),
-            high_watermark: self.offsets.high_watermark.load(Ordering::Acquire),
+            high_watermark: self.offsets.high_watermark(),
         })
     }
 
@@ -212,7 +203,7 @@ impl Partition {
         let mut log = self.following(fetched.leader_epoch)?;
         let wants_flush = self.append_records(&mut log, fetched.records, now_ms)?;
         let high_watermark = fetched.high_watermark.min(log.log_end_offset());
-        self.offsets.high_watermark.fetch_max(high_watermark, Ordering::AcqRel);
+        self.offsets.raise_high_watermark(high_watermark);
         if fetched.log_start > log.log_start_offset() {
             let start = fetched.log_start.min(log.log_end_offset());
             log.advance_log_start_offset(start, start)?;
@@ -230,7 +221,7 @@ impl Partition {
         let segments = log.segment_count();
         log.append_as_follower(records)?;
         self.meter.add(Count::ReplicationBytesIn, records.len() as u64);
-        self.note_unflushed(now_ms);
+        self.flushing.note_unflushed(now_ms);
         Ok(if log.is_flush_due() {
             WantsFlush::BeforeTold
         } else if log.segment_count() > segments {
@@ -260,7 +251,7 @@ impl Partition {
     pub fn start_anew_at(&self, leader_epoch: i32, offset: i64) -> Result<()> {
         let mut log = self.following(leader_epoch)?;
         log.truncate_fully_and_start_at(offset)?;
-        self.offsets.high_watermark.store(offset, Ordering::Release);
+        self.offsets.restart_at(offset);
         self.publish_offsets(&log);
         Ok(())
     }

@@ -1,0 +1,50 @@
+//! What a produce waits for after its append (spec: R0.5, R0.10): the high watermark, or the disk, within one term of the leader.
+
+use super::Partition;
+use super::leadership::least_in_sync;
+use crate::error::{Error, ErrorCode, Result};
+
+/// What must happen before a produce is answered, beyond the local append.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Awaited {
+    /// The high watermark must reach this (acks = -1).
+    pub high_watermark: Option<i64>,
+    /// This much must be on disk (`flush.messages`).
+    pub flushed: Option<i64>,
+    /// A flush should begin: for the above, or since a segment was sealed.
+    pub wants_flush: bool,
+    /// In which term of this broker as the leader it was appended.
+    pub(super) term: u64,
+}
+
+impl Awaited {
+    /// Whether the local append was all.
+    pub fn is_nothing(self) -> bool {
+        self.high_watermark.is_none() && self.flushed.is_none()
+    }
+}
+
+impl Partition {
+    /// Whether a produce has all that it waited for; an error when it never will.
+    pub fn is_satisfied(&self, awaited: Awaited) -> Result<bool> {
+        let reached = |wanted: Option<i64>, now: i64| wanted.is_none_or(|wanted| now >= wanted);
+        // Before the lease is looked at: the offsets of the next leader's records say nothing of these.
+        let is_reached = reached(awaited.flushed, self.offsets.flushed())
+            && reached(awaited.high_watermark, self.offsets.high_watermark());
+        let lease = self.leading(-1)?;
+        if awaited.term != self.leadership.term() {
+            let message = format!("another broker has led {}-{} meanwhile", self.topic, self.index);
+            return Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
+        }
+        let in_sync = lease.in_sync_replicas.len();
+        // All are always enough, and asking the configuration waits for the log.
+        let may_lack = awaited.high_watermark.is_some() && in_sync < lease.replicas.len();
+        if may_lack && in_sync < least_in_sync(&self.log.lock(), &lease) {
+            return Err(Error::rejected(
+                ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+                format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),
+            ));
+        }
+        Ok(is_reached)
+    }
+}

@@ -1,0 +1,98 @@
+//! The offsets of a partition that readers see without the log's lock.
+//!
+//! They are published under the log's lock, from the log and the lease: `log_start ≤ last_stable ≤ high_watermark ≤ log_end`. A reader
+//! that looks at two of them may see one from before a publication and one from after it.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::Isolation;
+use crate::storage::Log;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Offsets {
+    log_start: AtomicI64,
+    last_stable: AtomicI64,
+    high_watermark: AtomicI64,
+    log_end: AtomicI64,
+    flushed: AtomicI64,
+}
+
+/// One look at a partition's offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetsView {
+    /// First offset that can be read.
+    pub log_start: i64,
+    /// First offset that `read_committed` may not see.
+    pub last_stable: i64,
+    /// First offset that consumers may not see.
+    pub high_watermark: i64,
+    /// Offset of the next record.
+    pub log_end: i64,
+}
+
+impl Offsets {
+    /// All at 0, but for the high watermark, until they are published.
+    pub(super) fn with_high_watermark(high_watermark: i64) -> Self {
+        Self {
+            high_watermark: AtomicI64::new(high_watermark),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn view(&self) -> OffsetsView {
+        OffsetsView {
+            log_start: self.log_start(),
+            last_stable: self.last_stable.load(Ordering::Acquire),
+            high_watermark: self.high_watermark(),
+            log_end: self.log_end(),
+        }
+    }
+
+    pub(super) fn log_start(&self) -> i64 {
+        self.log_start.load(Ordering::Acquire)
+    }
+
+    pub(super) fn high_watermark(&self) -> i64 {
+        self.high_watermark.load(Ordering::Acquire)
+    }
+
+    pub(super) fn log_end(&self) -> i64 {
+        self.log_end.load(Ordering::Acquire)
+    }
+
+    /// What stands before this offset is on disk.
+    pub(super) fn flushed(&self) -> i64 {
+        self.flushed.load(Ordering::Acquire)
+    }
+
+    /// First offset that a reader may not see.
+    pub(super) fn bound(&self, isolation: Isolation) -> i64 {
+        match isolation {
+            Isolation::LogEnd => &self.log_end,
+            Isolation::ReadUncommitted => &self.high_watermark,
+            Isolation::ReadCommitted => &self.last_stable,
+        }
+        .load(Ordering::Acquire)
+    }
+
+    /// Takes a leader's high watermark over, if it is later. To be published.
+    pub(super) fn raise_high_watermark(&self, to: i64) {
+        self.high_watermark.fetch_max(to, Ordering::AcqRel);
+    }
+
+    /// The log begins anew at this offset. To be published.
+    pub(super) fn restart_at(&self, offset: i64) {
+        self.high_watermark.store(offset, Ordering::Release);
+    }
+
+    /// Publishes what the log says, with this high watermark.
+    pub(super) fn publish(&self, log: &Log, high_watermark: i64) {
+        self.log_end.store(log.log_end_offset(), Ordering::Release);
+        self.high_watermark.store(high_watermark, Ordering::Release);
+        let last_stable = log.last_stable_offset(high_watermark);
+        self.last_stable.store(last_stable, Ordering::Release);
+        self.log_start.store(log.log_start_offset(), Ordering::Release);
+        self.flushed.store(log.recovery_point(), Ordering::Release);
+    }
+}

@@ -1,0 +1,24 @@
+"""Bugs that the simulator plants stand behind one seam (issue 14, item 5): elsewhere the code is the same with the feature and without."""
+
+from __future__ import annotations
+
+import re
+
+from tidy.sources import RUST, rust_files
+
+SEAM = "broker/planted.rs"
+DRIVER = {"py/mod.rs"}
+"""Where the module of the simulator is added to ``_core``."""
+
+
+def _files_with(pattern: str) -> set[str]:
+    code = {str(path.relative_to(RUST)): re.sub(r"//[^\n]*", "", path.read_text()) for path in rust_files()}
+    return {name for name, text in code.items() if re.search(pattern, text)}
+
+
+def test_feature_of_the_simulator_is_asked_for_in_the_seam_and_where_the_module_is_added_alone() -> None:
+    assert _files_with(r'feature = "simulator"') - DRIVER == {SEAM}
+
+
+def test_planted_bug_is_named_in_the_seam_and_by_the_simulator_alone() -> None:
+    assert _files_with(r"\bBug::") - {"py/simulator.rs"} == {SEAM}
