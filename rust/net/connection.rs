@@ -1,4 +1,4 @@
-//! One client connection: its socket, what arrived, what waits to be sent, and the order of answers.
+//! One client connection: its transport, what arrived, what waits to be sent, and the order of answers.
 //!
 //! Answers leave in the order of their requests. A parked produce leaves a gap that later answers queue behind, so that
 //! pipelined produces wait for their replicas together; a parked fetch or a request at the control plane mutes the
@@ -15,6 +15,7 @@ use super::input::Input;
 use super::mailbox::ConnectionRef;
 use super::outbox::Outbox;
 use super::proof::Stage;
+use super::transport::Transport;
 use crate::broker::{Broker, Charge, ClientInfo, Size};
 
 /// An answer's place in the order.
@@ -51,8 +52,8 @@ impl Weight {
 pub struct Connection {
     /// Where it is.
     pub reference: ConnectionRef,
-    /// The socket.
-    pub socket: TcpStream,
+    /// How bytes come and go.
+    pub transport: Transport<TcpStream>,
     /// The client's address, for the limits.
     pub ip: IpAddr,
     /// What requests to the control plane carry.
@@ -106,7 +107,7 @@ impl Connection {
     pub fn new(reference: ConnectionRef, socket: TcpStream, ip: IpAddr, client: Arc<ClientInfo>, now: Instant) -> Self {
         Self {
             reference,
-            socket,
+            transport: Transport::plain(socket),
             ip,
             client,
             input: Input::default(),

@@ -7,9 +7,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use rustix::buffer::spare_capacity;
-use rustix::io::Errno;
-use rustix::net::RecvFlags;
+use super::transport::Transport;
 
 /// The least that a frame's buffer grows by.
 const GROW_BYTES: usize = 64 << 10;
@@ -158,38 +156,13 @@ impl Input {
     }
 
     /// Receives more of the frame that is arriving. Returns the bytes received; `Ok(0)` is the end of the stream.
-    pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
+    pub fn receive<S: AsFd>(&mut self, transport: &mut Transport<S>) -> io::Result<usize> {
         let missing = self.needed.saturating_sub(self.kept.len());
         if self.kept.capacity() == self.kept.len() {
             self.kept.reserve_exact(missing.min(GROW_BYTES.max(self.kept.len())));
         }
-        loop {
-            // The spare room may be larger than what is missing: then the next frame's first bytes come along.
-            match rustix::io::read(&socket, spare_capacity(&mut self.kept)) {
-                Err(Errno::INTR) => {}
-                result => return Ok(result?),
-            }
-        }
-    }
-}
-
-/// Looks at what is received next; it stays there.
-pub fn peek(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match rustix::net::recv(&socket, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Err(Errno::INTR) => {}
-            result => return Ok(result?.0),
-        }
-    }
-}
-
-/// Receives into the shared buffer. `Ok(0)` is the end of the stream.
-pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match rustix::io::read(&socket, &mut *buffer) {
-            Err(Errno::INTR) => {}
-            result => return Ok(result?),
-        }
+        // The spare room may be larger than what is missing: then the next frame's first bytes come along.
+        transport.receive_behind(&mut self.kept)
     }
 }
 

@@ -10,8 +10,8 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use rustix::io::{Errno, ReadWriteFlags};
-use rustix::net::SendFlags;
 
+use super::transport::Transport;
 use crate::error::shortage::is_out_of_descriptors;
 use crate::io::File;
 
@@ -145,25 +145,24 @@ impl Outbox {
     }
 
     /// Sends what the socket takes.
-    pub fn flush(&mut self, socket: impl AsFd) -> io::Result<Sent> {
-        let socket = socket.as_fd();
+    pub fn flush<S: AsFd>(&mut self, transport: &mut Transport<S>) -> io::Result<Sent> {
         loop {
             let more = self.pieces.len() > 1;
             let sent = match self.pieces.front_mut() {
                 None => return Ok(Sent::All),
                 Some(Piece::Bytes(bytes)) => {
-                    if !send_rest(socket, bytes, &mut self.sent_of_first, more)? {
+                    if !send_rest(transport, bytes, &mut self.sent_of_first, more)? {
                         return Ok(Sent::Blocked);
                     }
                     true
                 }
                 Some(Piece::Shared(bytes)) => {
-                    if !send_rest(socket, bytes, &mut self.sent_of_first, more)? {
+                    if !send_rest(transport, bytes, &mut self.sent_of_first, more)? {
                         return Ok(Sent::Blocked);
                     }
                     true
                 }
-                Some(Piece::File(range)) => match send_file(socket, range, &mut self.warmed_until)? {
+                Some(Piece::File(range)) => match send_file(transport, range, &mut self.warmed_until)? {
                     Sent::All => true,
                     other => return Ok(other),
                 },
@@ -188,34 +187,15 @@ impl Outbox {
 }
 
 /// Sends what follows the first `sent` bytes; false when the socket takes no more of it for now.
-fn send_rest(socket: impl AsFd, bytes: &[u8], sent: &mut usize, more: bool) -> io::Result<bool> {
+fn send_rest<S: AsFd>(transport: &mut Transport<S>, bytes: &[u8], sent: &mut usize, more: bool) -> io::Result<bool> {
     let rest = &bytes[*sent..];
     if !rest.is_empty() {
-        *sent += send(socket, rest, more)?;
+        *sent += transport.send(rest, more)?;
     }
     Ok(*sent == bytes.len())
 }
 
-/// Sends all of `bytes` that the socket takes; fewer than given means that it is full.
-fn send(socket: impl AsFd, bytes: &[u8], more: bool) -> io::Result<usize> {
-    let flags = if more {
-        SendFlags::NOSIGNAL | SendFlags::MORE
-    } else {
-        SendFlags::NOSIGNAL
-    };
-    let mut sent = 0;
-    while sent < bytes.len() {
-        match rustix::net::send(&socket, &bytes[sent..], flags) {
-            Ok(n) => sent += n,
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => break,
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    Ok(sent)
-}
-
-fn send_file(socket: impl AsFd, range: &mut FileRange, warmed_until: &mut u64) -> io::Result<Sent> {
+fn send_file<S: AsFd>(transport: &mut Transport<S>, range: &mut FileRange, warmed_until: &mut u64) -> io::Result<Sent> {
     while range.len > 0 {
         let chunk = range.len.min(CHUNK_BYTES);
         if range.position >= *warmed_until {
@@ -230,34 +210,25 @@ fn send_file(socket: impl AsFd, range: &mut FileRange, warmed_until: &mut u64) -
         let count = usize::try_from(*warmed_until - range.position)
             .unwrap_or(chunk)
             .min(chunk);
-        let mut position = range.position;
-        let mut sent = Ok(0);
-        let opened = range
-            .file
-            .with_fd(&mut |fd| sent = rustix::fs::sendfile(&socket, fd, Some(&mut position), count));
-        match opened {
+        match transport.send_file(&*range.file, range.position, count) {
             Err(error) if is_out_of_descriptors(&error) => {
                 return Ok(Sent::Cold(FileRange {
                     len: chunk,
                     ..range.clone()
                 }));
             }
-            other => other?,
-        }
-        match sent {
-            Ok(0) => {
+            Ok(Some(0)) => {
                 return Err(io::Error::new(
                     io::ErrorKind::UnexpectedEof,
                     "a segment file is shorter than its log says",
                 ));
             }
-            Ok(n) => {
+            Ok(Some(n)) => {
                 range.position += n as u64;
                 range.len -= n;
             }
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return Ok(Sent::Blocked),
-            Err(errno) => return Err(errno.into()),
+            Ok(None) => return Ok(Sent::Blocked),
+            Err(error) => return Err(error),
         }
     }
     Ok(Sent::All)

@@ -230,7 +230,7 @@ impl Reactor {
         if self
             .poll
             .registry()
-            .register(&mut connection.socket, token, interest)
+            .register(connection.transport.socket(), token, interest)
             .is_err()
         {
             return self.shared.release(connection.ip);
@@ -261,7 +261,7 @@ impl Reactor {
             return;
         };
         let mut connection = self.connections.remove(key);
-        if self.poll.registry().deregister(&mut connection.socket).is_ok() {
+        if self.poll.registry().deregister(connection.transport.socket()).is_ok() {
             mailbox.post(Message::Moved(Box::new(connection)));
         } else {
             self.shared.release(connection.ip);
@@ -273,7 +273,7 @@ impl Reactor {
             return;
         };
         // The socket is closed by its drop whatever the poll says of it.
-        let _ = self.poll.registry().deregister(&mut connection.socket);
+        let _ = self.poll.registry().deregister(connection.transport.socket());
         for number in connection.waiting() {
             let waiter = self.waiter(number);
             match self.operations.take(number).map(|o| o.parked) {
@@ -402,7 +402,7 @@ impl Reactor {
             connection.weight = Weight::Heavy;
         }
         let was_unsent = connection.unsent.as_ref().is_some_and(|charge| charge.amount() > 0);
-        let flushed = connection.outbox.flush(&connection.socket);
+        let flushed = connection.outbox.flush(&mut connection.transport);
         connection.account();
         if !was_unsent && !matches!(flushed, Ok(Sent::All)) {
             connection.last_sent = Instant::now();

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::replica_proof::{Unproven, prove};
+use super::transport::Transport;
 use crate::broker::{Ask, Broker, Next, ReplicaFetcher, Source, backoff, guarded};
 use crate::wire::Reader;
 use crate::wire::scram::{ClientKeys, Secret};
@@ -129,7 +130,7 @@ fn fetch_from(broker: &Broker, source: &Source, running: &Mutex<Running>) {
 struct Connection<'a> {
     node_id: i32,
     running: &'a Mutex<Running>,
-    stream: Option<TcpStream>,
+    transport: Option<Transport<TcpStream>>,
     correlation_id: i32,
     keys: Option<ClientKeys>,
     /// The response without its length prefix.
@@ -142,7 +143,7 @@ impl<'a> Connection<'a> {
         Self {
             node_id,
             running,
-            stream: None,
+            transport: None,
             correlation_id: 0,
             keys: None,
             buffer: Vec::new(),
@@ -151,31 +152,36 @@ impl<'a> Connection<'a> {
     }
 
     fn close(&mut self) {
-        self.stream = None;
+        self.transport = None;
         self.running.lock().sockets.remove(&self.node_id);
     }
 
     /// A connection that may fetch: with a secret, both ends have proven it. While it is not required a leader that has none is
     /// fetched from as it is.
-    fn open(&mut self, broker: &Broker) -> io::Result<TcpStream> {
+    fn open(&mut self, broker: &Broker) -> io::Result<Transport<TcpStream>> {
         let options = broker.options();
-        let stream = self.dial(broker)?;
+        let transport = self.dial(broker)?;
         let Some(secret) = &options.inter_broker_secret else {
-            return Ok(stream);
+            return Ok(transport);
         };
-        match self.prove(stream, secret, broker.node_id) {
-            Ok(stream) => Ok(stream),
+        match self.prove(transport, secret, broker.node_id) {
+            Ok(transport) => Ok(transport),
             Err(Unproven::NotServed(_)) if !options.is_inter_broker_secret_required => self.dial(broker),
             Err(unproven) => Err(unproven.into()),
         }
     }
 
-    fn prove(&mut self, mut stream: TcpStream, secret: &Secret, node_id: i32) -> Result<TcpStream, Unproven> {
+    fn prove(
+        &mut self,
+        mut transport: Transport<TcpStream>,
+        secret: &Secret,
+        node_id: i32,
+    ) -> Result<Transport<TcpStream>, Unproven> {
         let mut keys = self.keys.take().unwrap_or_else(|| ClientKeys::new(secret.clone()));
         let proven = prove(&mut keys, |api_key, api_version, body| {
             self.write_frame(node_id, (api_key, api_version), false, body);
-            stream.write_all(&self.frame)?;
-            self.read_frame(&mut stream, MOST_UNPROVEN_BYTES)?;
+            transport.write_all(&self.frame)?;
+            self.read_frame(&mut transport, MOST_UNPROVEN_BYTES)?;
             let mut reader = Reader::new(&self.buffer, false);
             match reader.i32() {
                 Ok(id) if id == self.correlation_id => Ok(self.buffer[reader.position()..].to_vec()),
@@ -183,10 +189,10 @@ impl<'a> Connection<'a> {
             }
         });
         self.keys = Some(keys);
-        proven.map(|()| stream)
+        proven.map(|()| transport)
     }
 
-    fn dial(&self, broker: &Broker) -> io::Result<TcpStream> {
+    fn dial(&self, broker: &Broker) -> io::Result<Transport<TcpStream>> {
         let options = broker.options();
         let listener = &options.inter_broker_listener;
         let (host, port) = {
@@ -201,7 +207,7 @@ impl<'a> Connection<'a> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(options.replica_socket_timeout))?;
         stream.set_write_timeout(Some(options.replica_socket_timeout))?;
-        Ok(stream)
+        Ok(Transport::plain(stream))
     }
 
     /// To the first of its addresses that takes it.
@@ -232,14 +238,14 @@ impl<'a> Connection<'a> {
 
     /// Sends a request and waits for its answer, which is in `buffer` from the returned position on.
     fn exchange(&mut self, broker: &Broker, ask: &Ask) -> io::Result<usize> {
-        let mut stream = match self.stream.take() {
-            Some(stream) => stream,
+        let mut transport = match self.transport.take() {
+            Some(transport) => transport,
             None => self.open(broker)?,
         };
         self.write_frame(broker.node_id, (ask.api_key, ask.api_version), true, &ask.body);
-        stream.write_all(&self.frame)?;
-        self.read_frame(&mut stream, MOST_RESPONSE_BYTES)?;
-        self.stream = Some(stream);
+        transport.write_all(&self.frame)?;
+        self.read_frame(&mut transport, MOST_RESPONSE_BYTES)?;
+        self.transport = Some(transport);
         let mut reader = Reader::new(&self.buffer, true);
         let header = reader.i32().and_then(|id| reader.skip_tags().map(|()| id));
         match header {
@@ -267,16 +273,16 @@ impl<'a> Connection<'a> {
         frame.extend_from_slice(body);
     }
 
-    fn read_frame(&mut self, stream: &mut TcpStream, most_bytes: usize) -> io::Result<()> {
+    fn read_frame(&mut self, transport: &mut Transport<TcpStream>, max_bytes: usize) -> io::Result<()> {
         let mut size = [0; 4];
-        stream.read_exact(&mut size)?;
+        transport.read_exact(&mut size)?;
         let size = usize::try_from(i32::from_be_bytes(size)).unwrap_or(usize::MAX);
-        if size > most_bytes {
+        if size > max_bytes {
             return Err(io::Error::new(ErrorKind::InvalidData, "its answer is too large"));
         }
         self.buffer.clear();
         self.buffer.shrink_to(KEPT_BYTES);
-        if stream.take(size as u64).read_to_end(&mut self.buffer)? < size {
+        if transport.take(size as u64).read_to_end(&mut self.buffer)? < size {
             return Err(ErrorKind::UnexpectedEof.into());
         }
         Ok(())

@@ -98,7 +98,7 @@ impl Reactor {
                     None => return Ok(false),
                 }
             } else {
-                match connection.input.receive(&connection.socket) {
+                match connection.input.receive(&mut connection.transport) {
                     Ok(0) => return Err(Closed::ByPeer),
                     Ok(n) => {
                         served += n;
@@ -145,7 +145,7 @@ impl Reactor {
             return usize::MAX;
         }
         let mut front = [0; SIZE_BYTES + 2];
-        let Ok(seen) = input::peek(&connection.socket, &mut front) else {
+        let Ok(seen) = connection.transport.peek(&mut front) else {
             return usize::MAX; // the receiving says what it is
         };
         let size = control_size(&front[..seen]);
@@ -178,7 +178,7 @@ impl Reactor {
         let Some(connection) = self.connections.get_mut(key) else {
             return Ok(None);
         };
-        let received = match input::receive(&connection.socket, buffer) {
+        let received = match connection.transport.receive(buffer) {
             Ok(0) => return Err(Closed::ByPeer),
             Ok(n) => n,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {

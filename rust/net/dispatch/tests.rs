@@ -24,8 +24,9 @@ fn connection() -> (Connection, TcpStream) {
 
 /// What a client gets of an outbox.
 fn outbox_bytes(mut outbox: Outbox) -> Vec<u8> {
-    let (connection, mut client) = connection();
-    assert!(matches!(outbox.flush(&connection.socket).unwrap(), Sent::All));
+    let (mut connection, mut client) = connection();
+    let sent = outbox.flush(&mut connection.transport).unwrap();
+    assert!(matches!(sent, Sent::All));
     drop(connection);
     let mut arrived = Vec::new();
     client.read_to_end(&mut arrived).unwrap();

@@ -30,15 +30,15 @@ fn range(file: &Arc<dyn File>, position: u64, len: usize) -> FileRange {
     }
 }
 
-fn pair() -> (UnixStream, UnixStream) {
+fn pair() -> (Transport<UnixStream>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
-    (ours, theirs)
+    (Transport::plain(ours), theirs)
 }
 
 /// Flushes until all is sent, reading at the other end; returns what arrived and how often it was cold.
 fn send_all(mut outbox: Outbox) -> (Vec<u8>, usize) {
-    let (ours, mut theirs) = pair();
+    let (mut ours, mut theirs) = pair();
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         theirs.read_to_end(&mut bytes).unwrap();
@@ -46,7 +46,7 @@ fn send_all(mut outbox: Outbox) -> (Vec<u8>, usize) {
     });
     let mut cold = 0;
     loop {
-        match outbox.flush(&ours).unwrap() {
+        match outbox.flush(&mut ours).unwrap() {
             Sent::All => break,
             Sent::Blocked => std::thread::yield_now(),
             Sent::Cold(range) => {
@@ -85,17 +85,17 @@ fn bytes_and_ranges_leave_in_order() {
 
 #[test]
 fn a_full_socket_keeps_the_rest_for_later() {
-    let (ours, mut theirs) = pair();
+    let (mut ours, mut theirs) = pair();
     let mut outbox = Outbox::default();
     outbox.tail().resize(4 << 20, 7);
-    assert!(matches!(outbox.flush(&ours).unwrap(), Sent::Blocked));
+    assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::Blocked));
     outbox.tail().push(8); // behind what is partly sent
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         theirs.read_to_end(&mut bytes).unwrap();
         bytes
     });
-    while !matches!(outbox.flush(&ours).unwrap(), Sent::All) {
+    while !matches!(outbox.flush(&mut ours).unwrap(), Sent::All) {
         std::thread::yield_now();
     }
     drop(ours);
@@ -130,13 +130,13 @@ fn a_range_is_asked_for_once_and_then_sent() {
     file.with_fd(&mut |fd| advised = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed))
         .unwrap();
     advised.unwrap();
-    let (ours, _theirs) = pair();
+    let (mut ours, _theirs) = pair();
     let mut outbox = Outbox::default();
     outbox.push_file(range(&file, 0, 1000));
-    if let Sent::Cold(asked) = outbox.flush(&ours).unwrap() {
+    if let Sent::Cold(asked) = outbox.flush(&mut ours).unwrap() {
         assert_eq!((asked.position, asked.len), (0, 1000));
         outbox.warmed();
-        assert!(matches!(outbox.flush(&ours).unwrap(), Sent::All));
+        assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::All));
     }
 }
 
@@ -144,20 +144,20 @@ fn a_range_is_asked_for_once_and_then_sent() {
 #[test]
 fn a_file_shorter_than_its_range_is_an_error() {
     let (_dir, file) = file(10);
-    let (ours, _theirs) = pair();
+    let (mut ours, _theirs) = pair();
     let mut outbox = Outbox::default();
     outbox.push_file(range(&file, 0, 20));
-    let error = outbox.flush(&ours).err().unwrap();
+    let error = outbox.flush(&mut ours).err().unwrap();
     assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
 }
 
 #[test]
 fn a_closed_socket_is_an_error_and_no_signal() {
-    let (ours, theirs) = pair();
+    let (mut ours, theirs) = pair();
     drop(theirs);
     let mut outbox = Outbox::default();
     outbox.tail().push(1);
-    assert_eq!(outbox.flush(&ours).err().unwrap().kind(), io::ErrorKind::BrokenPipe);
+    assert_eq!(outbox.flush(&mut ours).err().unwrap().kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[test]
@@ -176,14 +176,14 @@ fn an_outbox_behind_another_keeps_its_order() {
 
 #[test]
 fn a_sent_buffer_is_used_again_unless_it_is_large() {
-    let (ours, _theirs) = pair();
+    let (mut ours, _theirs) = pair();
     let mut outbox = Outbox::default();
     outbox.tail().extend_from_slice(&[1; 1000]);
     let at = outbox.tail().as_ptr();
-    assert!(matches!(outbox.flush(&ours).unwrap(), Sent::All));
+    assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::All));
     assert_eq!(outbox.tail().as_ptr(), at);
     let mut outbox = Outbox::default();
     outbox.tail().reserve(KEEP_BYTES + 1);
-    assert!(matches!(outbox.flush(&ours).unwrap(), Sent::All));
+    assert!(matches!(outbox.flush(&mut ours).unwrap(), Sent::All));
     assert!(outbox.spare.capacity() <= KEEP_BYTES);
 }

@@ -1,0 +1,116 @@
+//! How bytes go over a connection: its socket, and what stands between the socket and the protocol. Nothing stands there for `PLAINTEXT`.
+//!
+//! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. Nobody else reads from a connection's socket or
+//! writes to it. It knows no frames, and it never waits: whether a call blocks is the socket's business.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags};
+
+use crate::io::File;
+
+/// See the module.
+pub struct Transport<S> {
+    socket: S,
+}
+
+impl<S: AsFd> Transport<S> {
+    /// Bytes go over the socket as they are.
+    pub fn plain(socket: S) -> Self {
+        Self { socket }
+    }
+
+    /// The socket, to be watched.
+    pub fn socket(&mut self) -> &mut S {
+        &mut self.socket
+    }
+
+    /// Sends all of `bytes` that the socket takes; fewer than given means that it is full. With `more` to come soon the kernel may wait
+    /// for it.
+    pub fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<usize> {
+        let flags = if more {
+            SendFlags::NOSIGNAL | SendFlags::MORE
+        } else {
+            SendFlags::NOSIGNAL
+        };
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match rustix::net::send(&self.socket, &bytes[sent..], flags) {
+                Ok(n) => sent += n,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends at most `count` bytes of a file from `position` on; `None` when the socket is full, 0 at the end of the file.
+    ///
+    /// # Errors
+    /// Of the socket, and of a file that cannot be opened again.
+    pub fn send_file(&mut self, file: &dyn File, mut position: u64, count: usize) -> io::Result<Option<usize>> {
+        loop {
+            let mut sent = Ok(0);
+            file.with_fd(&mut |fd| sent = rustix::fs::sendfile(&self.socket, fd, Some(&mut position), count))?;
+            match sent {
+                Ok(n) => return Ok(Some(n)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Receives into `buffer`. `Ok(0)` is the end of the stream.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match rustix::io::read(&self.socket, &mut *buffer) {
+                Err(Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// Receives behind what `kept` holds, as much as it has room for. `Ok(0)` is the end of the stream.
+    pub fn receive_behind(&mut self, kept: &mut Vec<u8>) -> io::Result<usize> {
+        loop {
+            match rustix::io::read(&self.socket, spare_capacity(kept)) {
+                Err(Errno::INTR) => {}
+                result => return Ok(result?),
+            }
+        }
+    }
+
+    /// Looks at what is received next; it stays there.
+    pub fn peek(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match rustix::net::recv(&self.socket, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+                Err(Errno::INTR) => {}
+                result => return Ok(result?.0),
+            }
+        }
+    }
+}
+
+impl<S: Read> Read for Transport<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.read(buffer)
+    }
+}
+
+impl<S: Write> Write for Transport<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests;
