@@ -15,18 +15,30 @@ __all__ = [
     "DataLossError",
     "Engine",
     "EngineError",
+    "HostedLog",
     "IsrChange",
+    "Lease",
+    "LogDir",
     "LogDirFailed",
+    "LogDirReplica",
     "LogLine",
     "LowWatermarkMoved",
+    "MissingLog",
+    "PartitionOffsets",
     "PartitionPlan",
     "ProducerIdsLow",
+    "PublishedBroker",
+    "PublishedPartition",
+    "PublishedTopic",
+    "Record",
+    "RecoveryNote",
     "ReplicaMoved",
     "Request",
     "RequestAbandoned",
     "Rows",
     "Scan",
     "ScanError",
+    "ServedVersions",
     "Split",
     "StartError",
     "ThreadFailed",
@@ -149,6 +161,174 @@ class ThreadFailed:
     reason: str
 
 @final
+class Lease:
+    """What a broker may do with a partition: lead it, follow ``leader``, or nothing while that is -1. Replaced whole."""
+
+    def __new__(
+        cls,
+        *,
+        partition: int,
+        leader: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        replicas: Sequence[int],
+        in_sync_replicas: Sequence[int],
+    ) -> Self: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def leader(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def partition_epoch(self) -> int: ...
+    @property
+    def replicas(self) -> list[int]: ...
+    @property
+    def in_sync_replicas(self) -> list[int]: ...
+
+@final
+class PublishedPartition:
+    """A partition as clients are told of it. ``offline_replicas`` are those in a log directory that is offline."""
+
+    def __new__(
+        cls,
+        *,
+        partition: int,
+        leader: int,
+        leader_epoch: int,
+        replicas: Sequence[int],
+        in_sync_replicas: Sequence[int],
+        offline_replicas: Sequence[int],
+    ) -> Self: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def leader(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def replicas(self) -> list[int]: ...
+    @property
+    def in_sync_replicas(self) -> list[int]: ...
+    @property
+    def offline_replicas(self) -> list[int]: ...
+
+@final
+class PublishedTopic:
+    """A topic as clients are told of it. ValueError for a ``topic_id`` that has not 16 bytes."""
+
+    def __new__(
+        cls, *, name: str, topic_id: bytes, is_internal: bool, partitions: Sequence[PublishedPartition]
+    ) -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def topic_id(self) -> bytes: ...
+    @property
+    def is_internal(self) -> bool: ...
+    @property
+    def partitions(self) -> list[PublishedPartition]: ...
+
+@final
+class PublishedBroker:
+    """A broker as clients are told of it; ``endpoints`` are (listener name, host, port)."""
+
+    def __new__(cls, *, node_id: int, rack: str | None, endpoints: Sequence[tuple[str, str, int]]) -> Self: ...
+    @property
+    def node_id(self) -> int: ...
+    @property
+    def rack(self) -> str | None: ...
+    @property
+    def endpoints(self) -> list[tuple[str, str, int]]: ...
+
+@final
+class ServedVersions:
+    """The versions of an API that are served. ``flexible_from`` is 32767 for none; ``is_advertised``: ApiVersions tells of it."""
+
+    def __new__(
+        cls, *, api_key: int, min_version: int, max_version: int, flexible_from: int, is_advertised: bool
+    ) -> Self: ...
+    @property
+    def api_key(self) -> int: ...
+    @property
+    def min_version(self) -> int: ...
+    @property
+    def max_version(self) -> int: ...
+    @property
+    def flexible_from(self) -> int: ...
+    @property
+    def is_advertised(self) -> bool: ...
+
+@final
+class Record:
+    """A record that the control plane reads. ``producer_id`` is of the transaction that the record belongs to or ends, -1 outside of
+    transactions; ``control`` is "commit", "abort" or "other" for a control record, None for any other."""
+
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    producer_id: int
+    control: str | None
+
+@final
+class PartitionOffsets:
+    """The offsets of a partition at one time."""
+
+    log_start_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    log_end_offset: int
+
+@final
+class HostedLog:
+    """A log that was found or created; ``topic_id`` is None while the log knows none."""
+
+    topic: str
+    partition: int
+    topic_id: bytes | None
+    log_dir: str
+    log_start_offset: int
+    log_end_offset: int
+
+@final
+class MissingLog:
+    """A log that was there in the last run and is not."""
+
+    topic: str
+    partition: int
+    log_dir: str
+    log_end_offset: int
+
+@final
+class RecoveryNote:
+    """One sentence about what opening a log found. ``is_loss``: records are or may be gone."""
+
+    is_loss: bool
+    text: str
+
+@final
+class LogDirReplica:
+    """A replica in a log directory. ``is_future``: it moves there, and ``offset_lag`` is what the copy lacks."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+@final
+class LogDir:
+    """A log directory; KAFKA_STORAGE_ERROR when it is offline. Sizes are those of its file system, -1 when unknown."""
+
+    path: str
+    error_code: int
+    total_bytes: int
+    usable_bytes: int
+    replicas: list[LogDirReplica]
+
+@final
 class Engine:
     """One broker's data plane. Methods may be called from any thread unless said otherwise."""
 
@@ -166,12 +346,12 @@ class Engine:
     ) -> None:
         """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions) that
         have another in-sync replica. Other logs that lack what was durable refuse the start."""
-    def take_recovery_notes(self) -> list[tuple[bool, str]]:
-        """(whether records are or may be gone, one sentence) of what open_log_dirs found and did, also when it raised; once."""
+    def take_recovery_notes(self) -> list[RecoveryNote]:
+        """Of what open_log_dirs found and did, also when it raised; once."""
     def short_logs(self) -> list[tuple[str, int]]:
         """Logs that open_log_dirs opened though they end before what was durable: another replica has the rest."""
-    def missing_logs(self) -> list[tuple[str, int, str, int]]:
-        """(topic, partition, log_dir, log end offset) of logs that were there in the last run and are not."""
+    def missing_logs(self) -> list[MissingLog]:
+        """Logs that were there in the last run and are not."""
     def put_back_shutdown(self) -> None:
         """After open_log_dirs, of a start that is refused: the clean-shutdown markers as they were, since nothing was written."""
     def unclean_log_dirs(self) -> list[str]:
@@ -181,23 +361,16 @@ class Engine:
         """(logs done, logs in all, segments checked, segments to check); callable while open_log_dirs runs."""
     def cluster_id(self) -> str:
         """As given, or as the opened log directories have it."""
-    def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
-        """(topic, partition, topic_id or None, log_dir, log_start_offset, log_end_offset) of every log found or
-        created."""
+    def logs(self) -> list[HostedLog]:
+        """Every log found or created."""
     # ---- partitions
     def create_logs(
         self, topic: str, topic_id: bytes, config: Mapping[str, str], partitions: Sequence[tuple[int, str]]
     ) -> list[str | None]:
         """Creates logs (partition, log_dir); existing ones are kept. Blocking; returns an error text or None for each."""
-    def publish_leases(
-        self,
-        topic: str,
-        topic_id: bytes,
-        leases: Sequence[tuple[int, int, int, int, Sequence[int], Sequence[int]]],
-    ) -> None:
-        """(partition, leader node id or -1, leader_epoch, partition_epoch, replicas, isr); replaces the leases of these
-        partitions whole. A partition that another broker leads is fetched from it by itself, from its listener
-        ``inter.broker.listener.name``."""
+    def publish_leases(self, topic: str, topic_id: bytes, leases: Sequence[Lease]) -> None:
+        """Replaces the leases of these partitions whole. A partition that another broker leads is fetched from it by itself, from its
+        listener ``inter.broker.listener.name``."""
     def set_broker_epoch(self, epoch: int) -> None:
         """This registration's number in the metadata store; followers' fetches carry it (KIP-903)."""
     def shrink_isrs(self) -> None:
@@ -218,24 +391,16 @@ class Engine:
     def set_broker_options(self, options: Mapping[str, str]) -> None:
         """The broker's effective configuration, as given to the constructor."""
     # ---- published state
-    def publish_api_versions(self, ranges: Sequence[tuple[int, int, int, int, bool]]) -> None:
-        """(api_key, min, max, first flexible version or 32767, told by ApiVersions?)"""
-    def publish_cluster(
-        self, brokers: Sequence[tuple[int, str | None, Sequence[tuple[str, str, int]]]], controller_id: int
-    ) -> None:
-        """Brokers: (node_id, rack, [(listener name, host, port)]). With controller -1 Metadata comes to the control plane first."""
+    def publish_api_versions(self, served: Sequence[ServedVersions]) -> None:
+        """Every API that this broker serves, by either plane. Others close the connection."""
+    def publish_cluster(self, brokers: Sequence[PublishedBroker], controller_id: int) -> None:
+        """The brokers that are alive. With controller -1 Metadata comes to the control plane first."""
     def take_producer_id(self) -> int | None:
         """An id that was never given before; None when no block has any left."""
     def add_producer_ids(self, first: int, last: int) -> None:
         """A block that was claimed for this broker alone, both ends included. Producers are given its ids without asking again."""
-    def publish_topics(
-        self,
-        topics: Sequence[
-            tuple[str, bytes, bool, Sequence[tuple[int, int, int, Sequence[int], Sequence[int], Sequence[int]]]]
-        ],
-    ) -> None:
-        """(name, topic_id, is_internal, [(partition, leader or -1, leader_epoch, replicas, isr, replicas in a log directory that is
-        offline)]): adds or replaces whole topics in the metadata image."""
+    def publish_topics(self, topics: Sequence[PublishedTopic]) -> None:
+        """Adds or replaces whole topics in the metadata image."""
     def withdraw_topics(self, names: Sequence[str]) -> None:
         """Clients no longer see these topics."""
     # ---- network
@@ -280,15 +445,10 @@ class Engine:
     # ---- records for the coordinators
     def append(self, topic: str, partition: int, batch: bytes, required_acks: int, timeout_ms: int) -> int:
         """The append path of everyone (R3.1), origin Coordinator. Returns a token; AppendDone comes by take()."""
-    def read_records(
-        self, topic: str, partition: int, offset: int, max_bytes: int
-    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, int, str | None]], int]:
-        """([(offset, timestamp_ms, key, value, producer_id, control)], next offset) up to the log end; blocking. ``producer_id``
-        is of the transaction that the record belongs to or ends, -1 outside of transactions; ``control`` is "commit", "abort"
-        or "other" for a control record, None for any other."""
-    def partition_offsets(self, topic: str, partition: int) -> tuple[int, int, int, int]:
-        """(log_start_offset, high_watermark, last_stable_offset, log_end_offset). Raises EngineError
-        (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""
+    def read_records(self, topic: str, partition: int, offset: int, max_bytes: int) -> tuple[list[Record], int]:
+        """Records up to the log end, and the next offset; blocking."""
+    def partition_offsets(self, topic: str, partition: int) -> PartitionOffsets:
+        """Raises EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
         """Moves the log start of the leader, which is this broker; -1 means the high watermark. Returns the offset that is meant: the
         low watermark reaches it when the replicas have followed. Blocking. EngineError codes as Kafka."""
@@ -303,14 +463,16 @@ class Engine:
     def describe_producers(self, topic: str, partition: int) -> bytes:
         """Of each active producer 36 bytes, big-endian: producer id (int64), epoch (int32), last sequence (int32), last timestamp
         in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
-    def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
-        """(log_dir, error_code, total_bytes, usable_bytes, [(topic, partition, size, offset_lag, is_future)])"""
+    def describe_log_dirs(self) -> list[LogDir]:
+        """Each entry of ``log.dirs`` with its replicas. Blocking."""
     # ---- housekeeping, scheduled by Python; all blocking, run in a thread
     def run_retention(self) -> int:
         """Deletes old segments of every log by its config; returns segments deleted."""
     def flush_due(self) -> int:
         """Flushes logs past flush.ms; returns how many."""
-    def write_checkpoints(self, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> None:
+    def write_checkpoints(
+        self, *, recovery_points: bool = False, high_watermarks: bool = False, log_starts: bool = False
+    ) -> None:
         """Writes the checkpoint files of every log directory."""
     def expire_producers(self) -> int:
         """Forgets producers idle for producer.id.expiration.ms; returns how many."""

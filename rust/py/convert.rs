@@ -8,15 +8,12 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::broker::{Lease, TopicId};
+use crate::broker::TopicId;
 use crate::error::Result;
 use crate::storage::LogConfig;
 
 /// Kafka's topic configs by name, values as text.
 pub type ConfigMap = HashMap<String, String>;
-
-/// (partition, leader or -1, leader epoch, partition epoch, replicas, in-sync replicas).
-pub type LeaseTuple = (i32, i32, i32, i32, Vec<i32>, Vec<i32>);
 
 /// Sixteen bytes.
 pub fn topic_id(bytes: &[u8]) -> PyResult<TopicId> {
@@ -28,18 +25,6 @@ pub fn topic_id(bytes: &[u8]) -> PyResult<TopicId> {
 /// A topic's configuration.
 pub fn log_config(pairs: &ConfigMap) -> Result<Arc<LogConfig>> {
     LogConfig::from_pairs(pairs.iter().map(|(k, v)| (k.as_str(), v.as_str()))).map(Arc::new)
-}
-
-/// A lease.
-pub fn lease((index, leader, leader_epoch, partition_epoch, replicas, isr): LeaseTuple) -> (i32, Lease) {
-    let lease = Lease {
-        leader,
-        leader_epoch,
-        partition_epoch,
-        replicas: replicas.into_boxed_slice(),
-        in_sync_replicas: isr.into_boxed_slice(),
-    };
-    (index, lease)
 }
 
 /// Milliseconds; negative counts as none.

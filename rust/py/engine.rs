@@ -13,41 +13,21 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::convert::{ConfigMap, LeaseTuple, lease, log_config, millis, path, topic_id};
+use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
-use crate::broker::{
-    Broker, BrokerRow, COUNTS, LossPolicy, MissingLog, Options, PartitionFigures, PartitionRow, ProducerDescription,
-    TopicRow, Watched,
+use super::values::{
+    Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyHostedLog, PyMissingLog, Record, RecoveryNote,
+    ServedVersions,
 };
+use crate::broker::{Broker, COUNTS, LossPolicy, Options, PartitionFigures, ProducerDescription, Watched};
 use crate::error::ErrorCode;
 use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
-use crate::record::ControlType;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogContext, TopicPartition};
-use crate::wire::{ApiRange, ApiTable};
-
-/// (partition, leader or -1, leader epoch, replicas, in-sync replicas, replicas in a log directory that is offline).
-type PartitionTuple = (i32, i32, i32, Vec<i32>, Vec<i32>, Vec<i32>);
-/// (name, topic id, is internal, partitions).
-type TopicTuple = (String, Vec<u8>, bool, Vec<PartitionTuple>);
-/// (node id, rack, [(listener, host, port)]).
-type BrokerTuple = (i32, Option<String>, Vec<(String, String, u16)>);
-/// (offset, timestamp, key, value, producer id of the transaction or -1, what a control record says).
-type RecordTuple = (
-    i64,
-    i64,
-    Option<Py<PyBytes>>,
-    Option<Py<PyBytes>>,
-    i64,
-    Option<&'static str>,
-);
-/// (topic, partition, topic id, log dir, log start, log end).
-type LogTuple = (String, i32, Option<Py<PyBytes>>, String, i64, i64);
-/// (log dir, error code, total bytes, usable bytes, [(topic, partition, size, lag, is future)]).
-type LogDirTuple = (String, i16, i64, i64, Vec<(String, i32, u64, i64, bool)>);
+use crate::wire::ApiTable;
 
 /// (figures by name, requests by API key, [(topic, counts)], [(topic, partition, bytes, log start, log end, segments)]).
 type FiguresTuple = (
@@ -167,9 +147,9 @@ impl PyEngine {
         self.broker().set_loss_policy(policy);
     }
 
-    fn take_recovery_notes(&self) -> Vec<(bool, String)> {
+    fn take_recovery_notes(&self) -> Vec<RecoveryNote> {
         let notes = self.broker().take_recovery_notes();
-        notes.into_iter().map(|note| (note.is_loss, note.text)).collect()
+        notes.into_iter().map(RecoveryNote::from).collect()
     }
 
     fn short_logs(&self) -> Vec<(String, i32)> {
@@ -180,12 +160,12 @@ impl PyEngine {
             .collect()
     }
 
-    fn missing_logs(&self) -> Vec<(String, i32, String, i64)> {
-        let row = |one: MissingLog| {
-            let TopicPartition { topic, partition } = one.partition;
-            (topic.to_string(), partition, path(&one.log_dir), one.log_end)
-        };
-        self.broker().missing_logs().into_iter().map(row).collect()
+    fn missing_logs(&self) -> Vec<PyMissingLog> {
+        self.broker()
+            .missing_logs()
+            .into_iter()
+            .map(PyMissingLog::from)
+            .collect()
     }
 
     fn put_back_shutdown(&self, py: Python<'_>) {
@@ -211,20 +191,9 @@ impl PyEngine {
         self.broker().cluster_id()
     }
 
-    fn logs(&self, py: Python<'_>) -> Vec<LogTuple> {
+    fn logs(&self, py: Python<'_>) -> Vec<PyHostedLog> {
         let logs = py.detach(|| self.broker().logs());
-        let id = |id: [u8; 16]| (id != [0; 16]).then(|| PyBytes::new(py, &id).unbind());
-        let row = |l: crate::broker::HostedLog| {
-            (
-                l.topic.to_string(),
-                l.index,
-                id(l.topic_id),
-                path(&l.log_dir),
-                l.log_start,
-                l.log_end,
-            )
-        };
-        logs.into_iter().map(row).collect()
+        logs.into_iter().map(|log| PyHostedLog::of(py, log)).collect()
     }
 
     fn listen(&self, py: Python<'_>, listeners: Vec<(String, String, u16)>) -> PyResult<Vec<u16>> {
@@ -269,9 +238,9 @@ impl PyEngine {
         Ok(py.detach(|| self.broker().create_logs(topic, id, &config, &partitions)))
     }
 
-    fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>) -> PyResult<()> {
+    fn publish_leases(&self, py: Python<'_>, topic: &str, topic_id: &[u8], leases: Vec<Py<Lease>>) -> PyResult<()> {
         let id = self::topic_id(topic_id)?;
-        let leases = leases.into_iter().map(lease).collect();
+        let leases = leases.iter().map(|lease| lease.get().granted()).collect();
         py.detach(|| self.broker().grant(topic, id, leases, Instant::now()));
         Ok(())
     }
@@ -322,27 +291,14 @@ impl PyEngine {
 
     // ---- published state
 
-    fn publish_api_versions(&self, ranges: Vec<(i16, i16, i16, i16, bool)>) {
-        let range = |(key, min, max, flexible_from, is_advertised)| ApiRange {
-            key,
-            min,
-            max,
-            flexible_from,
-            is_advertised,
-        };
-        self.broker()
-            .publish_apis(ApiTable::new(ranges.into_iter().map(range).collect()));
+    fn publish_api_versions(&self, served: Vec<Py<ServedVersions>>) {
+        let ranges = served.iter().map(|one| one.get().range());
+        self.broker().publish_apis(ApiTable::new(ranges.collect()));
     }
 
-    fn publish_cluster(&self, brokers: Vec<BrokerTuple>, controller_id: i32) {
-        let row = |(node_id, rack, endpoints)| BrokerRow {
-            node_id,
-            rack,
-            endpoints,
-        };
-        self.broker()
-            .image
-            .publish_cluster(brokers.into_iter().map(row).collect(), controller_id);
+    fn publish_cluster(&self, brokers: Vec<Py<PublishedBroker>>, controller_id: i32) {
+        let rows = brokers.iter().map(|one| one.get().row());
+        self.broker().image.publish_cluster(rows.collect(), controller_id);
     }
 
     fn take_producer_id(&self) -> Option<i64> {
@@ -353,27 +309,9 @@ impl PyEngine {
         self.broker().producer_ids.add(first, last);
     }
 
-    fn publish_topics(&self, topics: Vec<TopicTuple>) -> PyResult<()> {
-        let partition = |(index, leader, leader_epoch, replicas, isr, offline): PartitionTuple| PartitionRow {
-            index,
-            leader,
-            leader_epoch,
-            replicas: replicas.into_boxed_slice(),
-            in_sync_replicas: isr.into_boxed_slice(),
-            offline_replicas: offline.into_boxed_slice(),
-        };
-        let row = |(name, id, is_internal, partitions): TopicTuple| {
-            Ok(TopicRow {
-                name: name.into(),
-                id: topic_id(&id)?,
-                is_internal,
-                partitions: partitions.into_iter().map(partition).collect(),
-            })
-        };
-        self.broker()
-            .image
-            .publish_topics(topics.into_iter().map(row).collect::<PyResult<_>>()?);
-        Ok(())
+    fn publish_topics(&self, topics: Vec<Py<PublishedTopic>>) {
+        let rows = topics.iter().map(|one| one.get().row());
+        self.broker().image.publish_topics(rows.collect());
     }
 
     fn withdraw_topics(&self, names: Vec<String>) {
@@ -452,24 +390,13 @@ impl PyEngine {
         partition: i32,
         offset: i64,
         max_bytes: usize,
-    ) -> PyResult<(Vec<RecordTuple>, i64)> {
+    ) -> PyResult<(Vec<Record>, i64)> {
         let (records, next) = py.detach(|| self.broker().read_records(topic, partition, offset, max_bytes))?;
-        let bytes = |b: Option<Vec<u8>>| b.map(|b| PyBytes::new(py, &b).unbind());
-        let said = |control| match control {
-            ControlType::Commit => "commit",
-            ControlType::Abort => "abort",
-            ControlType::Other(_) => "other",
-        };
-        let row = |r: crate::broker::ReadRecord| {
-            let (key, value) = (bytes(r.key), bytes(r.value));
-            (r.offset, r.timestamp, key, value, r.producer_id, r.control.map(said))
-        };
-        Ok((records.into_iter().map(row).collect(), next))
+        Ok((records.into_iter().map(|one| Record::of(py, one)).collect(), next))
     }
 
-    fn partition_offsets(&self, topic: &str, partition: i32) -> PyResult<(i64, i64, i64, i64)> {
-        let o = self.broker().partition(topic, partition)?.offsets();
-        Ok((o.log_start, o.high_watermark, o.last_stable, o.log_end))
+    fn partition_offsets(&self, topic: &str, partition: i32) -> PyResult<PartitionOffsets> {
+        Ok(self.broker().partition(topic, partition)?.offsets().into())
     }
 
     fn delete_records(&self, py: Python<'_>, topic: &str, partition: i32, before_offset: i64) -> PyResult<i64> {
@@ -507,24 +434,9 @@ impl PyEngine {
         Ok(PyBytes::new(py, &packed))
     }
 
-    fn describe_log_dirs(&self, py: Python<'_>) -> Vec<LogDirTuple> {
-        let row = |d: crate::broker::LogDirDescription| {
-            let replicas = d
-                .replicas
-                .into_iter()
-                .map(|(t, p, size, lag, future)| (t.to_string(), p, size, lag, future));
-            (
-                path(&d.log_dir),
-                d.error.0,
-                d.total_bytes,
-                d.usable_bytes,
-                replicas.collect(),
-            )
-        };
-        py.detach(|| self.broker().describe_log_dirs())
-            .into_iter()
-            .map(row)
-            .collect()
+    fn describe_log_dirs(&self, py: Python<'_>) -> PyResult<Vec<LogDir>> {
+        let described = py.detach(|| self.broker().describe_log_dirs());
+        described.into_iter().map(|one| LogDir::of(py, one)).collect()
     }
 
     // ---- housekeeping
@@ -537,6 +449,7 @@ impl PyEngine {
         py.detach(|| self.broker().flush_due())
     }
 
+    #[pyo3(signature = (*, recovery_points = false, high_watermarks = false, log_starts = false))]
     fn write_checkpoints(
         &self,
         py: Python<'_>,

@@ -14,6 +14,7 @@ mod scan;
 mod scan_plan;
 #[cfg(feature = "simulator")]
 mod simulator;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -26,6 +27,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TooManyRowsError", module.py().get_type::<errors::TooManyRowsError>())?;
     module.add_class::<check::PyCheck>()?;
     module.add_class::<engine::PyEngine>()?;
+    values::add_to(module)?;
     module.add_class::<events::Request>()?;
     module.add_class::<events::AppendDone>()?;
     module.add_class::<events::IsrChange>()?;

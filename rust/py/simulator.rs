@@ -16,9 +16,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::convert::{ConfigMap, LeaseTuple, lease, topic_id};
+use super::convert::{ConfigMap, topic_id};
 use super::engine::PyEngine;
 use super::errors::start_error;
+use super::values::Lease;
 use crate::broker::planted::{self, Bug};
 use crate::broker::{
     Attempt, Broker, Budget, ClientInfo, ControlRequest, Delayed, Errand, Event, Next, Options, Place, ReplicaFetcher,
@@ -178,9 +179,9 @@ impl Steps {
     }
 
     // ---- the control plane's calls that know the time
-    fn publish_leases(&self, topic: &str, topic_id: &[u8], leases: Vec<LeaseTuple>, now_us: u64) -> PyResult<()> {
+    fn publish_leases(&self, topic: &str, topic_id: &[u8], leases: Vec<Py<Lease>>, now_us: u64) -> PyResult<()> {
         let id = self::topic_id(topic_id)?;
-        let leases = leases.into_iter().map(lease).collect();
+        let leases = leases.iter().map(|lease| lease.get().granted()).collect();
         self.broker.grant(topic, id, leases, at(now_us));
         Ok(())
     }

@@ -168,7 +168,7 @@ class Changes:
         topic = self.world.topics.living.get(name)
         assert life.engine is not None
         if topic is not None:
-            high_watermark = life.engine.real.partition_offsets(name, partition)[1]
+            high_watermark = life.engine.real.partition_offsets(name, partition).high_watermark
             self._note(topic, partition, high_watermark, "a client asks for all")
 
     def note_retention(self, life: Life) -> None:
@@ -179,7 +179,7 @@ class Changes:
         assert life.engine is not None
         for partition in range(len(topic.assigned)):
             try:
-                high_watermark = life.engine.real.partition_offsets(topic.name, partition)[1]
+                high_watermark = life.engine.real.partition_offsets(topic.name, partition).high_watermark
                 batches = life.engine.steps.batches(topic.name, partition)
             except EngineError:  # it is not there
                 continue

@@ -45,7 +45,8 @@ def why_not_whole(world: World) -> str:
             assert life is not None
             assert life.engine is not None
             try:
-                _, high_watermark, _, end = life.engine.real.partition_offsets(topic.name, number)
+                offsets = life.engine.real.partition_offsets(topic.name, number)
+                high_watermark, end = offsets.high_watermark, offsets.log_end_offset
             except EngineError as error:
                 return f"{world.nodes[one].name} is in sync, but: {error}"
             ends |= {high_watermark, end}
@@ -137,5 +138,6 @@ def _replicas(world: World, topic: Topic, number: int) -> Iterator[Replica]:
         for first, last, _, content in life.engine.steps.batches(topic.name, number):
             digest = hashlib.sha256(content).digest()
             records.update(dict.fromkeys(range(first, last + 1), digest))
-        log_start, high_watermark, _, _ = life.engine.real.partition_offsets(topic.name, number)
+        offsets = life.engine.real.partition_offsets(topic.name, number)
+        log_start, high_watermark = offsets.log_start_offset, offsets.high_watermark
         yield Replica(topic.key(number), node_id, high_watermark, records, log_start)

@@ -317,9 +317,9 @@ class SimulatedEngine:
         if not callable(found):
             return found
 
-        def call(*arguments: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
             try:
-                return found(*arguments)
+                return found(*arguments, **named)
             finally:
                 self.life.listen_for_bells()
 

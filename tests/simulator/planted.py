@@ -7,6 +7,7 @@ control plane, in this process only. Nothing of this is reachable from a configu
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import plant as plant_in_data_plane
@@ -66,7 +67,9 @@ def _delete_without_id() -> None:
         return all(state in over for partition in topic.partitions for state in partition.replica_states.values())
 
     def logs(engine: Any) -> list[Any]:
-        return [(name, partition, None, *rest) for name, partition, _, *rest in engine.real.logs()]
+        names = ("topic", "partition", "log_dir", "log_start_offset", "log_end_offset")
+        logs = engine.real.logs()
+        return [SimpleNamespace(topic_id=None, **{name: getattr(log, name) for name in names}) for log in logs]
 
     topic_deletion._is_deleted = is_deleted
     SimulatedEngine.logs = logs  # type: ignore[attr-defined]

@@ -168,9 +168,10 @@ class World:
 
     def note_leases(self, life: Life, topic_id: bytes, leases: list[Any]) -> None:
         topic = self.topics.all[topic_id]
-        for number, leader, leader_epoch, partition_epoch, _, isr in leases:
-            key = topic.key(number)
-            self.note(f"{life.node.name} {key}: leader {leader} epoch {leader_epoch}.{partition_epoch} isr {list(isr)}")
+        for lease in leases:
+            key, leader, leader_epoch = topic.key(lease.partition), lease.leader, lease.leader_epoch
+            epochs = f"{leader_epoch}.{lease.partition_epoch}"
+            self.note(f"{life.node.name} {key}: leader {leader} epoch {epochs} isr {lease.in_sync_replicas}")
             if leader == life.node.node_id:
                 self.history.events.append(Led(key, leader_epoch, leader, self.time()))
 
@@ -180,7 +181,7 @@ class World:
             return ends
         for topic, number in self.topics.places():
             try:
-                ends[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number)[3]
+                ends[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number).log_end_offset
             except EngineError:  # it is not there
                 continue
         return ends
@@ -189,7 +190,7 @@ class World:
         starts: dict[str, int] = {}
         for topic, number in self.topics.places():
             with suppress(EngineError, AttributeError):  # it is not there
-                starts[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number)[0]  # type: ignore[union-attr]
+                starts[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number).log_start_offset  # type: ignore[union-attr]
         return starts
 
     def note_starts(self, life: Life, before: dict[str, int]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -51,6 +53,110 @@ class Request:
 
     def forget_body(self) -> None:
         self.body = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    partition: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    replicas: Sequence[int]
+    in_sync_replicas: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedPartition:
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: Sequence[int]
+    in_sync_replicas: Sequence[int]
+    offline_replicas: Sequence[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedTopic:
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: Sequence[PublishedPartition]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedBroker:
+    node_id: int
+    rack: str | None
+    endpoints: Sequence[tuple[str, str, int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedVersions:
+    api_key: int
+    min_version: int
+    max_version: int
+    flexible_from: int
+    is_advertised: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    producer_id: int
+    control: str | None
+
+
+@dataclass(frozen=True)
+class PartitionOffsets:
+    log_start_offset: int
+    high_watermark: int
+    last_stable_offset: int
+    log_end_offset: int
+
+
+@dataclass(frozen=True)
+class HostedLog:
+    topic: str
+    partition: int
+    topic_id: bytes | None
+    log_dir: str
+    log_start_offset: int
+    log_end_offset: int
+
+
+@dataclass(frozen=True)
+class MissingLog:
+    topic: str
+    partition: int
+    log_dir: str
+    log_end_offset: int
+
+
+@dataclass(frozen=True)
+class RecoveryNote:
+    is_loss: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class LogDirReplica:
+    topic: str
+    partition: int
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+@dataclass(frozen=True)
+class LogDir:
+    path: str
+    error_code: int
+    total_bytes: int
+    usable_bytes: int
+    replicas: list[LogDirReplica]
 
 
 class AppendDone:
@@ -147,7 +253,7 @@ class Engine:
         self.partitions: dict[tuple[str, int], Log] = {}
         self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
         self.published_topics: dict[str, tuple[bytes, bool, list[Any]]] = {}
-        self.api_versions: list[tuple[int, int, int, int, bool]] = []
+        self.api_versions: list[ServedVersions] = []
         self.cluster: tuple[list[Any], int] = ([], -1)
         self.answers: dict[int, bytes | None] = {}
         self.producer_ids: list[int] = []
@@ -167,9 +273,9 @@ class Engine:
         self.replica_starts: dict[tuple[str, int], list[int]] = {}  # where the logs of live followers start
         self.watched: list[tuple[str, int]] = []
         self.loss_policy: tuple[list[tuple[str, int, int]], list[tuple[str, list[int]]]] = ([], [])
-        self.recovery_notes: list[tuple[bool, str]] = []
+        self.recovery_notes: list[RecoveryNote] = []
         self.short: list[tuple[str, int]] = []
-        self.missing: list[tuple[str, int, str, int]] = []
+        self.missing: list[MissingLog] = []
         self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
@@ -209,14 +315,14 @@ class Engine:
     def set_loss_policy(self, accepted: list[tuple[str, int, int]], replicated: list[tuple[str, list[int]]]) -> None:
         self.loss_policy = (accepted, replicated)
 
-    def take_recovery_notes(self) -> list[tuple[bool, str]]:
+    def take_recovery_notes(self) -> list[RecoveryNote]:
         taken, self.recovery_notes = self.recovery_notes, []
         return taken
 
     def short_logs(self) -> list[tuple[str, int]]:
         return self.short
 
-    def missing_logs(self) -> list[tuple[str, int, str, int]]:
+    def missing_logs(self) -> list[MissingLog]:
         return self.missing
 
     def put_back_shutdown(self) -> None:
@@ -228,9 +334,9 @@ class Engine:
     def recovery_progress(self) -> tuple[int, int, int, int]:
         return len(self.partitions), len(self.partitions), 0, 0
 
-    def logs(self) -> list[tuple[str, int, bytes | None, str, int, int]]:
+    def logs(self) -> list[HostedLog]:
         return [
-            (topic, partition, log.topic_id, log.log_dir, log.start_offset, log.end_offset)
+            HostedLog(topic, partition, log.topic_id, log.log_dir, log.start_offset, log.end_offset)
             for (topic, partition), log in self.partitions.items()
         ]
 
@@ -247,10 +353,11 @@ class Engine:
             errors.append(error)
         return errors
 
-    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
+    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Lease]) -> None:
         del topic_id
-        for partition, leader, leader_epoch, partition_epoch, replicas, isr in leases:
-            self.leases[topic, partition] = (leader, leader_epoch, partition_epoch, tuple(replicas), tuple(isr))
+        for one in leases:
+            replicas, isr = tuple(one.replicas), tuple(one.in_sync_replicas)
+            self.leases[topic, one.partition] = (one.leader, one.leader_epoch, one.partition_epoch, replicas, isr)
 
     def delete_logs(self, topic: str, partitions: list[int]) -> None:
         self.deleted.append((topic, list(partitions)))
@@ -272,8 +379,8 @@ class Engine:
         self.options = dict(options)
 
     # ---- published state
-    def publish_api_versions(self, ranges: list[tuple[int, int, int, int, bool]]) -> None:
-        self.api_versions = list(ranges)
+    def publish_api_versions(self, served: list[ServedVersions]) -> None:
+        self.api_versions = list(served)
 
     def take_producer_id(self) -> int | None:
         return self.producer_ids.pop(0) if self.producer_ids else None
@@ -281,12 +388,16 @@ class Engine:
     def add_producer_ids(self, first: int, last: int) -> None:
         self.producer_ids += range(first, last + 1)
 
-    def publish_cluster(self, brokers: list[Any], controller_id: int) -> None:
-        self.cluster = (list(brokers), controller_id)
+    def publish_cluster(self, brokers: list[PublishedBroker], controller_id: int) -> None:
+        self.cluster = ([(broker.node_id, broker.rack, broker.endpoints) for broker in brokers], controller_id)
 
-    def publish_topics(self, topics: list[Any]) -> None:
-        for name, topic_id, is_internal, partitions in topics:
-            self.published_topics[name] = (topic_id, is_internal, list(partitions))
+    def publish_topics(self, topics: list[PublishedTopic]) -> None:
+        for topic in topics:
+            partitions = [
+                (one.partition, one.leader, one.leader_epoch, one.replicas, one.in_sync_replicas, one.offline_replicas)
+                for one in topic.partitions
+            ]
+            self.published_topics[topic.name] = (topic.topic_id, topic.is_internal, partitions)
 
     def withdraw_topics(self, names: list[str]) -> None:
         for name in names:
@@ -353,9 +464,7 @@ class Engine:
             self.submit(done)
         return self._token
 
-    def read_records(
-        self, topic: str, partition: int, offset: int, max_bytes: int
-    ) -> tuple[list[tuple[int, int, bytes | None, bytes | None, int, str | None]], int]:
+    def read_records(self, topic: str, partition: int, offset: int, max_bytes: int) -> tuple[list[Record], int]:
         log = self._log(topic, partition)
         found = []
         size = 0
@@ -363,11 +472,11 @@ class Engine:
             if record[0] >= offset and (not found or size < max_bytes):
                 found.append(record)
                 size += len(record[2] or b"") + len(record[3] or b"")
-        return found, found[-1][0] + 1 if found else max(offset, log.end_offset)
+        return [Record(*record) for record in found], found[-1][0] + 1 if found else max(offset, log.end_offset)
 
-    def partition_offsets(self, topic: str, partition: int) -> tuple[int, int, int, int]:
+    def partition_offsets(self, topic: str, partition: int) -> PartitionOffsets:
         log = self._log(topic, partition)
-        return log.start_offset, log.end_offset, log.end_offset, log.end_offset
+        return PartitionOffsets(log.start_offset, log.end_offset, log.end_offset, log.end_offset)
 
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
         log = self._led(topic, partition)
@@ -397,15 +506,15 @@ class Engine:
         self._led(topic, partition)
         return b""
 
-    def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
+    def describe_log_dirs(self) -> list[LogDir]:
         return [
-            (
+            LogDir(
                 log_dir,
                 0,
                 1 << 30,
                 1 << 29,
                 [
-                    (topic, partition, 0, 0, False)
+                    LogDirReplica(topic, partition, 0, 0, False)
                     for (topic, partition), log in self.partitions.items()
                     if log.log_dir == log_dir
                 ],
@@ -431,7 +540,9 @@ class Engine:
         self.calls.append("flush_due")
         return 0
 
-    def write_checkpoints(self, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> None:
+    def write_checkpoints(
+        self, *, recovery_points: bool = False, high_watermarks: bool = False, log_starts: bool = False
+    ) -> None:
         self.calls.append(f"write_checkpoints {recovery_points} {high_watermarks} {log_starts}")
 
     def expire_producers(self) -> int:

@@ -14,6 +14,7 @@ from kafkastore.interbroker.encoding import Rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkastore._core import LogDirReplica
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.describe_log_dirs import DescribeLogDirsRequest
     from kafkastore.purgatory.turns import Turn
@@ -32,13 +33,15 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Un
     results = [
         context.unwritten_row(
             "DescribeLogDirsResult",
-            error_code=code,
-            log_dir=log_dir,
-            topics=await _topics(context, turn, logs, asked) if code == ErrorCode.NONE else (),
-            total_bytes=total_bytes,
-            usable_bytes=usable_bytes,
+            error_code=log_dir.error_code,
+            log_dir=log_dir.path,
+            topics=await _topics(context, turn, log_dir.replicas, asked)
+            if log_dir.error_code == ErrorCode.NONE
+            else (),
+            total_bytes=log_dir.total_bytes,
+            usable_bytes=log_dir.usable_bytes,
         )
-        for log_dir, code, total_bytes, usable_bytes, logs in log_dirs
+        for log_dir in log_dirs
     ]
     return context.answer(error_code=ErrorCode.NONE, results=Rows(results, lambda one: one))
 
@@ -46,18 +49,18 @@ async def handle(context: RequestContext, request: DescribeLogDirsRequest) -> Un
 async def _topics(
     context: RequestContext,
     turn: Turn,
-    logs: Sequence[tuple[str, int, int, int, bool]],
+    replicas: Sequence[LogDirReplica],
     asked: set[tuple[str, int]] | None,
 ) -> Rows:
     by_topic: dict[str, list[bytes]] = {}
-    async for topic, partition, size_bytes, offset_lag, is_future in turn.each(logs):
-        if asked is None or (topic, partition) in asked:
+    async for replica in turn.each(replicas):
+        if asked is None or (replica.topic, replica.partition) in asked:
             described = context.row(
                 "DescribeLogDirsPartition",
-                partition_index=partition,
-                partition_size=size_bytes,
-                offset_lag=offset_lag,
-                is_future_key=is_future,
+                partition_index=replica.partition,
+                partition_size=replica.size_bytes,
+                offset_lag=replica.offset_lag,
+                is_future_key=replica.is_future,
             )
-            by_topic.setdefault(topic, []).append(described)
+            by_topic.setdefault(replica.topic, []).append(described)
     return Rows(by_topic.items(), lambda one: context.row("DescribeLogDirsTopic", name=one[0], partitions=one[1]))

@@ -155,17 +155,17 @@ class LogManager:
             ("flush", engine.flush_due, min(FLUSH_CHECK_INTERVAL_MS, get("log.flush.scheduler.interval.ms"))),
             (
                 "recovery point checkpoint",
-                lambda: engine.write_checkpoints(True, False, False),
+                lambda: engine.write_checkpoints(recovery_points=True),
                 get("log.flush.offset.checkpoint.interval.ms"),
             ),
             (
                 "log start offset checkpoint",
-                lambda: engine.write_checkpoints(False, False, True),
+                lambda: engine.write_checkpoints(log_starts=True),
                 get("log.flush.start.offset.checkpoint.interval.ms"),
             ),
             (
                 "high watermark checkpoint",
-                lambda: engine.write_checkpoints(False, True, False),
+                lambda: engine.write_checkpoints(high_watermarks=True),
                 get("replica.high.watermark.checkpoint.interval.ms"),
             ),
             ("in-sync set", engine.shrink_isrs, min(ISR_CHECK_INTERVAL_MS, get("replica.lag.time.max.ms") // 2)),

@@ -25,6 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kafkastore.config import held, topic_defaults
@@ -102,9 +103,10 @@ class _FoundLog(NamedTuple):
 async def reconcile(broker: OpenBroker) -> Reconciled:
     """Runs after the engine has opened its logs; see the module."""
     found: dict[str, list[_FoundLog]] = {}
-    for name, partition, topic_id, log_dir, _, end in broker.engine.logs():
-        if name not in _KAFKAS_OWN:
-            found.setdefault(name, []).append(_FoundLog(partition, topic_id, log_dir, end))
+    for log in broker.engine.logs():
+        if log.topic not in _KAFKAS_OWN:
+            logs = found.setdefault(log.topic, [])
+            logs.append(_FoundLog(log.partition, log.topic_id, log.log_dir, log.log_end_offset))
     loaded = await broker.stored_topics.load()  # recovery takes minutes: the others went on
     _leave_alone(broker, loaded, found)
     adopted: dict[str, StoredTopic] = {}
@@ -181,7 +183,8 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
 async def _forget_in_checkpoints(broker: OpenBroker) -> None:
     """Logs that were deleted or set aside leave the checkpoints before others are made under their names: those would be
     taken, after a crash, to start where the old ones did."""
-    await broker.run_blocking(broker.engine.write_checkpoints, True, False, True)
+    write = partial(broker.engine.write_checkpoints, recovery_points=True, log_starts=True)
+    await broker.run_blocking(write)
 
 
 async def _claim(

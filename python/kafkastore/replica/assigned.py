@@ -465,7 +465,7 @@ def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int
             logger.error("Cannot delete the logs of topic %s: %s", topic, error)  # noqa: TRY400 - a sentence says it
             failed[topic] = error.code
     try:
-        engine.write_checkpoints(True, False, True)
+        engine.write_checkpoints(recovery_points=True, log_starts=True)
     except EngineError as error:
         logger.error("Cannot write the checkpoints after a deletion: %s", error)  # noqa: TRY400 - as above
         failed = dict.fromkeys(logs, error.code) | failed

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore._core import EngineError
+from kafkastore._core import EngineError, Lease, PublishedBroker, PublishedPartition, PublishedTopic
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.image import NO_CONTROLLER, NO_LEADER, MetadataImage, TopicImage
 from kafkastore.replica.low_watermarks import LowWatermarks
@@ -72,7 +72,14 @@ class ReplicaManager:
             topic.name,
             topic.topic_id,
             [
-                (number, state.leader, state.leader_epoch, state.partition_epoch, state.replicas, state.isr)
+                Lease(
+                    partition=number,
+                    leader=state.leader,
+                    leader_epoch=state.leader_epoch,
+                    partition_epoch=state.partition_epoch,
+                    replicas=state.replicas,
+                    in_sync_replicas=state.isr,
+                )
                 for number in partitions
                 for state in (states[number],)
             ],
@@ -82,12 +89,19 @@ class ReplicaManager:
         """Adds or replaces topics in what the data plane answers to Metadata."""
         self.engine.publish_topics(
             [
-                (
-                    topic.name,
-                    topic.topic_id,
-                    topic.is_internal,
-                    [
-                        (number, state.leader, state.leader_epoch, state.replicas, state.isr, state.offline)
+                PublishedTopic(
+                    name=topic.name,
+                    topic_id=topic.topic_id,
+                    is_internal=topic.is_internal,
+                    partitions=[
+                        PublishedPartition(
+                            partition=number,
+                            leader=state.leader,
+                            leader_epoch=state.leader_epoch,
+                            replicas=state.replicas,
+                            in_sync_replicas=state.isr,
+                            offline_replicas=state.offline,
+                        )
                         for number, state in enumerate(topic.partitions)
                     ],
                 )
@@ -108,7 +122,10 @@ class ReplicaManager:
     def publish_cluster(self, *, is_whole: bool = True) -> None:
         """The brokers, and when all topics are published too the controller: without one clients wait to be told."""
         self.engine.publish_cluster(
-            [(broker.node_id, broker.rack, broker.listeners) for broker in self.image.brokers.values()],
+            [
+                PublishedBroker(node_id=broker.node_id, rack=broker.rack, endpoints=broker.listeners)
+                for broker in self.image.brokers.values()
+            ],
             self.image.controller_id if is_whole else NO_CONTROLLER,
         )
         self.low_watermarks.on_brokers()

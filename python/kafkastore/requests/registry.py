@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafkastore._core import ServedVersions
+
 NO_FLEXIBLE_VERSION = 32767
 
 MAX_ROWS = 120_000
@@ -167,7 +169,18 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
     return "\n".join(rows) + "\n"
 
 
-def api_version_ranges() -> list[tuple[int, int, int, int, bool]]:
-    """What ``Engine.publish_api_versions`` takes: (key, min, max, first flexible version, told by ApiVersions)."""
+def api_version_ranges() -> list[ServedVersions]:
+    """What ``Engine.publish_api_versions`` takes."""
+    from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
+
     told = [(api, True) for api in APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]
-    return [(api.key, api.min_version, api.max_version, api.flexible_from, is_told) for api, is_told in told]
+    return [
+        ServedVersions(
+            api_key=api.key,
+            min_version=api.min_version,
+            max_version=api.max_version,
+            flexible_from=api.flexible_from,
+            is_advertised=is_told,
+        )
+        for api, is_told in told
+    ]

@@ -67,11 +67,11 @@ def _has_other(node_id: int, topic: StoredTopic, number: int) -> bool:
 def tell(engine: Engine) -> None:
     """What was found in the logs: each partition is named, a few hundred with a line of their own."""
     notes = engine.take_recovery_notes()
-    notes.sort(key=lambda note: not note[0])  # losses first; the rest as it came
-    for is_loss, text in notes[:WHOLE_LINES]:
-        logger.log(logging.WARNING if is_loss else logging.INFO, "%s", text)
+    notes.sort(key=lambda note: not note.is_loss)  # losses first; the rest as it came
+    for note in notes[:WHOLE_LINES]:
+        logger.log(logging.WARNING if note.is_loss else logging.INFO, "%s", note.text)
     for is_loss, said in ((True, "lost records or had bytes cut off"), (False, "were mended after a crash")):
-        names = [text.split(": ", 1)[0] for loss, text in notes[WHOLE_LINES:] if loss == is_loss]
+        names = [note.text.split(": ", 1)[0] for note in notes[WHOLE_LINES:] if note.is_loss == is_loss]
         for at in range(0, len(names), NAMES_A_LINE):
             level = logging.WARNING if is_loss else logging.INFO
             logger.log(level, "These %s too: %s", said, ", ".join(names[at : at + NAMES_A_LINE]))
@@ -82,11 +82,12 @@ def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, St
     allowed = set(accepted(config))
     others = {(name, number) for name, numbers in replicated(config, topics) for number in numbers}
     refused = []
-    for name, number, log_dir, log_end in engine.missing_logs():
+    for missing in engine.missing_logs():
+        name, number = missing.topic, missing.partition
         topic = topics.get(name)
         if topic is None or number not in _placed(config.node_id, topic):
             continue  # it was deleted, or moved away, since the checkpoint was written
-        said = f"{log_dir}/{name}-{number} is missing, which had the records up to offset {log_end - 1}"
+        said = f"{missing.log_dir}/{name}-{number} is missing, which had the records up to offset {missing.log_end_offset - 1}"
         if (name, number) in others:
             logger.warning("%s-%d: %s; it is fetched again from the leader", name, number, said)
         elif (name, number, 0) in allowed:

@@ -79,7 +79,7 @@ def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Pat
             assert coordinator.heartbeat("g", joined.member_id, None, 1) == ErrorCode.NONE
             partition = coordinator.store.partition_for("g")
             rows, _ = services.engine.read_records(OFFSETS_TOPIC, partition, 0, 1 << 20)
-            kinds = [type(records.read_key(row[2] or b"")) for row in rows]
+            kinds = [type(records.read_key(row.key or b"")) for row in rows]
             assert kinds == [records.OffsetKey, records.GroupKey]
             # another election reads it all again
             coordinator.on_resignation(partition)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from fake_engine import Engine, EngineError
+from fake_engine import Engine, EngineError, LogDir
 
 OFFSET_OUT_OF_RANGE, POLICY_VIOLATION, KAFKA_STORAGE_ERROR = 1, 44, 56
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
@@ -52,10 +52,8 @@ class AdminEngine(Engine):
         found = self.producers.get((topic, partition), [])
         return b"".join(struct.pack(">qiiqiq", *producer) for producer in found)
 
-    def describe_log_dirs(self) -> list[tuple[str, int, int, int, list[tuple[str, int, int, int, bool]]]]:
+    def describe_log_dirs(self) -> list[LogDir]:
         return [
-            (log_dir, KAFKA_STORAGE_ERROR, -1, -1, [])
-            if log_dir in self.failed_dirs
-            else (log_dir, 0, total, usable, logs)
-            for log_dir, _, total, usable, logs in super().describe_log_dirs()
+            LogDir(one.path, KAFKA_STORAGE_ERROR, -1, -1, []) if one.path in self.failed_dirs else one
+            for one in super().describe_log_dirs()
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from fake_engine import Engine, EngineError
+from fake_engine import Engine, EngineError, Lease, PublishedBroker
 from world import broker_config
 
 from kafkastore.errors import ErrorCode, KafkastoreError
@@ -39,11 +39,11 @@ class RecordingEngine(Engine):
         self.refuses_deletion = False
         self.refuses_checkpoints = False
 
-    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Any]) -> None:
-        self.history += [(topic, *lease[:4]) for lease in leases]
+    def publish_leases(self, topic: str, topic_id: bytes, leases: list[Lease]) -> None:
+        self.history += [(topic, one.partition, one.leader, one.leader_epoch, one.partition_epoch) for one in leases]
         super().publish_leases(topic, topic_id, leases)
 
-    def publish_cluster(self, brokers: list[Any], controller_id: int) -> None:
+    def publish_cluster(self, brokers: list[PublishedBroker], controller_id: int) -> None:
         self.clusters += 1
         super().publish_cluster(brokers, controller_id)
 
@@ -53,10 +53,10 @@ class RecordingEngine(Engine):
         super().delete_logs(topic, partitions)
         self.calls.append(f"delete_logs {topic} {partitions}")
 
-    def write_checkpoints(self, recovery_points: bool, high_watermarks: bool, log_starts: bool) -> None:
+    def write_checkpoints(self, **which: bool) -> None:
         if self.refuses_checkpoints:
             raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "no space left on device")
-        super().write_checkpoints(recovery_points, high_watermarks, log_starts)
+        super().write_checkpoints(**which)
 
 
 class Replicas:

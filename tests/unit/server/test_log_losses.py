@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 import pytest
+from fake_engine import MissingLog, RecoveryNote
 
 from kafkastore.config import BrokerConfig
 from kafkastore.errors import StartupError
@@ -21,13 +22,14 @@ MEMBER = {**ALONE, "kafkastore.metadata.path": "/shared/metadata.sqlite"}
 
 class _Engine:
     def __init__(self, notes: list[tuple[bool, str]] = [], missing: list[tuple[str, int, str, int]] = []) -> None:  # noqa: B006 - read only
-        self.notes, self.missing = list(notes), list(missing)
+        self.notes = [RecoveryNote(*note) for note in notes]
+        self.missing = [MissingLog(*log) for log in missing]
         self.is_put_back = False
 
-    def take_recovery_notes(self) -> list[tuple[bool, str]]:
+    def take_recovery_notes(self) -> list[RecoveryNote]:
         return self.notes
 
-    def missing_logs(self) -> list[tuple[str, int, str, int]]:
+    def missing_logs(self) -> list[MissingLog]:
         return self.missing
 
     def put_back_shutdown(self) -> None:

@@ -295,9 +295,9 @@ def test_deleted_topic_leaves_the_checkpoints_before_it_can_be_made_again(tmp_pa
         seen: list[tuple[int, list[str]]] = []
         write = services.engine.write_checkpoints
 
-        def note(*which: bool) -> None:
+        def note(**which: bool) -> None:
             seen.append((len(services.engine.partitions), sorted(services.topics._locks)))
-            write(*which)
+            write(**which)
 
         services.engine.write_checkpoints = note  # type: ignore[method-assign]
         await services.topics.delete_all(["a", "b"])
@@ -312,7 +312,7 @@ def test_deletion_whose_checkpoints_cannot_be_written_is_finished_by_the_next_st
         services = broker.services
         await services.topics.create("a")
 
-        def refuse(*_: bool) -> None:
+        def refuse(**_: bool) -> None:
             raise EngineError(ErrorCode.KAFKA_STORAGE_ERROR, "Input/output error")
 
         services.engine.write_checkpoints = refuse  # type: ignore[method-assign]

@@ -89,12 +89,13 @@ class ReplicatedOffsetsLog:
     async def load(self, partition: int) -> AsyncIterator[Sequence[LoadedRecord]]:
         engine = self.engine
         try:
-            position, _, _, end = engine.partition_offsets(OFFSETS_TOPIC, partition)
+            offsets = engine.partition_offsets(OFFSETS_TOPIC, partition)
+            position, end = offsets.log_start_offset, offsets.log_end_offset
             while position < end:
                 rows, next_position = await asyncio.get_running_loop().run_in_executor(
                     None, engine.read_records, OFFSETS_TOPIC, partition, position, LOAD_BYTES
                 )
-                yield [(row[0], *row[2:]) for row in rows]
+                yield [(row.offset, row.key, row.value, row.producer_id, row.control) for row in rows]
                 if next_position <= position:
                     break
                 position = next_position
