@@ -16,11 +16,12 @@ from kio.schema.sasl_handshake.v1.request import SaslHandshakeRequest
 from cluster.cluster import Cluster, secret_at
 from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY, Secret
 from kafkastore.errors import ErrorCode
-from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
+from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.schema.controlled_shutdown.v3 import request as shutdown
 from kafkastore.interbroker.schema.leader_and_isr.v7 import request as isr
 from kafkastore.interbroker.schema.stop_replica.v4 import request as stop
 from kafkastore.interbroker.schema.update_metadata.v8 import request as metadata
+from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.sqlite import SqliteStore
 from parity.kio_entities import build, load
 from peer.broker_process import hang, wait_until

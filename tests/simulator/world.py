@@ -22,7 +22,7 @@ from history.checker import Violation, check
 from history.events import Acked, History, Led
 from kafkastore._core import EngineError
 from kafkastore.errors import KafkastoreError
-from kafkastore.interbroker.client import BrokerUnreachableError
+from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
 from kafkastore.server.surroundings import Surroundings
 from kafkastore.topics.new_topic import NewTopic

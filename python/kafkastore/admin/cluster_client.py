@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
+from kafkastore.interbroker.client import BrokerClient
+from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.scanning.broker_offsets import parse_servers
 
 if TYPE_CHECKING:

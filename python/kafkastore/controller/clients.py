@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import BrokerNotAvailableError
-from kafkastore.interbroker.client import BrokerClient
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from kafkastore.controller.channels import Client, OpenClient
+    from kafkastore.interbroker.client import BrokerClient
     from kafkastore.interbroker.orders import Answer, Order
     from kafkastore.metadata.broker_nodes import Registration
 
@@ -63,7 +63,7 @@ class _WithoutListener:
 
 
 def client_opener(
-    node_id: int, listener: str | None, take: Take, connect: Callable[[str, int, str], BrokerClient] = BrokerClient
+    node_id: int, listener: str | None, take: Take, connect: Callable[[str, int, str], BrokerClient]
 ) -> OpenClient:
     """What a controller in broker ``node_id`` is given."""
 

@@ -19,7 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore._core import register_shape, sanitize
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.errors import ErrorCode
+from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -36,17 +37,6 @@ MAX_FRAME_BYTES = 64 << 20
 FIRST_BACKOFF_S = 0.05
 LAST_BACKOFF_S = 1.0
 """Kafka's reconnect.backoff.ms and reconnect.backoff.max.ms."""
-
-
-class BrokerUnreachableError(KafkastoreError):
-    """No answer came: whether the broker did what was asked is not known."""
-
-    code = ErrorCode.NETWORK_EXCEPTION
-    text = "The server disconnected before a response was received."
-
-
-class BrokerNotReachedError(BrokerUnreachableError):
-    """Nothing was sent, so the broker did nothing."""
 
 
 class _Codec(NamedTuple):

@@ -11,10 +11,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkastore.errors import ErrorCode, KafkastoreError
-from kafkastore.interbroker.client import BrokerClient, BrokerNotReachedError, BrokerUnreachableError
+from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from kafkastore.interbroker.client import BrokerClient
 
     Address = tuple[str, int]
     Connect = Callable[[str, int, str], BrokerClient]
@@ -41,7 +43,7 @@ class OutcomeUnknownError(KafkastoreError):
 class ControllerConnections:
     """See the module. Runs on the loop; its methods need a task."""
 
-    def __init__(self, client_id: str, connect: Connect = BrokerClient) -> None:
+    def __init__(self, client_id: str, connect: Connect) -> None:
         self._client_id = client_id
         self._connect = connect
         self._address: Address | None = None

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.interbroker.client import BrokerClient, BrokerUnreachableError
+from kafkastore.interbroker.unreachable import BrokerUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from kafkastore.interbroker.client import BrokerClient
     from kafkastore.metadata.image import MetadataImage
 
     Address = tuple[str, int]
@@ -28,7 +29,7 @@ class ToController:
         image: MetadataImage,
         listener: str,
         here: Callable[[Any], Awaitable[Any]],
-        connect: Callable[[str, int, str], BrokerClient] = BrokerClient,
+        connect: Callable[[str, int, str], BrokerClient],
     ) -> None:
         """``here`` serves a request when this broker is the controller; ``listener`` is where brokers reach each other."""
         self.node_id = node_id

@@ -26,7 +26,7 @@ import asyncio
 import logging
 import os
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafkastore.config import held, topic_defaults
 from kafkastore.controller.loading import DELETION_MARKS
@@ -62,23 +62,43 @@ T = TypeVar("T")
 _KAFKAS_OWN = frozenset(("__cluster_metadata",))
 
 
-class OpenBroker(NamedTuple):
+class OpenBroker:
     """What a start has in hand when the logs are open."""
 
-    config: BrokerConfig
-    engine: Engine
-    store: MetadataStore
-    stored_topics: StoredTopics
-    image: MetadataImage
-    log_manager: LogManager
-    kept_configs: KeptConfigs
-    config_changes: ConfigChanges
+    __slots__ = (
+        "config",
+        "config_changes",
+        "engine",
+        "image",
+        "kept_configs",
+        "log_manager",
+        "node_id",
+        "store",
+        "stored_topics",
+    )
 
-    @property
-    def node_id(self) -> int:
-        return self.config.node_id
+    def __init__(
+        self,
+        config: BrokerConfig,
+        engine: Engine,
+        store: MetadataStore,
+        stored_topics: StoredTopics,
+        image: MetadataImage,
+        log_manager: LogManager,
+        kept_configs: KeptConfigs,
+        config_changes: ConfigChanges,
+    ) -> None:
+        self.config = config
+        self.node_id = config.node_id
+        self.engine = engine
+        self.store = store
+        self.stored_topics = stored_topics
+        self.image = image
+        self.log_manager = log_manager
+        self.kept_configs = kept_configs
+        self.config_changes = config_changes
 
-    async def run_blocking(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def run_blocking(self, function: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(None, function, *arguments)
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore._core import EngineError, register_shape, sanitize
 from kafkastore.errors import (
@@ -36,6 +36,7 @@ from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
+    from typing import Protocol
 
     from kafkastore.config import BrokerConfig
     from kafkastore.controller.controller import Controller
@@ -46,6 +47,13 @@ if TYPE_CHECKING:
     from kafkastore.requests.registry import Api
 
     Handler = Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]
+
+    class Handlers(Protocol):
+        """Where requests that did not come over a connection get their context and their handler (``server/dispatch.py``)."""
+
+        def context(self, request: Any, api: Api) -> RequestContext: ...
+        def handler(self, api: Api) -> Handler: ...
+
 
 logger = logging.getLogger("kafkastore.server.forwarding")
 
@@ -89,7 +97,7 @@ TOLD_LIMIT_S: Final = 1.0
 """How long an answer waits until the broker that passed the request on knows of what was changed."""
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """What a handler looks at of a request that did not come from a client of this broker."""
 
     api_key: int
@@ -98,13 +106,6 @@ class _Asked(NamedTuple):
     client_host: str
     listener: str
     body: bytes = b""
-
-
-class Handlers(Protocol):
-    """Where requests that did not come over a connection get their context and their handler (``server/dispatch.py``)."""
-
-    def context(self, request: Any, api: Api) -> RequestContext: ...
-    def handler(self, api: Api) -> Handler: ...
 
 
 class Forwarding:
@@ -178,7 +179,7 @@ class Forwarding:
         api, by = context.api, context.request
         version = context.api_version
         body = b"".join(row_pieces(topics))
-        asked = _Asked(api.key, version, by.client_id, by.client_host, by.listener, body)
+        asked = Asked(api.key, version, by.client_id, by.client_host, by.listener, body)
         of_topics = self._handlers.context(asked, api)
         try:
             there = await self._configure(of_topics, topics, handler, deadline)
@@ -209,7 +210,7 @@ class Forwarding:
         """The controller's answer, wherever it is, to a request of kio's style that may be repeated. Raises
         RequestTimedOutError."""
         api, version = BY_KEY[request.__api_key__], request.__version__
-        asked = _Asked(api.key, version, f"broker-{self._config.node_id}", "", "", b"".join(row_pieces(request)))
+        asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", b"".join(row_pieces(request)))
         context = self._handlers.context(asked, api)
         deadline = self._loop.time() + timeout_ms / 1000
         asking = self._ask(context, request, self._handlers.handler(api), deadline, is_repeatable=True)
@@ -230,7 +231,7 @@ class Forwarding:
         api = BY_KEY.get(passed.api_key)
         if api is None or api.name not in LIMITED or not api.has_version(passed.api_version):
             raise InvalidRequestError
-        context = self._handlers.context(_Asked(*passed[:4], "", passed.body), api)
+        context = self._handlers.context(Asked(*passed[:4], "", passed.body), api)
         turn = context.turn()
         if len(passed.body) > LARGE_BYTES:
             await turn.wait()

@@ -60,7 +60,7 @@ class Once:
         return is_first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False, match_args=False)
 class BrokerServices:
     """See the module."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafkastore.configuration.changes import ConfigChanges
 from kafkastore.controller.clients import client_opener
@@ -44,146 +44,137 @@ if TYPE_CHECKING:
     from kafkastore.server.surroundings import Surroundings
 
 
-class Foundation(NamedTuple):
-    """What a broker has when its logs are open."""
+class Parts:
+    """See the module. What a broker has when its logs are open is given; ``member``, ``isr_changes``, ``dispatch`` and ``services`` are
+    what it starts, stops and asks from then on. To be made on the loop that the broker is to run on."""
 
-    config: BrokerConfig
-    surroundings: Surroundings
-    cluster_id: str
-    store: MetadataStore
-    stored_topics: StoredTopics
-    image: MetadataImage
-    engine: Engine
-    log_manager: LogManager
-    dynamic_configs: DynamicConfigs
-    kept_configs: KeptConfigs
-    metadata_marks: MetadataMarks | None = None
+    def __init__(
+        self,
+        *,
+        config: BrokerConfig,
+        surroundings: Surroundings,
+        cluster_id: str,
+        store: MetadataStore,
+        stored_topics: StoredTopics,
+        image: MetadataImage,
+        engine: Engine,
+        log_manager: LogManager,
+        dynamic_configs: DynamicConfigs,
+        kept_configs: KeptConfigs,
+        metadata_marks: MetadataMarks | None = None,
+    ) -> None:
+        self._config = config
+        self._surroundings = surroundings
+        self._loop = asyncio.get_running_loop()
+        self._store = store
+        self._image = image
+        self._engine = engine
+        self.dispatch = Dispatch()
+        self._take_orders(log_manager)
+        self._find_controller(stored_topics)
+        self._ask_controller(dynamic_configs, kept_configs)
+        self.member = Member(
+            config=config,
+            cluster_id=cluster_id,
+            store=store,
+            engine=engine,
+            image=image,
+            held=self._held,
+            log_manager=log_manager,
+            assigned=self._assigned,
+            isr_changes=self.isr_changes,
+            controller=self._controller,
+            to_controller=self._to_controller,
+            forwarding=self._forwarding,
+            config_changes=self._config_changes,
+            metadata_marks=metadata_marks,
+            now_ms=surroundings.now_ms,
+            open_connection=surroundings.open_connection,
+        )
+        self.services = self.dispatch.services = BrokerServices(
+            config=config,
+            cluster_id=cluster_id,
+            node_id=config.node_id,
+            loop=self._loop,
+            engine=engine,
+            image=image,
+            replica_manager=self._replica_manager,
+            assigned=self._assigned,
+            log_dir_moves=LogDirMoves(
+                config.node_id, config.log_dirs, image, engine, log_manager, self._replica_manager
+            ),
+            controller=self._controller,
+            forwarding=self._forwarding,
+            topics=self._topics,
+            dynamic_configs=dynamic_configs,
+            config_changes=self._config_changes,
+            groups=Provider(self._start_groups),
+            producers=Provider(self._make_producer_ids),
+            transaction_refusal=Once(),
+        )
 
+    def _take_orders(self, log_manager: LogManager) -> None:
+        """What this broker does with its replicas, and proposes for them."""
+        config, image, engine = self._config, self._image, self._engine
+        node_id, listener, held = config.node_id, config.inter_broker_listener, MetadataImage()
+        self._held = held
+        self._connect = partial(self._surroundings.connect, secret=config.inter_broker_secret)
+        stored = StoredState(self._store, held)
+        manager = self._replica_manager = ReplicaManager(node_id, image, held, engine, self._loop)
+        self._assigned = AssignedReplicas(node_id, image, held, engine, manager, log_manager, stored.load_configs)
+        to_controller = self._to_controller = ToController(node_id, image, listener, self.dispatch.serve, self._connect)
+        self.isr_changes = IsrChanges(node_id, held, engine, manager, to_controller.ask, stored.read_state)
 
-class Parts(NamedTuple):
-    """The parts that the broker itself starts and stops, and what handlers are given."""
+    def _find_controller(self, stored_topics: StoredTopics) -> None:
+        """The one of this process, which may be in charge."""
+        config, node_id = self._config, self._config.node_id
+        listener = config.inter_broker_listener
+        take_order = partial(take, self._assigned, listener)
+        self._controller = Controller(
+            node_id,
+            self._store,
+            client_opener(node_id, listener, take_order, self._connect),
+            settings_of(config)._replace(listener=listener),
+            self._loop,
+            now_ms=self._surroundings.now_ms,
+            make_id=self._surroundings.make_id,
+            stored=stored_topics,
+        )
 
-    services: BrokerServices
-    dispatch: Dispatch
-    member: Member
-    isr_changes: IsrChanges
+    def _ask_controller(self, dynamic_configs: DynamicConfigs, kept_configs: KeptConfigs) -> None:
+        """What the controller is asked for, here or elsewhere."""
+        config, store, image, controller = self._config, self._store, self._image, self._controller
+        self._config_changes = ConfigChanges(
+            config,
+            store,
+            self._engine,
+            image,
+            self._held,
+            dynamic_configs,
+            kept_configs,
+            is_controller=lambda: controller.is_active,
+            tell_waiting=self._assigned.tell_waiting,
+        )
+        connections = ControllerConnections(f"broker-{config.node_id}", self._connect)
+        self._forwarding = Forwarding(
+            config, image, controller, connections, self.dispatch, self._config_changes.catch_up
+        )
+        self._topics = Topics(
+            config, store, image, controller, self._assigned, self._config_changes, self._forwarding.ask
+        )
+        self._assigned.on_deleted = self._topics.tell_deleted
 
+    # ---- when somebody asks first
+    def _start_groups(self) -> GroupCoordinator:
+        from kafkastore.coordinator.group import service
 
-class _Cluster(NamedTuple):
-    """What a broker does in its cluster, and how it reaches the others."""
+        coordinator = service.start(
+            self._config, self._image, self._engine, self._replica_manager, self._loop, self._surroundings.now_ms
+        )
+        self._topics.on_deleted.append(coordinator.on_topics_deleted)
+        return coordinator
 
-    replica_manager: ReplicaManager
-    assigned: AssignedReplicas
-    to_controller: ToController
-    isr_changes: IsrChanges
-    controller: Controller
-    config_changes: ConfigChanges
-    forwarding: Forwarding
-    topics: Topics
+    def _make_producer_ids(self) -> ProducerIds:
+        from kafkastore.coordinator.producer_ids import ProducerIds
 
-
-def assemble(base: Foundation) -> Parts:
-    """Runs on the loop that the broker is to run on."""
-    config, around = base.config, base.surroundings
-    dispatch = Dispatch()
-    cluster = _meet(base, dispatch)
-    member = Member(
-        config=config,
-        cluster_id=base.cluster_id,
-        store=base.store,
-        engine=base.engine,
-        image=base.image,
-        held=cluster.replica_manager.held,
-        log_manager=base.log_manager,
-        assigned=cluster.assigned,
-        isr_changes=cluster.isr_changes,
-        controller=cluster.controller,
-        to_controller=cluster.to_controller,
-        forwarding=cluster.forwarding,
-        config_changes=cluster.config_changes,
-        metadata_marks=base.metadata_marks,
-        now_ms=around.now_ms,
-        open_connection=around.open_connection,
-    )
-    services = dispatch.services = BrokerServices(
-        config=config,
-        cluster_id=base.cluster_id,
-        node_id=config.node_id,
-        loop=asyncio.get_running_loop(),
-        engine=base.engine,
-        image=base.image,
-        replica_manager=cluster.replica_manager,
-        assigned=cluster.assigned,
-        log_dir_moves=LogDirMoves(
-            config.node_id, config.log_dirs, base.image, base.engine, base.log_manager, cluster.replica_manager
-        ),
-        controller=cluster.controller,
-        forwarding=cluster.forwarding,
-        topics=cluster.topics,
-        dynamic_configs=base.dynamic_configs,
-        config_changes=cluster.config_changes,
-        groups=Provider(partial(_start_groups, base, cluster.replica_manager, cluster.topics)),
-        producers=Provider(partial(_make_producer_ids, base)),
-        transaction_refusal=Once(),
-    )
-    return Parts(services, dispatch, member, cluster.isr_changes)
-
-
-def _meet(base: Foundation, dispatch: Dispatch) -> _Cluster:
-    config, around, image, engine, store = base.config, base.surroundings, base.image, base.engine, base.store
-    node_id, listener, held = config.node_id, config.inter_broker_listener, MetadataImage()
-    connect = partial(around.connect, secret=config.inter_broker_secret)
-    stored = StoredState(store, held)
-    replica_manager = ReplicaManager(node_id, image, held, engine, asyncio.get_running_loop())
-    assigned = AssignedReplicas(node_id, image, held, engine, replica_manager, base.log_manager, stored.load_configs)
-    to_controller = ToController(node_id, image, listener, dispatch.serve, connect)
-    isr_changes = IsrChanges(node_id, held, engine, replica_manager, to_controller.ask, stored.read_state)
-    controller = Controller(
-        node_id,
-        store,
-        client_opener(node_id, listener, partial(take, assigned, listener), connect),
-        settings_of(config)._replace(listener=listener),
-        asyncio.get_running_loop(),
-        now_ms=around.now_ms,
-        make_id=around.make_id,
-        stored=base.stored_topics,
-    )
-    config_changes = ConfigChanges(
-        config,
-        store,
-        engine,
-        image,
-        held,
-        base.dynamic_configs,
-        base.kept_configs,
-        is_controller=lambda: controller.is_active,
-        tell_waiting=assigned.tell_waiting,
-    )
-    forwarding = Forwarding(
-        config,
-        image,
-        controller,
-        ControllerConnections(f"broker-{node_id}", connect),
-        dispatch,
-        config_changes.catch_up,
-    )
-    topics = Topics(config, store, image, controller, assigned, config_changes, forwarding.ask)
-    assigned.on_deleted = topics.tell_deleted
-    return _Cluster(
-        replica_manager, assigned, to_controller, isr_changes, controller, config_changes, forwarding, topics
-    )
-
-
-def _start_groups(base: Foundation, replica_manager: ReplicaManager, topics: Topics) -> GroupCoordinator:
-    from kafkastore.coordinator.group import service
-
-    loop, now_ms = asyncio.get_running_loop(), base.surroundings.now_ms
-    coordinator = service.start(base.config, base.image, base.engine, replica_manager, loop, now_ms)
-    topics.on_deleted.append(coordinator.on_topics_deleted)
-    return coordinator
-
-
-def _make_producer_ids(base: Foundation) -> ProducerIds:
-    from kafkastore.coordinator.producer_ids import ProducerIds
-
-    return ProducerIds(base.store, base.config.node_id, base.engine)
+        return ProducerIds(self._store, self._config.node_id, self._engine)

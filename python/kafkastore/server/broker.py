@@ -229,9 +229,9 @@ class Broker:
     async def _meet_cluster(self) -> Reconciled:
         """What this broker lost, as it is to register."""
         from kafkastore.membership.reconcile import OpenBroker, reconcile
-        from kafkastore.server.assembly import Foundation, assemble
+        from kafkastore.server.assembly import Parts
 
-        base = Foundation(
+        self.parts = Parts(
             config=self.config,
             surroundings=self.surroundings,
             cluster_id=self.cluster_id,
@@ -244,7 +244,6 @@ class Broker:
             kept_configs=self.kept_configs,
             metadata_marks=self._marks,
         )
-        self.parts = assemble(base)
         return await reconcile(
             OpenBroker(
                 self.config,
@@ -260,13 +259,19 @@ class Broker:
 
     def _start_serving(self) -> None:
         assert self.parts is not None
-        services, dispatch, _, isr_changes = self.parts
+        services = self.parts.services
         self.engine.publish_api_versions(api_version_ranges())
         if self.image.topic("__consumer_offsets") is not None:
             services.groups.get()  # it loads what it finds there
         self.log_manager.start_housekeeping(services.loop)
         client_log.install()
-        self._apis = KafkaApis(services, dispatch, isr_changes, self._on_log_dir_failed, self._on_thread_failed)
+        self._apis = KafkaApis(
+            services,
+            self.parts.dispatch,
+            self.parts.isr_changes,
+            self._on_log_dir_failed,
+            self._on_thread_failed,
+        )
         self._apis.start()
 
     def observed(self) -> Observed:

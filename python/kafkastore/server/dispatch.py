@@ -7,25 +7,17 @@ is below asks :class:`Dispatch`, which is given the broker's services when they 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.requests.context import RequestContext
+from kafkastore.requests.forwarding import Asked
 from kafkastore.requests.registry import BY_KEY
 
 if TYPE_CHECKING:
     from kafkastore.requests.forwarding import Handler
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices
-
-
-class _LocalRequest(NamedTuple):
-    """What a handler looks at of a request that came from within."""
-
-    api_version: int
-    listener: str
-    client_host: str = "/127.0.0.1"
-    client_id: str = "controller"
 
 
 class Dispatch:
@@ -44,7 +36,8 @@ class Dispatch:
     async def serve(self, request: Any) -> Any:
         """Answers a request of kio's style as if it had come over the inter-broker listener."""
         api = BY_KEY[request.__api_key__]
-        asked = _LocalRequest(request.__version__, self.services.config.inter_broker_listener)
+        listener = self.services.config.inter_broker_listener
+        asked = Asked(api.key, request.__version__, "controller", "/127.0.0.1", listener)
         context = self.context(asked, api)
         try:
             return context.as_entity(await self.handler(api)(context, request))

@@ -36,7 +36,7 @@ def connect(host: str, port: int, client_id: str, **options: Any) -> BrokerClien
     return BrokerClient(host, port, client_id, **options)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, match_args=False)
 class Surroundings:
     """See the module."""
 

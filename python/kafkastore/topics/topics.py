@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafkastore.config import validate_topic_configs
 from kafkastore.errors import (
@@ -41,6 +41,7 @@ from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from typing import Protocol
 
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.changes import ConfigChanges
@@ -50,6 +51,32 @@ if TYPE_CHECKING:
     from kafkastore.replica.assigned import AssignedReplicas
 
     Ask = Callable[[Any, int], Awaitable[Any]]
+
+    class Deleted(Protocol):
+        """A topic whose deletion the controller has decided."""
+
+        name: str
+
+    class TopicController(Protocol):
+        """What is asked of the controller in this process (``controller/controller.py``). What changes something raises
+        NotControllerError when it is none."""
+
+        @property
+        def is_active(self) -> bool: ...
+        async def create_topics(self, asked: Sequence[NewTopic]) -> Sequence[object]: ...
+        async def create_partitions(self, asked: Sequence[Growth]) -> Sequence[KafkastoreError | None]: ...
+        async def set_topic_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]: ...
+        async def delete_topics(self, names: Sequence[str]) -> Sequence[Any]: ...
+        async def wait_deleted(self, topics: Iterable[Any], limit_s: float) -> Sequence[Deleted]: ...
+        async def wait_told(self, node_id: int, limit_s: float) -> None: ...
+        async def elect_leaders(
+            self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = ...
+        ) -> dict[tuple[str, int], int]: ...
+        async def alter_reassignments(
+            self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = ...
+        ) -> Mapping[tuple[str, int], KafkastoreError | None]: ...
+        async def reassignments(self) -> Mapping[tuple[str, int], Assigned]: ...
+
 
 TOLD_LIMIT_S: Final = 10.0
 """How long an answer waits until this broker knows of what the controller has decided."""
@@ -69,33 +96,6 @@ TOPIC_RESOURCE: Final = 2
 
 
 _NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
-
-
-class Deleted(Protocol):
-    """A topic whose deletion the controller has decided."""
-
-    name: str
-
-
-class TopicController(Protocol):
-    """What is asked of the controller in this process (``controller/controller.py``). All but the first raise NotControllerError when it is
-    none, :meth:`wait_told` and :meth:`wait_deleted` excepted."""
-
-    @property
-    def is_active(self) -> bool: ...
-    async def create_topics(self, asked: Sequence[NewTopic]) -> Sequence[object]: ...
-    async def create_partitions(self, asked: Sequence[Growth]) -> Sequence[KafkastoreError | None]: ...
-    async def set_topic_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]: ...
-    async def delete_topics(self, names: Sequence[str]) -> Sequence[Any]: ...
-    async def wait_deleted(self, topics: Iterable[Any], limit_s: float) -> Sequence[Deleted]: ...
-    async def wait_told(self, node_id: int, limit_s: float) -> None: ...
-    async def elect_leaders(
-        self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = ...
-    ) -> dict[tuple[str, int], int]: ...
-    async def alter_reassignments(
-        self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = ...
-    ) -> Mapping[tuple[str, int], KafkastoreError | None]: ...
-    async def reassignments(self) -> Mapping[tuple[str, int], Assigned]: ...
 
 
 class Topics:

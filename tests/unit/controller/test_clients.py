@@ -11,6 +11,7 @@ from kafkastore.config import BrokerConfig
 from kafkastore.controller.clients import OtherBroker, client_opener
 from kafkastore.controller.settings import settings_of
 from kafkastore.errors import BrokerNotAvailableError
+from kafkastore.interbroker.client import BrokerClient
 from kafkastore.interbroker.orders import Answer, StopReplica
 from kafkastore.metadata.broker_nodes import Endpoint, Registration, decode_registration, settle_registration
 
@@ -44,13 +45,13 @@ def test_own_broker_is_called_and_others_have_a_connection_each() -> None:
         return Answer(7)
 
     async def body() -> None:
-        open_client = client_opener(3, "OUT", take)
+        open_client = client_opener(3, "OUT", take, BrokerClient)
         own = open_client(decode_registration(3, DATA, 77))
         assert await own.send(order, 1) == Answer(7)
         other = open_client(decode_registration(4, DATA, 78))
         assert isinstance(other, OtherBroker)
         assert (other.client.host, other.client.port, other.client.client_id) == ("h", 9092, "controller-3")
-        deaf = client_opener(3, "NONE", take)(decode_registration(4, DATA, 78))
+        deaf = client_opener(3, "NONE", take, BrokerClient)(decode_registration(4, DATA, 78))
         with pytest.raises(BrokerNotAvailableError, match="Broker 4 has no listener NONE"):
             await deaf.send(order, 1)
         for client in (own, other, deaf):

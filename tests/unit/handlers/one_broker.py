@@ -26,7 +26,7 @@ from kafkastore.metadata.stored_topics import StoredTopics
 from kafkastore.requests.context import RequestContext
 from kafkastore.requests.error_response import error_response
 from kafkastore.requests.registry import APIS
-from kafkastore.server.assembly import Foundation, assemble
+from kafkastore.server.assembly import Parts
 from kafkastore.server.surroundings import REAL
 from parity.kio_entities import build, load
 
@@ -63,7 +63,7 @@ class OneBroker:
             await store.ensure_path(path)
         self._kept_configs = KeptConfigs(self.log_manager, store)
         self.log_manager.before_made = self._kept_configs.keep
-        base = Foundation(
+        parts = Parts(
             config=config,
             surroundings=REAL,
             cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
@@ -75,7 +75,7 @@ class OneBroker:
             dynamic_configs=DynamicConfigs(config, store, image),
             kept_configs=self._kept_configs,
         )
-        self.services, _, self.member, _ = assemble(base)
+        self.services, self.member = parts.services, parts.member
         await self.member.join(None, Reconciled({}, {}))
         await self.services.config_changes.start()
 

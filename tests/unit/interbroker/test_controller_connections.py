@@ -10,13 +10,13 @@ from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.schema.errors import ErrorCode
 
 from kafkastore.errors import KafkastoreError
-from kafkastore.interbroker.client import BrokerNotReachedError, BrokerUnreachableError
 from kafkastore.interbroker.controller_connections import (
     MAX_AT_ONCE,
     ControllerConnections,
     NotTakenError,
     OutcomeUnknownError,
 )
+from kafkastore.interbroker.unreachable import BrokerNotReachedError, BrokerUnreachableError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.interbroker.client import BrokerUnreachableError
 from kafkastore.interbroker.to_controller import ToController
+from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.image import BrokerImage, MetadataImage
 
 if TYPE_CHECKING:

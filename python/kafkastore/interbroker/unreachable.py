@@ -1,0 +1,16 @@
+"""What the client of another broker (``client.py``) raises when no answer came. Apart from it, since who is alone never needs a client."""
+
+from __future__ import annotations
+
+from kafkastore.errors import ErrorCode, KafkastoreError
+
+
+class BrokerUnreachableError(KafkastoreError):
+    """No answer came: whether the broker did what was asked is not known."""
+
+    code = ErrorCode.NETWORK_EXCEPTION
+    text = "The server disconnected before a response was received."
+
+
+class BrokerNotReachedError(BrokerUnreachableError):
+    """Nothing was sent, so the broker did nothing."""
