@@ -1,0 +1,46 @@
+"""What handlers are given of a broker: one record that stays as it was made, and parts that are made when they are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from world import run, running_broker
+
+from kafkastore.requests.services import BrokerServices, Once, Provider
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_part_is_made_when_it_is_asked_for_first_and_only_then() -> None:
+    made: list[object] = []
+
+    def make() -> object:
+        made.append(object())
+        return made[-1]
+
+    provider = Provider(make)
+    assert (provider.made, made) == (None, [])
+    assert provider.get() is provider.get() is provider.made is made[0]
+    assert len(made) == 1
+
+
+def test_once_is_the_first_time_alone() -> None:
+    once = Once()
+    assert [once.is_first() for _ in range(3)] == [True, False, False]
+
+
+def test_services_of_a_running_broker_cannot_be_replaced_and_its_lazy_parts_are_not_made(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            services: Any = broker.services
+            for field in fields(BrokerServices):
+                with pytest.raises(FrozenInstanceError):
+                    setattr(services, field.name, None)
+            assert not hasattr(services, "__dict__")
+            assert (services.groups.made, services.producers.made) == (None, None)
+            assert services.producer_ids is services.producers.made
+
+    run(body)
