@@ -2,22 +2,23 @@
 //!
 //! Walks by length from the beginning of the file to its end as it was when opened; a batch cut short there ends the walk.
 //! A length or magic that cannot be is [`ScanError::Corrupt`]; a CRC that does not match is told and the walk goes on.
-//! Memory: the largest batch, which is never larger than the file. Knows no offsets wanted, transactions or watermarks.
+//! Memory: 256 KiB or the largest batch, which is never larger than the file. Knows no offsets wanted, transactions or watermarks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Result, ScanError};
 use crate::io::{File, FileSystem, OpenMode, OsFileSystem};
-use crate::record::{BATCH_HEADER, Batch, BatchHeader};
+use crate::record::{BatchError, BatchHeader};
+use crate::storage::batch_walk::{BatchWalk, Piece, Step};
+
+/// Bytes of a read.
+const PIECE_BYTES: usize = 256 * 1024;
 
 /// See the module.
 pub struct BatchList {
-    file: Arc<dyn File>,
+    walk: BatchWalk<Arc<dyn File>, Vec<u8>>,
     path: PathBuf,
-    position: u64,
-    len: u64,
-    buffer: Vec<u8>,
 }
 
 /// One batch of the file.
@@ -44,62 +45,43 @@ impl BatchList {
         let file = OsFileSystem.open(path, OpenMode::Read).map_err(io("open"))?;
         let len = file.len().map_err(io("read"))?;
         Ok(Self {
-            file,
+            walk: BatchWalk::new(file, (0, len), Piece::of_batches(PIECE_BYTES), Vec::new()),
             path: path.to_path_buf(),
-            position: 0,
-            len,
-            buffer: Vec::new(),
         })
     }
 
     /// The next batch; `None` at the end of the file, or where a batch is cut short.
     pub fn next_batch(&mut self) -> Result<Option<Listed>> {
-        let left = self.len - self.position;
-        if left < BATCH_HEADER as u64 {
-            return Ok(None);
+        match self.walk.step().map_err(|error| error.at(&self.path))? {
+            Step::Batch(_) => {}
+            Step::End | Step::Short(_) => return Ok(None),
+            Step::Invalid(error) => return Err(self.corrupt(&error)),
         }
-        let mut head = [0; BATCH_HEADER];
-        self.read(|file, at| file.read_exact_at(&mut head, at))?;
-        let header = BatchHeader::parse(&head).map_err(|error| self.corrupt(error.to_string()))?;
-        if header.size_bytes() as u64 > left {
-            return Ok(None);
+        let held = self.walk.hold_batch().map_err(|error| error.at(&self.path));
+        let listed = held.map_err(ScanError::from).and_then(|()| {
+            let batch = self.walk.held_batch().map_err(|error| self.corrupt(&error))?;
+            Ok(Listed {
+                position: self.walk.position(),
+                header: *batch.header(),
+                is_valid: batch.verify_crc().is_ok(),
+            })
+        });
+        if listed.is_err() {
+            self.walk.go_to(self.walk.position()); // the error comes again
         }
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(header.size_bytes(), 0);
-        let read = self.read(|file, at| file.read_exact_at(&mut buffer, at));
-        self.buffer = buffer;
-        read?;
-        let batch = Batch::split_first(&self.buffer).map_err(|error| self.corrupt(error.to_string()))?;
-        let Some((batch, _)) = batch else {
-            return Err(self.corrupt("the batch changed while it was read".to_owned()));
-        };
-        let position = self.position;
-        self.position += batch.bytes().len() as u64;
-        Ok(Some(Listed {
-            position,
-            header: *batch.header(),
-            is_valid: batch.verify_crc().is_ok(),
-        }))
+        listed.map(Some)
     }
 
     /// Bytes from where the walk stands to the end: after the last batch those that are no whole batch.
     pub fn rest(&self) -> u64 {
-        self.len - self.position
+        self.walk.rest_behind()
     }
 
-    fn read(&self, fill: impl FnOnce(&dyn File, u64) -> std::io::Result<()>) -> Result<()> {
-        fill(self.file.as_ref(), self.position).map_err(|source| ScanError::Io {
-            op: "read",
-            path: self.path.clone(),
-            source,
-        })
-    }
-
-    fn corrupt(&self, reason: String) -> ScanError {
+    fn corrupt(&self, error: &BatchError) -> ScanError {
         ScanError::Corrupt {
             path: self.path.clone(),
-            position: self.position,
-            reason,
+            position: self.walk.position(),
+            reason: error.to_string(),
         }
     }
 }

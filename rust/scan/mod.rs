@@ -20,7 +20,6 @@ mod plan;
 mod predicate;
 mod reader;
 mod segments;
-mod source;
 mod split;
 mod stream;
 mod summary;

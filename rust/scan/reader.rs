@@ -19,14 +19,17 @@ use parking_lot::Mutex;
 
 use super::builder::{Columns, Limits};
 use super::decode::{Bad, Chunk, Filter, Frame, Stopped, Walk, decode};
-use super::source::{ReadError, Source};
 use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
-use crate::io::{File, FileSystem, OpenMode, OsFileSystem};
+use crate::io::{File, FileSystem, NoFile, OpenMode, OsFileSystem};
 use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, TimestampType, crc32c, decompress};
+use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
 /// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it send, and
 /// within what the columns can hold.
 const INFLATE_LIMIT_BYTES: usize = 1 << 30;
+/// Bytes of a read: small enough that the batch read last is still in the second-level cache when it is checked and decoded,
+/// large enough that the call costs nothing beside the copy.
+pub(super) const READ_BYTES: usize = 256 * 1024;
 /// First byte that the CRC covers.
 const CRC_FROM: usize = 21;
 /// Rows of a record batch, unless told otherwise.
@@ -105,7 +108,7 @@ pub type LostRanges = Arc<Mutex<Vec<LostRange>>>;
 
 /// The buffers of a reader, which the reader of the next split takes over.
 pub(super) struct Workspace {
-    source: Source,
+    walk: BatchWalk<Arc<dyn File>, Vec<u8>>,
     inflated: Vec<u8>,
     columns: Columns,
     filter: Filter,
@@ -120,7 +123,7 @@ impl Workspace {
             bytes: options.batch_bytes,
         };
         Self {
-            source: Source::default(),
+            walk: BatchWalk::new(Arc::new(NoFile), (0, 0), Piece::of_batches(READ_BYTES), Vec::new()),
             inflated: Vec::new(),
             columns: Columns::new(
                 Arc::clone(&options.schema),
@@ -132,9 +135,14 @@ impl Workspace {
             chunk: Box::default(),
         }
     }
+
+    /// Lets the open file go; the memory stays for the next split.
+    fn close(&mut self) {
+        self.walk.restart(Arc::new(NoFile), (0, 0));
+    }
 }
 
-/// The batch in the window that is being decoded.
+/// The batch where the walk stands, which is being decoded.
 struct Current {
     frame: Frame,
     walk: Walk,
@@ -146,7 +154,7 @@ struct Current {
 
 /// Where the reader is in its split.
 enum Step {
-    /// A slice is open; its next batch starts at the window's front and must not be below this offset.
+    /// A slice is open; its next batch must not be below this offset.
     Batch(i64),
     /// A batch is being decoded; the next one must not be below this offset.
     Records(Box<Current>, i64),
@@ -201,14 +209,11 @@ impl SplitReader {
                         self.step = Step::Records(current, expected);
                         return self.finish().map(Some);
                     }
-                    Stopped::Done => {
-                        self.workspace.source.consume(current.size);
-                        self.step = Step::Batch(expected);
-                    }
+                    Stopped::Done => self.step = Step::Batch(expected),
                 },
             }
         }
-        self.workspace.source.close();
+        self.workspace.close();
         if self.workspace.columns.rows() == 0 {
             return Ok(None);
         }
@@ -246,7 +251,10 @@ impl SplitReader {
             return Ok(Step::Slice);
         }
         match open(slice, self.options.file_system.as_ref())? {
-            Some(file) => self.workspace.source.start(file, slice.start, slice.end),
+            Some(file) => {
+                file.advise_sequential(slice.start, slice.end);
+                self.workspace.walk.restart(file, (slice.start, slice.end));
+            }
             None => return self.lose(from, "its file was deleted"),
         }
         Ok(Step::Batch(slice.base_offset))
@@ -282,9 +290,9 @@ impl SplitReader {
         Ok(Step::Slice)
     }
 
-    /// The bytes from the window's front on, which is where the error is.
+    /// The bytes where the walk stands.
     fn corrupt(&self, reason: impl Into<String>) -> ScanError {
-        self.corrupt_at(self.workspace.source.position(), reason)
+        self.corrupt_at(self.workspace.walk.position(), reason)
     }
 
     fn corrupt_at(&self, position: u64, reason: impl Into<String>) -> ScanError {
@@ -295,64 +303,67 @@ impl SplitReader {
         }
     }
 
-    /// Has `len` bytes in the window; `None` when the file ends before.
-    fn fill(&mut self, len: usize) -> Result<Option<()>> {
-        match self.workspace.source.fill(len) {
-            Ok(()) => Ok(Some(())),
-            Err(ReadError::Truncated) => Ok(None),
-            Err(ReadError::Io(source)) => Err(ScanError::Io {
-                op: "read",
-                path: self.slice().path.clone(),
-                source,
-            }),
+    /// Has `len` bytes of the batch and what follows in memory; `None` when the file ends before.
+    fn hold(&mut self, len: usize) -> Result<Option<()>> {
+        let held = self.workspace.walk.hold(len);
+        self.unless_truncated(held)
+    }
+
+    fn unless_truncated<T>(&self, read: Result<T, ReadError>) -> Result<Option<T>> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error.at(&self.slice().path).into()),
         }
     }
 
     fn take_batch(&mut self, expected: i64) -> Result<Step> {
-        let remaining = self.workspace.source.remaining();
-        if remaining == 0 {
-            return Ok(Step::Slice);
-        }
-        if remaining < BATCH_HEADER as u64 {
-            // Less than a header: too little for any batch, unless the file itself ends even earlier.
-            return match self.fill(remaining as usize)? {
-                Some(()) => Err(self.corrupt(format!("{remaining} bytes are left, which is less than a batch header"))),
-                None => self.truncated(expected),
-            };
-        }
-        if self.fill(BATCH_HEADER)?.is_none() {
+        let step = self.workspace.walk.step();
+        let Some(step) = self.unless_truncated(step)? else {
             return self.truncated(expected);
-        }
-        let header = self.parse_header()?;
+        };
+        let remaining = self.workspace.walk.rest();
+        let header = match step {
+            batch_walk::Step::Batch(header) => header,
+            batch_walk::Step::End => return Ok(Step::Slice),
+            batch_walk::Step::Invalid(error) => return Err(self.invalid(&error)),
+            batch_walk::Step::Short(Some(header)) => {
+                return Err(self.corrupt(format!(
+                    "the batch's length {} goes past the end of the range, {remaining} bytes on",
+                    header.batch_length
+                )));
+            }
+            // Too little for any batch, unless the file itself ends even earlier.
+            batch_walk::Step::Short(None) => {
+                return match self.hold(remaining as usize)? {
+                    Some(()) => {
+                        Err(self.corrupt(format!("{remaining} bytes are left, which is less than a batch header")))
+                    }
+                    None => self.truncated(expected),
+                };
+            }
+        };
         let size = header.size_bytes();
-        if size as u64 > remaining {
-            return Err(self.corrupt(format!(
-                "the batch's length {} goes past the end of the range, {remaining} bytes on",
-                header.batch_length
-            )));
-        }
         let next = self.check_order(&header, expected)?;
         let (from, to) = self.range();
         // With the next batch's header, for its base offset and because it is due next.
         let ahead = (size + BATCH_HEADER).min(usize::try_from(remaining).unwrap_or(usize::MAX));
         if header.base_offset >= to {
             // Nothing of it is wanted; but it may only seem so.
-            self.fill(ahead)?;
+            self.hold(ahead)?;
             self.check_next(size, next)?;
             return Ok(Step::Slice);
         }
         if next <= from || (!self.options.check_crcs && self.is_passed_over(&header)) {
-            self.workspace.source.consume(size);
             return Ok(Step::Batch(next));
         }
         // A file that ends with this batch still has this batch.
-        if self.fill(ahead)?.is_none() && self.fill(size)?.is_none() {
+        if self.hold(ahead)?.is_none() && self.hold(size)?.is_none() {
             return self.truncated(expected);
         }
         if self.options.check_crcs {
             self.check_crc(&header, size)?;
             if self.is_passed_over(&header) {
-                self.workspace.source.consume(size);
                 return Ok(Step::Batch(next));
             }
         }
@@ -366,21 +377,21 @@ impl SplitReader {
             expected,
             &format!(
                 "was cut off at position {} or before its next batch ends",
-                self.workspace.source.position()
+                self.workspace.walk.position()
             ),
         )
     }
 
-    fn parse_header(&self) -> Result<BatchHeader> {
-        let bytes = self.workspace.source.bytes(BATCH_HEADER);
-        if let magic @ 0..=1 = bytes[HEADER_TO_MAGIC - 1] {
-            return Err(ScanError::Invalid(format!(
+    /// The bytes where the walk stands are no header.
+    fn invalid(&self, error: &BatchError) -> ScanError {
+        match self.workspace.walk.held().get(HEADER_TO_MAGIC - 1) {
+            Some(magic @ 0..=1) => ScanError::Invalid(format!(
                 "{} has messages of the old format {magic} at position {}, which are not read yet; read this topic through a broker",
                 self.slice().path.display(),
-                self.workspace.source.position(),
-            )));
+                self.workspace.walk.position(),
+            )),
+            _ => self.corrupt(error.to_string()),
         }
-        BatchHeader::parse(bytes).map_err(|error| self.corrupt(error.to_string()))
     }
 
     /// The offset that follows the batch.
@@ -405,15 +416,16 @@ impl SplitReader {
         }
     }
 
-    /// The batch behind the one at the front, as far as it is in the window, must not start below `next`.
+    /// The batch behind the one where the walk stands, as far as it is in memory, must not start below `next`.
     fn check_next(&self, size: usize, next: i64) -> Result<()> {
-        let Some(base) = self.workspace.source.peek_i64(size) else {
+        let Some(base) = self.workspace.walk.held().get(size..).and_then(<[u8]>::first_chunk) else {
             return Ok(());
         };
+        let base = i64::from_be_bytes(*base);
         if base >= next {
             return Ok(());
         }
-        let position = self.workspace.source.position() + size as u64;
+        let position = self.workspace.walk.next_position();
         Err(self.corrupt_at(
             position,
             format!("the base offset {base} is below {next}, which is due here"),
@@ -421,7 +433,7 @@ impl SplitReader {
     }
 
     fn check_crc(&self, header: &BatchHeader, size: usize) -> Result<()> {
-        let computed = crc32c(&self.workspace.source.bytes(size)[CRC_FROM..]);
+        let computed = crc32c(&self.workspace.walk.held()[CRC_FROM..size]);
         if computed == header.crc {
             return Ok(());
         }
@@ -444,7 +456,7 @@ impl SplitReader {
     fn start_records(&mut self, header: &BatchHeader, size: usize, (from, to): (i64, i64)) -> Result<Current> {
         let codec = header.codec().map_err(|error| self.corrupt(error.to_string()))?;
         let workspace = &mut self.workspace;
-        let payload = &workspace.source.bytes(size)[BATCH_HEADER..];
+        let payload = &workspace.walk.held()[BATCH_HEADER..size];
         let is_inflated = codec != Codec::None && !(payload.is_empty() && header.record_count == 0);
         if is_inflated {
             workspace.inflated.clear();
@@ -470,11 +482,11 @@ impl SplitReader {
 
     fn decode(&mut self, current: &mut Current) -> Result<Stopped> {
         let workspace = &mut self.workspace;
-        let left = usize::try_from(workspace.source.remaining()).unwrap_or(usize::MAX);
+        let left = usize::try_from(workspace.walk.rest()).unwrap_or(usize::MAX);
         let payload = if current.is_inflated {
             &workspace.inflated[..]
         } else {
-            &workspace.source.bytes(current.size)[BATCH_HEADER..]
+            &workspace.walk.held()[BATCH_HEADER..current.size]
         };
         workspace.columns.start(left.max(payload.len()));
         let stopped = decode(
@@ -493,7 +505,7 @@ impl SplitReader {
             Bad::Timestamp(ms) => ScanError::Invalid(format!(
                 "{} has a record at position {} whose timestamp {ms} ms does not fit microseconds; leave out the column timestamp",
                 self.slice().path.display(),
-                self.workspace.source.position(),
+                self.workspace.walk.position(),
             )),
         })
     }
@@ -507,7 +519,7 @@ impl Iterator for SplitReader {
         if read.is_err() {
             self.step = Step::End;
             self.workspace.columns.clear();
-            self.workspace.source.close();
+            self.workspace.close();
         }
         read.transpose()
     }

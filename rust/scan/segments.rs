@@ -18,6 +18,7 @@ use crate::index::search::first_index_where;
 use crate::index::{OffsetPosition, TimestampOffset};
 use crate::io::{File, FileSystem, OpenMode};
 use crate::record::{Batch, BatchHeader};
+use crate::storage::batch_walk;
 use crate::storage::format::{
     INDEX_ENTRY, INDEX_SUFFIX, LOG_SUFFIX, SNAPSHOT_SUFFIX, SWAP_SUFFIX, TIME_INDEX_ENTRY, TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX, file_name, parse_file_name,
@@ -282,8 +283,7 @@ impl OpenSegment<'_> {
 
     /// Reads a whole batch.
     pub fn read_batch(&self, position: u64, header: &BatchHeader, bytes: &mut Vec<u8>) -> Result<()> {
-        bytes.resize(header.size_bytes(), 0);
-        let read = self.file.read_exact_at(bytes, position);
+        let read = batch_walk::read_batch(&*self.file, position, header, bytes);
         Ok(read.map_err(|error| Error::io("read", &self.segment.path, error))?)
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use super::batch_walk::read_batch;
 use super::header_scan::HeaderScan;
 use super::log::Log;
 use super::peaks::Peaks;
@@ -242,8 +243,8 @@ impl Place {
             position,
             reason,
         };
-        let mut bytes = vec![0; header.size_bytes()];
-        let read = self.log.file.read_exact_at(&mut bytes, position);
+        let mut bytes = Vec::new();
+        let read = read_batch(&*self.log.file, position, header, &mut bytes);
         read.map_err(|error| Error::io("read", &self.log.path, error))?;
         let batch = Batch::split_first(&bytes).map_err(|error| corrupt(error.to_string()))?;
         let Some((batch, _)) = batch else { return Ok(None) };

@@ -4,6 +4,7 @@
 
 pub mod aborted;
 pub mod append;
+pub mod batch_walk;
 pub mod checkpoint;
 pub mod clean_shutdown;
 pub mod close;

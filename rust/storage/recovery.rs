@@ -26,9 +26,11 @@ use self::check::{Step, with_reader};
 use self::cut::Ending;
 pub use self::extent::{Extent, OnLoss};
 use super::append::{aborted, control_of};
+use super::batch_walk::read_batch;
 use super::checkpoint::read_offset_checkpoint;
 use super::config::LogConfig;
 use super::format::{CLEANER_OFFSET_CHECKPOINT, LEADER_EPOCH_CHECKPOINT};
+use super::header_scan::HeaderScan;
 use super::leader_epochs::EpochCache;
 use super::log::{Log, LogContext};
 use super::segment::Segment;
@@ -446,10 +448,8 @@ fn read_control(segment: &Segment, position: u64, header: &BatchHeader) -> Resul
         return Ok(None);
     }
     let log = segment.log();
-    let mut bytes = vec![0; header.size_bytes()];
-    log.file
-        .read_exact_at(&mut bytes, position)
-        .map_err(|error| Error::io("read", &log.path, error))?;
+    let mut bytes = Vec::new();
+    read_batch(&*log.file, position, header, &mut bytes).map_err(|error| Error::io("read", &log.path, error))?;
     let corrupt = |reason: String| Error::CorruptFile {
         path: log.path.clone(),
         position,
@@ -480,7 +480,7 @@ fn rebuild_indexes(fs: &dyn FileSystem, segment: &mut Segment, interval: u32) ->
     segment.offset_index.file().start_anew();
     segment.time_index.file().start_anew();
     segment.begin_notes();
-    let mut scan = super::header_scan::HeaderScan::new(&*log.file, &log.path, 0, len);
+    let mut scan = HeaderScan::new(&*log.file, &log.path, 0, len);
     while let Some((position, header)) = scan.next_header()? {
         segment.note(&header, position, interval);
     }

@@ -339,7 +339,7 @@ fn a_length_beyond_the_slice_allocates_nothing() {
         Some(Err(ScanError::Corrupt { position: 0, .. }))
     ));
     assert!(reader.next().is_none());
-    assert!(reader.into_workspace().source.capacity() <= made.len());
+    assert!(reader.into_workspace().walk.room_bytes() <= made.len());
 }
 
 #[test]
