@@ -15,6 +15,7 @@ __all__ = [
     "DataLossError",
     "Engine",
     "EngineError",
+    "Figures",
     "HostedLog",
     "IsrChange",
     "Lease",
@@ -24,6 +25,7 @@ __all__ = [
     "LogLine",
     "LowWatermarkMoved",
     "MissingLog",
+    "PartitionFigures",
     "PartitionOffsets",
     "PartitionPlan",
     "ProducerIdsLow",
@@ -309,6 +311,28 @@ class RecoveryNote:
     text: str
 
 @final
+class PartitionFigures:
+    """One partition in the metrics."""
+
+    topic: str
+    partition: int
+    size_bytes: int
+    log_start_offset: int
+    log_end_offset: int
+    segments: int
+
+@final
+class Figures:
+    """What the metrics show: ``totals`` by name, ``requests`` by API key, (topic, counts). A topic's counts are, in this order: messages
+    in, bytes in, bytes out, replication bytes in and out, partitions of produces and those refused, partitions of fetches and those
+    refused."""
+
+    totals: dict[str, int]
+    requests: dict[int, int]
+    topics: list[tuple[str, list[int]]]
+    partitions: list[PartitionFigures]
+
+@final
 class LogDirReplica:
     """A replica in a log directory. ``is_future``: it moves there, and ``offset_lag`` is what the copy lacks."""
 
@@ -476,13 +500,8 @@ class Engine:
         """Writes the checkpoint files of every log directory."""
     def expire_producers(self) -> int:
         """Forgets producers idle for producer.id.expiration.ms; returns how many."""
-    def metrics(
-        self, most_rows: int
-    ) -> tuple[dict[str, int], dict[int, int], list[tuple[str, list[int]]], list[tuple[str, int, int, int, int, int]]]:
-        """Blocking: it walks over all partitions. (figures by name, requests by API key, [(topic, counts)], [(topic, partition,
-        bytes, log_start_offset, log_end_offset, segments)]). A topic's counts are, in this order: messages in, bytes in, bytes out,
-        replication bytes in and out, partitions of produces and those refused, partitions of fetches and those refused. A list of
-        more than ``most_rows`` is empty."""
+    def metrics(self, most_rows: int) -> Figures:
+        """Blocking: it walks over all partitions. A list of more than ``most_rows`` is empty."""
 
 @final
 class Check:

@@ -17,10 +17,10 @@ use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
 use super::values::{
-    Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyHostedLog, PyMissingLog, Record, RecoveryNote,
-    ServedVersions,
+    Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog, Record,
+    RecoveryNote, ServedVersions,
 };
-use crate::broker::{Broker, COUNTS, LossPolicy, Options, PartitionFigures, ProducerDescription, Watched};
+use crate::broker::{Broker, LossPolicy, Options, ProducerDescription, Watched};
 use crate::error::ErrorCode;
 use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
@@ -28,14 +28,6 @@ use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogContext, TopicPartition};
 use crate::wire::ApiTable;
-
-/// (figures by name, requests by API key, [(topic, counts)], [(topic, partition, bytes, log start, log end, segments)]).
-type FiguresTuple = (
-    HashMap<&'static str, u64>,
-    HashMap<i16, u64>,
-    Vec<(String, Vec<u64>)>,
-    Vec<(String, i32, u64, i64, i64, usize)>,
-);
 
 /// One broker's data plane.
 #[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
@@ -471,18 +463,8 @@ impl PyEngine {
         py.detach(|| self.broker().expire_producers())
     }
 
-    fn metrics(&self, py: Python<'_>, most_rows: usize) -> FiguresTuple {
+    fn metrics(&self, py: Python<'_>, most_rows: usize) -> PyResult<PyFigures> {
         let figures = py.detach(|| self.broker().figures(most_rows));
-        let topic = |(name, counts): (Arc<str>, [u64; COUNTS])| (name.to_string(), counts.to_vec());
-        let partition = |p: PartitionFigures| {
-            let name = p.topic.to_string();
-            (name, p.index, p.size, p.log_start, p.log_end, p.segments)
-        };
-        (
-            figures.totals.into_iter().collect(),
-            figures.requests.into_iter().collect(),
-            figures.topics.into_iter().map(topic).collect(),
-            figures.partitions.into_iter().map(partition).collect(),
-        )
+        PyFigures::of(py, figures)
     }
 }

@@ -5,12 +5,16 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use super::convert::{path, topic_id};
 use crate::broker::{
-    self, BrokerRow, HostedLog, LogDirDescription, MissingLog, OffsetsView, PartitionRow, ReadRecord, TopicRow,
+    self, BrokerRow, COUNTS, Figures, HostedLog, LogDirDescription, MissingLog, OffsetsView, PartitionFigures,
+    PartitionRow, ReadRecord, TopicRow,
 };
 use crate::record::ControlType;
 use crate::storage::Note;
@@ -373,7 +377,7 @@ impl LogDir {
     /// Of a description.
     pub fn of(py: Python<'_>, description: LogDirDescription) -> PyResult<Self> {
         let replicas = description.replicas.into_iter();
-        let replica = |(topic, partition, size_bytes, offset_lag, is_future): (std::sync::Arc<str>, _, _, _, _)| {
+        let replica = |(topic, partition, size_bytes, offset_lag, is_future): (Arc<str>, _, _, _, _)| {
             let topic = topic.to_string();
             Py::new(
                 py,
@@ -396,6 +400,50 @@ impl LogDir {
     }
 }
 
+/// One partition in the metrics.
+#[pyclass(frozen, get_all, name = "PartitionFigures", module = "kafkastore._core")]
+pub struct PyPartitionFigures {
+    topic: String,
+    partition: i32,
+    size_bytes: u64,
+    log_start_offset: i64,
+    log_end_offset: i64,
+    segments: usize,
+}
+
+/// What the metrics show.
+#[pyclass(frozen, get_all, name = "Figures", module = "kafkastore._core")]
+pub struct PyFigures {
+    totals: HashMap<&'static str, u64>,
+    requests: HashMap<i16, u64>,
+    topics: Vec<(String, Vec<u64>)>,
+    partitions: Vec<Py<PyPartitionFigures>>,
+}
+
+impl PyFigures {
+    /// Of the broker's figures.
+    pub fn of(py: Python<'_>, figures: Figures) -> PyResult<Self> {
+        let topic = |(name, counts): (Arc<str>, [u64; COUNTS])| (name.to_string(), counts.to_vec());
+        let partition = |one: PartitionFigures| {
+            let row = PyPartitionFigures {
+                topic: one.topic.to_string(),
+                partition: one.index,
+                size_bytes: one.size,
+                log_start_offset: one.log_start,
+                log_end_offset: one.log_end,
+                segments: one.segments,
+            };
+            Py::new(py, row)
+        };
+        Ok(Self {
+            totals: figures.totals.into_iter().collect(),
+            requests: figures.requests.into_iter().collect(),
+            topics: figures.topics.into_iter().map(topic).collect(),
+            partitions: figures.partitions.into_iter().map(partition).collect::<PyResult<_>>()?,
+        })
+    }
+}
+
 /// Adds the classes to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lease>()?;
@@ -410,5 +458,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RecoveryNote>()?;
     module.add_class::<LogDir>()?;
     module.add_class::<LogDirReplica>()?;
+    module.add_class::<PyFigures>()?;
+    module.add_class::<PyPartitionFigures>()?;
     Ok(())
 }

@@ -159,6 +159,24 @@ class LogDir:
     replicas: list[LogDirReplica]
 
 
+@dataclass(frozen=True)
+class PartitionFigures:
+    topic: str
+    partition: int
+    size_bytes: int
+    log_start_offset: int
+    log_end_offset: int
+    segments: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    totals: dict[str, int]
+    requests: dict[int, int]
+    topics: list[tuple[str, list[int]]]
+    partitions: list[PartitionFigures]
+
+
 class AppendDone:
     def __init__(
         self, token: int, error_code: int, base_offset: int, last_offset: int, message: str | None = None
@@ -549,9 +567,9 @@ class Engine:
         self.calls.append("expire_producers")
         return 0
 
-    def metrics(self, most_rows: int) -> tuple[dict[str, int], dict[int, int], list[Any], list[Any]]:
+    def metrics(self, most_rows: int) -> Figures:
         self.calls.append("metrics")
-        return {}, {}, [], []
+        return Figures({}, {}, [], [])
 
     def _log(self, topic: str, partition: int) -> Log:
         log = self.partitions.get((topic, partition))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from prometheus_client import Metric
+
+    from kafkastore._core import PartitionFigures
 
 
 @dataclass
@@ -31,8 +34,7 @@ class Snapshot:
     """Requests that came, by Kafka's name of the request."""
     topics: Sequence[tuple[str, Sequence[int]]] = ()
     """(topic, counts in the order of :data:`TOPIC_COUNTS`)."""
-    partitions: Sequence[tuple[str, int, int, int, int, int]] = ()
-    """(topic, partition, bytes, log start offset, log end offset, segments)."""
+    partitions: Sequence[PartitionFigures] = ()
     cluster: Mapping[str, float] = field(default_factory=dict)
     """What the control plane knows, by the names in :data:`_CLUSTER`."""
     holds: Mapping[str, float] = field(default_factory=dict)
@@ -210,17 +212,18 @@ def _partitions(snapshot: Snapshot) -> Iterator[Metric]:
         0 if shown else snapshot.engine["PartitionCount"],
     )
     named = (
-        ("size", "Bytes of the partition's segments"),
-        ("logstartoffset", "First offset"),
-        ("logendoffset", "Offset of the next record"),
-        ("numlogsegments", "Segments"),
+        ("size", "size_bytes", "Bytes of the partition's segments"),
+        ("logstartoffset", "log_start_offset", "First offset"),
+        ("logendoffset", "log_end_offset", "Offset of the next record"),
+        ("numlogsegments", "segments", "Segments"),
     )
     labels: dict[int, dict[str, str]] = defaultdict(dict)
-    for at, (name, text) in enumerate(named, start=2):
+    for name, field_name, text in named:
+        figure = attrgetter(field_name)
         family = GaugeMetricFamily(f"kafka_log_log_{name}", text)
         for number, row in enumerate(snapshot.partitions):
             label = labels[number]
             if not label:
-                label["topic"], label["partition"] = row[0], str(row[1])
-            family.add_sample(family.name, label, row[at])  # type: ignore[arg-type]
+                label["topic"], label["partition"] = row.topic, str(row.partition)
+            family.add_sample(family.name, label, figure(row))
         yield family

@@ -111,12 +111,13 @@ class Metrics:
         except TimeoutError:
             asked.cancel()
             raise
-        engine, by_key, topics, partitions = observed.engine.metrics(self._config.get_int(MOST_PARTITIONS_KEY))
-        requests = {api.name: count for key, count in by_key.items() if (api := BY_KEY.get(key)) is not None}
+        figures = observed.engine.metrics(self._config.get_int(MOST_PARTITIONS_KEY))
+        engine = figures.totals
+        requests = {api.name: count for key, count in figures.requests.items() if (api := BY_KEY.get(key)) is not None}
         fetches, of_followers = requests.get("Fetch", 0), engine["FollowerFetches"]
         requests["FetchConsumer"], requests["FetchFollower"] = max(fetches - of_followers, 0), of_followers
         cluster["loop delay"] = self._delays.longest_s()
-        return Snapshot(engine, requests, topics, partitions, cluster, observed.holds.recent())
+        return Snapshot(engine, requests, figures.topics, figures.partitions, cluster, observed.holds.recent())
 
 
 async def cluster_figures(observed: Observed) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fake_engine import PartitionFigures
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -89,7 +90,8 @@ def test_every_figure_has_its_name_and_counters_end_in_total() -> None:
 
 def test_topics_and_partitions_have_samples_of_their_own_beside_the_totals() -> None:
     counts = list(range(9))
-    page = scraped(topics=[('a"\\\n', counts)], partitions=[("a", 0, 10, 11, 12, 13), ("a", 1, 20, 21, 22, 23)])
+    partitions = [PartitionFigures("a", 0, 10, 11, 12, 13), PartitionFigures("a", 1, 20, 21, 22, 23)]
+    page = scraped(topics=[('a"\\\n', counts)], partitions=partitions)
     for at, (name, _) in enumerate(TOPIC_COUNTS):
         family = f"kafka_server_brokertopicmetrics_{name.lower()}_total"
         assert (page[family,], page[family, 'a"\\\n']) == (100 + at, at)
