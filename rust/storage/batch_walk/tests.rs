@@ -163,13 +163,16 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
 
 #[test]
 fn zeros_up_to_the_end_are_told_from_anything_else() {
-    for (zeros, last) in [
+    let endings = [
         (0, 0),
         (10, 0),
+        (10, 1),
         (ZEROS_PIECE, 0),
         (ZEROS_PIECE + 1, 0),
+        (ZEROS_PIECE + 1, 1),
         (2 * ZEROS_PIECE, 1),
-    ] {
+    ];
+    for (zeros, last) in endings {
         let mut bytes = vec![0; zeros];
         bytes.push(last);
         let (_dir, file) = on_disk(&bytes);
