@@ -16,9 +16,13 @@ __all__ = [
     "Engine",
     "EngineError",
     "Figures",
+    "GroupLease",
+    "Groups",
+    "GroupsCreated",
     "HostedLog",
     "IsrChange",
     "Lease",
+    "LoadedGroups",
     "LogDir",
     "LogDirFailed",
     "LogDirReplica",
@@ -41,6 +45,7 @@ __all__ = [
     "Scan",
     "ScanError",
     "ServedVersions",
+    "SessionsExpired",
     "Split",
     "StartError",
     "ThreadFailed",
@@ -102,6 +107,91 @@ class AppendDone:
     last_offset: int
     log_append_time_ms: int
     message: str | None
+
+@final
+class GroupsCreated:
+    """Groups came by their first commit, without members; told once for each, before that commit is answered."""
+
+    partition: int
+    """Of ``__consumer_offsets``."""
+    group_ids: list[str]
+
+@final
+class SessionsExpired:
+    """Nothing was heard of these members for their session timeout. One that was heard of since has a session again."""
+
+    members: list[tuple[int, str, str]]
+    """(partition of ``__consumer_offsets``, group id, member id)."""
+
+@final
+class LoadedGroups:
+    """What a partition of ``__consumer_offsets`` had when it was loaded; its offsets are kept by the data plane."""
+
+    records: list[tuple[str, bytes]]
+    """(group id, value of its last record)."""
+    simple_groups: list[str]
+    """With offsets, and without a record."""
+    unstable_groups: list[str]
+    """With offsets of open transactions."""
+    skipped: int
+    skip_reason: str
+
+@final
+class GroupLease:
+    """What the data plane knows of a group. Its calls change nothing when the group's partition is another broker's, or was begun
+    anew."""
+
+    def set_state(self, state: int, generation_id: int) -> None:
+        """``state``: 0 Empty, 1 PreparingRebalance, 2 CompletingRebalance, 3 Stable."""
+    def add_member(self, member_id: str, group_instance_id: str | None) -> None:
+        """Without a session."""
+    def remove_member(self, member_id: str, group_instance_id: str | None) -> None: ...
+    def start_session(self, member_id: str, timeout_ms: int) -> None:
+        """Every heartbeat and commit of the member begins it anew; its end is told once, by :class:`SessionsExpired`."""
+    def cancel_session(self, member_id: str) -> None: ...
+    def has_session(self, member_id: str) -> bool: ...
+    def has_offsets(self) -> bool:
+        """Committed, being committed, or in an open transaction."""
+    def offset_topics(self) -> list[str]:
+        """With committed offsets."""
+    def release(self) -> None:
+        """The group is gone; one that still has offsets is told as a new one (:class:`GroupsCreated`)."""
+
+@final
+class Groups:
+    """The groups that this broker coordinates, by partition of ``__consumer_offsets``."""
+
+    def configure(self, offset_metadata_max_bytes: int, commit_timeout_ms: int, codec: int) -> None:
+        """``codec``: ``offsets.topic.compression.codec``."""
+    def stop(self) -> None:
+        """Requests are answered COORDINATOR_NOT_AVAILABLE from now on."""
+    def begin(self, partition: int) -> int:
+        """Requests are told that the partition loads. The number of this load. Raises EngineError when this broker does not lead it."""
+    def load(self, partition: int, number: int) -> LoadedGroups | None:
+        """Reads the partition's log; nothing when it was begun anew or closed meanwhile. Blocks on the disk. Raises EngineError."""
+    def activate(self, partition: int) -> None:
+        """Requests for its groups are served; their leases must be there."""
+    def close(self, partition: int) -> None:
+        """Requests are told NOT_COORDINATOR."""
+    def lease(self, partition: int, group_id: str) -> GroupLease:
+        """A new lease (Empty, generation 0, no members) in the place of the one that was there."""
+    def delete_offsets(
+        self, partition: int, group_id: str, topics: list[tuple[str, list[int]]] | None
+    ) -> tuple[int, bool]:
+        """Appends tombstones of offsets, one batch at most, also of those that are being committed: the token of :class:`AppendDone`,
+        or 0 when none is left, and whether there are more than a batch holds. Raises EngineError with the code for clients."""
+    def forget_topic(self, partition: int, topic: str) -> tuple[int, bool]:
+        """The same for a deleted topic in every group; a topic of that name that exists keeps its own."""
+    def expire_offsets(
+        self,
+        partition: int,
+        group_id: str,
+        subscribed: set[str],
+        now_ms: int,
+        retention_ms: int,
+        since_ms: int | None,
+    ) -> tuple[int, bool, bool]:
+        """The same by time (KIP-211), and whether something of the group stays that has not expired."""
 
 @final
 class LogLine:
@@ -462,6 +552,9 @@ class Engine:
         """(token, response body after the response header); None closes the connection."""
     def has_much_unsent(self) -> bool:
         """Whether clients have left as much of their answers as ``kafkastore.unsent.max.bytes`` says."""
+    def groups(self) -> Groups:
+        """The groups that this broker coordinates."""
+
     def serve_here(self, token: int) -> None:
         """Hands a Metadata request back to the data plane (after topics were created)."""
     def disconnect(self, connection_id: int) -> None:

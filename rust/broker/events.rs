@@ -102,6 +102,15 @@ pub enum Event {
     },
     /// Few producer ids are left: the next block is to be claimed.
     ProducerIdsLow,
+    /// Groups came by their first commit, without members.
+    GroupsCreated {
+        /// Partition of `__consumer_offsets`.
+        index: i32,
+        /// Their ids.
+        groups: Vec<Arc<str>>,
+    },
+    /// Sessions of members are over: partition of `__consumer_offsets`, group, member. One that was heard of again since has a new one.
+    SessionsExpired(Vec<(i32, Arc<str>, Arc<str>)>),
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {
         /// Its name.

@@ -283,16 +283,11 @@ impl Broker {
         if start >= end {
             return Ok((records, end));
         }
-        let plan = partition.log().plan_read(start, end)?;
-        let slice = plan.resolve(max_bytes, true)?;
-        if slice.len == 0 {
+        let mut bytes = Vec::new();
+        read_batches(&partition, start, end, max_bytes, &mut bytes)?;
+        if bytes.is_empty() {
             return Ok((records, end));
         }
-        let mut bytes = vec![0; slice.len];
-        slice
-            .file
-            .read_exact_at(&mut bytes, slice.position)
-            .map_err(|e| Error::io("read", &partition.log_dir(), e))?;
         let mut next = start;
         let mut scratch = Vec::new();
         for batch in Batches::new(&bytes) {
@@ -321,6 +316,19 @@ impl Broker {
         }
         Ok((records, next))
     }
+}
+
+/// Whole batches from the one with `start` on, about `max_bytes` of them and at least one, replacing what is in `bytes`; none when
+/// there are none before `end`. Blocks on the disk.
+pub fn read_batches(partition: &Partition, start: i64, end: i64, max_bytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
+    let plan = partition.log().plan_read(start, end)?;
+    let slice = plan.resolve(max_bytes, true)?;
+    bytes.clear();
+    bytes.resize(slice.len, 0);
+    slice
+        .file
+        .read_exact_at(bytes, slice.position)
+        .map_err(|e| Error::io("read", &partition.log_dir(), e))
 }
 
 /// Of a partition that moves to `log_dir`; the lag is what is not copied yet.

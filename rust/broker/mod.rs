@@ -6,6 +6,7 @@
 //! purgatory; `flusher`, `materialiser` and `workers` are the threads that wait on the disk; `events` leads to the control plane.
 
 mod api;
+mod attached;
 mod budget;
 mod caller;
 mod closing;
@@ -58,7 +59,7 @@ pub use figures::{Figures, PartitionFigures};
 pub use followers::{FollowerFetch, Proposal};
 pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
-pub use housekeeping::{LogDirDescription, ReadRecord};
+pub use housekeeping::{LogDirDescription, ReadRecord, read_batches};
 pub use image::{BrokerRow, PartitionRow, TopicRow};
 pub use lease::Lease;
 pub use list_offsets::ListOffsets;

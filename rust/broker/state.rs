@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
+use super::attached::Attached;
 use super::budget::{Budget, ControlBudget};
 use super::corrupt_said::CorruptSaid;
 use super::events::{Event, EventQueue};
@@ -129,6 +130,8 @@ pub struct Broker {
     /// When a shortage of descriptors or memory was told.
     pub(super) shortage_said: Mutex<Option<Instant>>,
     pub(super) corrupt_said: Mutex<CorruptSaid>,
+    /// The state of the coordinators above.
+    pub coordinators: Attached,
     disk_threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -254,6 +257,7 @@ impl Broker {
             }),
             shortage_said: Mutex::default(),
             corrupt_said: Mutex::default(),
+            coordinators: Attached::default(),
             disk_threads: Mutex::default(),
         }
     }

@@ -11,10 +11,22 @@ use parking_lot::RwLock;
 use super::operations::ParkedAppend;
 use super::replica_fetchers::ReplicaFetchers;
 use super::server::{ListenerConfig, Server};
-use crate::broker::{AppendDone, Awaited, Broker, Event};
+use crate::broker::{AppendDone, Awaited, Broker, Event, Partition};
+use crate::coordinator::{self, Groups, Removal};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::Origin;
 use crate::storage::AppendError;
+
+/// One step of a removal of committed offsets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removing {
+    /// Whether there was anything to remove, the end of which `AppendDone` tells.
+    pub has_begun: bool,
+    /// Whether there is more than one step removes.
+    pub has_more: bool,
+    /// Whether something stays that is not to go.
+    pub is_kept: bool,
+}
 
 /// See the module.
 pub struct Engine {
@@ -36,6 +48,11 @@ impl Engine {
     /// The data plane's state.
     pub fn broker(&self) -> &Arc<Broker> {
         &self.broker
+    }
+
+    /// The groups that this broker coordinates.
+    pub fn groups(&self) -> &Groups {
+        coordinator::groups(&self.broker)
     }
 
     /// Opens the listeners and starts the network threads; returns the bound ports.
@@ -83,24 +100,58 @@ impl Engine {
         let now_ms = self.broker.context.clock.now_ms();
         let done = match self.try_append(topic, index, batch, acks, now_ms) {
             Err(error) => refused(token, error.code(), error.to_string()),
-            Ok((_, done, awaited)) if awaited.is_nothing() => AppendDone { token, ..done },
             Ok((partition, done, awaited)) => {
-                if let Some(server) = &*self.server.read() {
-                    let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
-                    let done = AppendDone { token, ..done };
-                    return server.park_append(Box::new(ParkedAppend {
-                        operation,
-                        partition,
-                        awaited,
-                        deadline,
-                        done,
-                    }));
-                }
-                let message = "the network is closed, so replicas cannot be waited for".to_owned();
-                refused(token, ErrorCode::REQUEST_TIMED_OUT, message)
+                return self.end_append(partition, AppendDone { token, ..done }, awaited, timeout);
             }
         };
         self.broker.events.push(Event::AppendDone(done));
+    }
+
+    /// `AppendDone` follows when what was appended is what `awaited` asks for.
+    fn end_append(&self, partition: Arc<Partition>, done: AppendDone, awaited: Awaited, timeout: Duration) {
+        if awaited.is_nothing() {
+            return self.broker.events.push(Event::AppendDone(done));
+        }
+        if let Some(server) = &*self.server.read() {
+            let (operation, deadline) = (server.append_number(), Instant::now() + timeout);
+            return server.park_append(Box::new(ParkedAppend {
+                operation,
+                partition,
+                awaited,
+                deadline,
+                done,
+            }));
+        }
+        let message = "the network is closed, so replicas cannot be waited for".to_owned();
+        let done = refused(done.token, ErrorCode::REQUEST_TIMED_OUT, message);
+        self.broker.events.push(Event::AppendDone(done));
+    }
+
+    /// Appends the tombstones of committed offsets that are to go next; when there are any, `AppendDone` with `token` follows.
+    ///
+    /// # Errors
+    /// What clients of the group are told.
+    pub fn remove_offsets(&self, token: u64, index: i32, removal: &Removal<'_>) -> Result<Removing, ErrorCode> {
+        let now_ms = self.broker.context.clock.now_ms();
+        let removed = coordinator::remove(&self.broker, self.groups(), index, removal, now_ms)?;
+        let removing = Removing {
+            has_begun: removed.appended.is_some(),
+            has_more: removed.has_more,
+            is_kept: removed.is_kept,
+        };
+        if let Some(appended) = removed.appended {
+            let done = AppendDone {
+                token,
+                code: ErrorCode::NONE,
+                base_offset: appended.base_offset,
+                last_offset: appended.last_offset,
+                log_append_time_ms: -1,
+                message: None,
+            };
+            let timeout = self.groups().settings().commit_timeout;
+            self.end_append(appended.partition, done, appended.awaited, timeout);
+        }
+        Ok(removing)
     }
 
     fn try_append(

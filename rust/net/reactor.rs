@@ -27,6 +27,7 @@ use super::server::{Acceptor, Shared};
 use super::spread;
 use super::warm::read_ahead;
 use crate::broker::{self, ClientInfo, Scratch};
+use crate::coordinator;
 use crate::io::scheduling::ask_for_turns_of;
 
 /// The waker's token; listeners and connections follow.
@@ -165,9 +166,17 @@ impl Reactor {
         let mut until = self.next_idle_check;
         let acceptor = self.acceptor.as_ref().and_then(Acceptor::retry_at);
         let pressure = self.next_pressure_check();
-        for at in [self.operations.next_deadline(), self.drain_until, acceptor, pressure]
-            .into_iter()
-            .flatten()
+        let sessions = coordinator::groups(&self.shared.broker).next_timer();
+        let sessions = sessions.filter(|_| self.mailbox.index() == 0);
+        for at in [
+            self.operations.next_deadline(),
+            self.drain_until,
+            acceptor,
+            pressure,
+            sessions,
+        ]
+        .into_iter()
+        .flatten()
         {
             until = until.min(at);
         }
@@ -439,6 +448,9 @@ impl Reactor {
         }
         if let Some(acceptor) = &mut self.acceptor {
             acceptor.retry(now, &self.shared);
+        }
+        if self.mailbox.index() == 0 {
+            coordinator::groups(&self.shared.broker).expire_sessions(&self.shared.broker, now);
         }
         self.relieve(now);
         if now >= self.next_idle_check {

@@ -20,7 +20,8 @@ use super::proof::Proof;
 use super::reactor::{FIRST_LISTENER, Reactor, WAKER};
 use super::socket_options::SocketOptions;
 use super::spread::Spread;
-use crate::broker::{Broker, guarded};
+use crate::broker::{Broker, Waiter, Wake, guarded};
+use crate::coordinator;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
 use crate::io::Descriptors;
 
@@ -276,6 +277,10 @@ impl Server {
                 .map_err(started)?;
             acceptor.listeners.push(socket);
         }
+        coordinator::groups(&shared.broker).set_timekeeper(Waiter {
+            owner: Arc::clone(&shared.mailboxes[0]) as Arc<dyn Wake>,
+            operation: 0, // none: it looks at the time before it sleeps
+        });
         let threads = spawn(&shared, polls, acceptor).map_err(started)?;
         Ok(Self {
             shared,

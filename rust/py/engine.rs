@@ -16,6 +16,7 @@ use pyo3::types::PyBytes;
 use super::convert::{ConfigMap, log_config, millis, path, topic_id};
 use super::errors::start_error;
 use super::events::to_python;
+use super::groups::PyGroups;
 use super::values::{
     Lease, LogDir, PartitionOffsets, PublishedBroker, PublishedTopic, PyFigures, PyHostedLog, PyMissingLog, Record,
     RecoveryNote, ServedVersions,
@@ -32,10 +33,10 @@ use crate::wire::ApiTable;
 /// One broker's data plane.
 #[pyclass(frozen, name = "Engine", module = "kafkastore._core")]
 pub struct PyEngine {
-    pub(super) engine: Engine,
+    pub(super) engine: Arc<Engine>,
     log_dirs: Vec<PathBuf>,
     progress: Arc<LoadProgress>,
-    next_token: AtomicU64,
+    next_token: Arc<AtomicU64>,
 }
 
 /// Bytes from which on other threads of the interpreter run while answers are copied.
@@ -60,10 +61,10 @@ impl PyEngine {
     /// Of a broker that has started.
     pub(super) fn of(broker: Arc<Broker>, log_dirs: Vec<PathBuf>) -> Self {
         Self {
-            engine: Engine::new(broker),
+            engine: Arc::new(Engine::new(broker)),
             log_dirs,
             progress: Arc::default(),
-            next_token: AtomicU64::new(1),
+            next_token: Arc::new(AtomicU64::new(1)),
         }
     }
 
@@ -345,6 +346,11 @@ impl PyEngine {
 
     fn has_much_unsent(&self) -> bool {
         self.broker().unsent.is_used_up()
+    }
+
+    /// The groups that this broker coordinates.
+    fn groups(&self) -> PyGroups {
+        PyGroups::new(Arc::clone(&self.engine), Arc::clone(&self.next_token))
     }
 
     fn serve_here(&self, token: u64) {

@@ -1,5 +1,7 @@
 //! What `Engine.take` gives: requests and events as frozen Python objects.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -111,6 +113,20 @@ pub struct RequestAbandoned {
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct ProducerIdsLow;
 
+/// Groups came by their first commit.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct GroupsCreated {
+    partition: i32,
+    group_ids: Vec<String>,
+}
+
+/// Sessions of members are over.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct SessionsExpired {
+    /// (partition of `__consumer_offsets`, group id, member id).
+    members: Vec<(i32, String, String)>,
+}
+
 /// A line for the log.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct LogLine {
@@ -188,6 +204,21 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
         .into_any(),
         broker::Event::RequestAbandoned { token } => Py::new(py, RequestAbandoned { token })?.into_any(),
         broker::Event::ProducerIdsLow => Py::new(py, ProducerIdsLow)?.into_any(),
+        broker::Event::GroupsCreated { index, groups } => Py::new(
+            py,
+            GroupsCreated {
+                partition: index,
+                group_ids: groups.iter().map(ToString::to_string).collect(),
+            },
+        )?
+        .into_any(),
+        broker::Event::SessionsExpired(members) => {
+            let row = |(index, group_id, member_id): (i32, Arc<str>, Arc<str>)| {
+                (index, group_id.to_string(), member_id.to_string())
+            };
+            let members = members.into_iter().map(row).collect();
+            Py::new(py, SessionsExpired { members })?.into_any()
+        }
         broker::Event::ThreadFailed { thread, reason } => Py::new(py, ThreadFailed { thread, reason })?.into_any(),
         broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
     })

@@ -43,6 +43,12 @@ impl ApiTable {
     pub const LIST_OFFSETS: i16 = 2;
     /// Metadata's key.
     pub const METADATA: i16 = 3;
+    /// `OffsetCommit`'s key.
+    pub const OFFSET_COMMIT: i16 = 8;
+    /// `OffsetFetch`'s key.
+    pub const OFFSET_FETCH: i16 = 9;
+    /// Heartbeat's key.
+    pub const HEARTBEAT: i16 = 12;
     /// `FindCoordinator`'s key.
     pub const FIND_COORDINATOR: i16 = 10;
     /// `InitProducerId`'s key.

@@ -3,6 +3,7 @@
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
 //! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`find_coordinator`], [`init_producer_id`],
+//! [`heartbeat`], [`offset_commit`], [`offset_fetch`],
 //! [`api_versions`], [`sasl`]
 //! with the messages that it carries in [`scram`]);
 //! [`shape`] checks the bodies of all the others before the control plane decodes them.
@@ -17,9 +18,12 @@ pub mod error;
 pub mod fetch;
 pub mod find_coordinator;
 pub mod header;
+pub mod heartbeat;
 pub mod init_producer_id;
 pub mod list_offsets;
 pub mod metadata;
+pub mod offset_commit;
+pub mod offset_fetch;
 pub mod produce;
 pub mod reader;
 pub mod sasl;
@@ -36,6 +40,7 @@ pub use error::WireError;
 pub use fetch::{AbortedTransaction, FetchPartition, FetchPartitionHead, FetchRequest, FetchResponseWriter};
 pub use find_coordinator::{FindCoordinatorRequest, FoundCoordinator, encode_find_coordinator_response};
 pub use header::{RequestHeader, write_response_header};
+pub use heartbeat::{HeartbeatRequest, encode_heartbeat_response};
 pub use init_producer_id::{InitProducerIdRequest, encode_init_producer_id_response};
 pub use list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, encode_list_offsets_response};
 pub use metadata::encode_creation as encode_metadata_creation;
@@ -43,6 +48,8 @@ pub use metadata::{
     AUTHORIZED_OPERATIONS_OMITTED, MetadataPartition, MetadataRequest, MetadataResponseWriter, MetadataTop,
     MetadataTopic, MetadataTopicRequest,
 };
+pub use offset_commit::{CommitPartition, CommitTopic, OffsetCommitRequest, encode_offset_commit_response};
+pub use offset_fetch::{FetchedGroup, FetchedOffset, FetchedTopic, OffsetFetchRequest, OffsetFetchWriter};
 pub use produce::{ProducePartition, ProduceRequest, ProduceResult, encode_produce_response};
 pub use reader::Reader;
 pub use shape::Shape;

@@ -258,6 +258,59 @@ class Log:
         return self.records[-1][0] + 1 if self.records else self.start_offset
 
 
+class GroupsCreated:
+    def __init__(self, partition: int, group_ids: list[str]) -> None:
+        self.partition = partition
+        self.group_ids = group_ids
+
+
+class SessionsExpired:
+    def __init__(self, members: list[tuple[int, str, str]]) -> None:
+        self.members = members
+
+
+class Groups:
+    """Of a broker whose groups no test looks at: partitions come empty and go. Groups are tested over ``MemoryGroups`` (see
+    ``coordinator/memory_groups``) and over the compiled engine (``compiled_core``)."""
+
+    def __init__(self) -> None:
+        self.settings: tuple[int, int, int] | None = None
+        self.states: dict[int, str] = {}
+        self.is_stopped = False
+
+    def configure(self, offset_metadata_max_bytes: int, commit_timeout_ms: int, codec: int) -> None:
+        self.settings = (offset_metadata_max_bytes, commit_timeout_ms, codec)
+
+    def begin(self, partition: int) -> int:
+        self.states[partition] = "loading"
+        return 1
+
+    def load(self, partition: int, _number: int) -> Any:
+        is_loading = self.states.get(partition) == "loading"
+        return LoadedGroups() if is_loading else None
+
+    def activate(self, partition: int) -> None:
+        if partition in self.states:
+            self.states[partition] = "active"
+
+    def close(self, partition: int) -> None:
+        self.states.pop(partition, None)
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+class LoadedGroups:
+    """Nothing."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[str, bytes]] = []
+        self.simple_groups: list[str] = []
+        self.unstable_groups: list[str] = []
+        self.skipped = 0
+        self.skip_reason = ""
+
+
 class Engine:
     """See the module. What was called is kept in attributes for tests to look at."""
 
@@ -294,6 +347,7 @@ class Engine:
         self.recovery_notes: list[RecoveryNote] = []
         self.short: list[tuple[str, int]] = []
         self.missing: list[MissingLog] = []
+        self._groups = Groups()
         self._held: list[AppendDone] = []
         self._queue: list[Any] = []
         self._token = 1000
@@ -456,6 +510,9 @@ class Engine:
 
     def has_much_unsent(self) -> bool:
         return self.is_pressed
+
+    def groups(self) -> Groups:
+        return self._groups
 
     def serve_here(self, token: int) -> None:
         self.served_here.append(token)

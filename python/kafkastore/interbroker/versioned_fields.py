@@ -61,9 +61,6 @@ VERSIONED_FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "coordinators",
         ),
     },
-    "heartbeat": {
-        "HeartbeatResponse": ("throttle_time",),
-    },
     "join_group": {
         "JoinGroupResponseMember": ("group_instance_id",),
         "JoinGroupResponse": ("throttle_time", "protocol_type", "skip_assignment"),
@@ -89,15 +86,6 @@ VERSIONED_FIELDS: Final[dict[str, dict[str, tuple[str, ...]]]] = {
             "cluster_authorized_operations",
             "error_code",
         ),
-    },
-    "offset_commit": {
-        "OffsetCommitResponseTopic": ("name", "topic_id"),
-        "OffsetCommitResponse": ("throttle_time",),
-    },
-    "offset_fetch": {
-        "OffsetFetchResponsePartition": ("committed_leader_epoch",),
-        "OffsetFetchResponse": ("topics", "error_code", "throttle_time", "groups"),
-        "OffsetFetchResponseTopics": ("name", "topic_id"),
     },
     "sync_group": {
         "SyncGroupResponse": ("throttle_time", "protocol_type", "protocol_name"),

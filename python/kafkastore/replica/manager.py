@@ -63,6 +63,7 @@ class ReplicaManager:
         self.low_watermarks = LowWatermarks(engine, loop)
         self._appends: dict[int, Callable[[AppendResult], None]] = {}
         self._listeners: dict[str, LeadershipListener] = {}
+        self._starters: dict[str, Callable[[], object]] = {}
         self._led: dict[str, dict[int, int]] = {}  # of topics with a listener: partition -> leader epoch
 
     # ---- leases
@@ -139,13 +140,23 @@ class ReplicaManager:
     def listen(self, topic: str, become: Callable[[int, int], None], resign: Callable[[int], None]) -> None:
         """Calls ``become(partition, leader_epoch)`` for each partition of ``topic`` that this broker leads, now and
         whenever it starts to lead one, and ``resign(partition)`` when it no longer does."""
+        self._starters.pop(topic, None)
         self._listeners[topic] = LeadershipListener(become, resign)
+        found = self.held.topic(topic)
+        if found is not None:
+            self.tell(found)
+
+    def start_when_led(self, topic: str, start: Callable[[], object]) -> None:
+        """Calls ``start`` once, when this broker leads a partition of ``topic``, unless somebody listens by then."""
+        self._starters[topic] = start
         found = self.held.topic(topic)
         if found is not None:
             self.tell(found)
 
     def tell(self, topic: TopicImage) -> None:
         """Tells the listener of this topic, if any, what changed of who leads its partitions."""
+        if topic.name in self._starters and any(state.leader == self.node_id for state in topic.partitions):
+            self._starters.pop(topic.name)()  # it listens, and is told
         listener = self._listeners.get(topic.name)
         if listener is None:
             return
@@ -174,6 +185,10 @@ class ReplicaManager:
         except EngineError as error:
             done(AppendResult(error.code, message=str(error)))
             return
+        self._appends[token] = done
+
+    def await_append(self, token: int, done: Callable[[AppendResult], None]) -> None:
+        """``done`` is called once with the end of an append that the engine has begun in this step of the loop."""
         self._appends[token] = done
 
     async def append_records(

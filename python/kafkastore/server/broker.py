@@ -261,8 +261,8 @@ class Broker:
         assert self.parts is not None
         services = self.parts.services
         self.engine.publish_api_versions(api_version_ranges())
-        if self.image.topic("__consumer_offsets") is not None:
-            services.groups.get()  # it loads what it finds there
+        # it loads what this broker leads, though nobody may have asked the control plane for a group yet
+        services.replica_manager.start_when_led("__consumer_offsets", services.groups.get)
         self.log_manager.start_housekeeping(services.loop)
         client_log.install()
         self._apis = KafkaApis(

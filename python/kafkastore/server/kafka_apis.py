@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from kafkastore._core import (
     AppendDone,
     EngineError,
+    GroupsCreated,
     IsrChange,
     LogDirFailed,
     LogLine,
@@ -38,6 +39,7 @@ from kafkastore._core import (
     ReplicaMoved,
     Request,
     RequestAbandoned,
+    SessionsExpired,
     TooManyRowsError,
     register_shape,
     sanitize,
@@ -164,6 +166,7 @@ class KafkaApis:
         self,
         event: Request
         | AppendDone
+        | GroupsCreated
         | IsrChange
         | LogLine
         | LogDirFailed
@@ -171,6 +174,7 @@ class KafkaApis:
         | ProducerIdsLow
         | ReplicaMoved
         | RequestAbandoned
+        | SessionsExpired
         | ThreadFailed,
     ) -> None:
         if isinstance(event, Request):
@@ -189,16 +193,23 @@ class KafkaApis:
             self.broker.replica_manager.low_watermarks.on_moved(event)
         elif isinstance(event, ReplicaMoved):
             self.broker.log_dir_moves.on_moved(event)
+        elif isinstance(event, GroupsCreated):
+            self.broker.group_coordinator.on_groups_created(event.partition, event.group_ids)
+        elif isinstance(event, SessionsExpired):
+            self.broker.group_coordinator.on_sessions_expired(event.members)
         elif isinstance(event, ProducerIdsLow):
             self.broker.producer_ids.claim_ahead()
         elif isinstance(event, RequestAbandoned):
-            context = self._under_way.get(event.token)
-            if context is not None:
-                context.is_abandoned = True
-                if context.ticket is not None:
-                    self.admission.give_up(context.ticket, AbandonedError())
+            self._abandon(event.token)
         else:
             self._on_thread_failed(event)
+
+    def _abandon(self, token: int) -> None:
+        context = self._under_way.get(token)
+        if context is not None:
+            context.is_abandoned = True
+            if context.ticket is not None:
+                self.admission.give_up(context.ticket, AbandonedError())
 
     def _begin(self, request: Request) -> None:
         context = self._context(request)

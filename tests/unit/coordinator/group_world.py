@@ -1,34 +1,27 @@
-"""A coordinator in a world without a loop: a clock that is set by hand, a log in memory whose appends end when told."""
+"""A coordinator in a world without a loop: a clock that is set by hand, and the data plane in memory."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kafkastore.coordinator.group import states
 from kafkastore.coordinator.group.budget import member_bytes
 from kafkastore.coordinator.group.config import GroupConfig
 from kafkastore.coordinator.group.coordinator import GroupCoordinator
 from kafkastore.coordinator.group.group_store import ACTIVE
 from kafkastore.coordinator.group.join import JoinRequest
-from kafkastore.coordinator.group.loading import LoadedGroups
 from kafkastore.coordinator.group.membership import LeaveResult, LeavingMember
-from kafkastore.coordinator.group.offsets import (
-    CommitPartition,
-    CommitRequest,
-    CommitTopic,
-    FetchedPartition,
-    known_topics,
-)
 from kafkastore.coordinator.group.partitioning import partition_for
 from kafkastore.coordinator.group.steps import Appended
 from kafkastore.coordinator.group.sync import SyncRequest
+from unit.coordinator.memory_groups import NO_EXPIRY, Committed, MemoryGroups, MemoryLog, assert_every_end_is_asked_for
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
     from kafkastore.coordinator.group.listing import ListedGroup
     from kafkastore.coordinator.group.member import JoinResult, SyncResult
-    from kafkastore.coordinator.group.offsets import FetchResult
 
 RANGE = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"),)  # subscribed to topic t
 TOPIC_ID = bytes(range(16))
@@ -79,63 +72,6 @@ def _deadline(wake: ManualWake) -> int:
     return wake.deadline_ms
 
 
-class MemoryLog:
-    """``is_held`` keeps appends unanswered until ``release``; ``fail_with`` is the error that the next ones end
-    with."""
-
-    def __init__(self, partition_count: int = 4) -> None:
-        self.count = partition_count
-        self.partitions: dict[int, list[tuple[bytes, bytes | None]]] = {}
-        self.is_held = False
-        self.max_bytes = 1 << 30
-        self.fail_with = 0
-        self.waiting: list[Callable[[], None]] = []
-        # (partition, offset) -> (producer id, what a control record says), of records that a test wrote in transactions
-        self.transactional: dict[tuple[int, int], tuple[int, str | None]] = {}
-
-    def partition_count(self) -> int:
-        return self.count
-
-    def append(self, partition: int, records: Sequence[Any], done: Callable[[int, int], None]) -> None:
-        assert records
-        error_code, base_offset = self.fail_with, -1
-        if not error_code:
-            log = self.partitions.setdefault(partition, [])
-            base_offset = len(log)
-            log.extend(records)
-        if self.is_held:
-            self.waiting.append(lambda: done(error_code, base_offset))
-        else:
-            done(error_code, base_offset)
-
-    def release(self) -> None:
-        self.is_held = False
-        waiting, self.waiting = self.waiting, []
-        for finish in waiting:
-            finish()
-
-    def max_batch_bytes(self) -> int:
-        return self.max_bytes
-
-    async def load(self, partition: int) -> AsyncIterator[Sequence[Any]]:
-        yield self.rows(partition)
-
-    def rows(self, partition: int) -> list[tuple[int, bytes | None, bytes | None, int, str | None]]:
-        log = self.partitions.get(partition, [])
-        return [
-            (offset, key, value, *self.transactional.get((partition, offset), (-1, None)))
-            for offset, (key, value) in enumerate(log)
-        ]
-
-    def write(
-        self, partition: int, key: bytes, value: bytes | None, producer_id: int = -1, control: str | None = None
-    ) -> None:
-        """A record of another broker, as it is on the disk."""
-        log = self.partitions.setdefault(partition, [])
-        self.transactional[partition, len(log)] = (producer_id, control)
-        log.append((key, value))
-
-
 class Call:
     """A request that waits for its answer, and proves that it comes once."""
 
@@ -156,20 +92,23 @@ class Call:
         return self.results[0]
 
 
-def run_at_once(steps: Any, log: MemoryLog, done: Callable[[Any], None], sent: Any = None) -> None:
+def run_at_once(steps: Any, done: Callable[[Any], None], sent: Any = None) -> None:
     """Runs steps to their end, or to an append that is held, after which they go on with its release."""
     while True:
         try:
             asked = steps.send(sent)
         except StopIteration as finished:
+            assert_every_end_is_asked_for()
             done(finished.value)
             return
         sent = None
         if asked is None:
+            assert_every_end_is_asked_for()
             continue
-        waiting = _Waiting(steps, log, done, len(asked))
-        for number, (partition, records) in enumerate(asked):
-            log.append(partition, records, partial(waiting.take, number))
+        waiting = _Waiting(steps, done, len(asked))
+        for number, begin in enumerate(asked):
+            begin(partial(waiting.take, number))
+        assert_every_end_is_asked_for()
         if not waiting.is_complete:
             waiting.is_left = True
             return
@@ -179,8 +118,8 @@ def run_at_once(steps: Any, log: MemoryLog, done: Callable[[Any], None], sent: A
 class _Waiting:
     """Appends of one step."""
 
-    def __init__(self, steps: Any, log: MemoryLog, done: Callable[[Any], None], count: int) -> None:
-        self.goes_on = partial(run_at_once, steps, log, done)
+    def __init__(self, steps: Any, done: Callable[[Any], None], count: int) -> None:
+        self.goes_on = partial(run_at_once, steps, done)
         self.count = count
         self.results: dict[int, Appended] = {}
         self.is_left = False  # by the call that began them
@@ -198,16 +137,16 @@ class _Waiting:
             self.goes_on(self.in_order())
 
 
-def value_of(steps: Any, log: MemoryLog) -> Any:
+def value_of(steps: Any) -> Any:
     """What steps return that wait for no append that is held."""
     call = Call()
-    run_at_once(steps, log, call)
+    run_at_once(steps, call)
     return call.result
 
 
 class CoordinatorWithoutLoop(GroupCoordinator):
     async def run_steps(self, steps: Any) -> Any:
-        return value_of(steps, self.store.log)  # type: ignore[arg-type]
+        return value_of(steps)
 
 
 def run_to_end(coroutine: Any) -> Any:
@@ -230,18 +169,16 @@ class World:
         }
         self.clock = ManualClock()
         self.log = log or MemoryLog()
-        self.coordinator = CoordinatorWithoutLoop(GroupConfig(**{**values, **config}), self.clock, self.log, run_to_end)
+        self.groups = MemoryGroups(self.log, self.clock)
+        config_of = GroupConfig(**{**values, **config})
+        self.coordinator = CoordinatorWithoutLoop(config_of, self.clock, self.groups, run_to_end)
+        self.groups.coordinator = self.coordinator
         self.coordinator.startup()
         for partition in range(self.log.count):
             self.load(partition)
 
     def load(self, partition: int) -> None:
-        loader = self.coordinator.loader
-        _, before = loader.begin(partition)
-        value_of(loader.end(before), self.log)
-        loaded = LoadedGroups(loader, partition)
-        value_of(loaded.apply(self.log.rows(partition)), self.log)
-        value_of(loader.finish(loaded), self.log)
+        self.coordinator.on_election(partition)
         assert self.coordinator.store.partitions[partition] == ACTIVE
 
     def restarted(self, **config: int) -> World:
@@ -298,55 +235,48 @@ class World:
         return call
 
     def heartbeat(self, joined: JoinResult, group_id: str = "g", instance_id: str | None = None) -> int:
-        return self.coordinator.heartbeat(group_id, joined.member_id, instance_id, joined.generation_id)
+        return self.groups.heartbeat(group_id, joined.member_id, instance_id, joined.generation_id)
 
     def leave(self, *member_ids: str, group_id: str = "g") -> LeaveResult:
         return self.coordinator.leave_group(group_id, [LeavingMember(member_id) for member_id in member_ids])
 
     def commit(
-        self, offsets: dict[tuple[str, int], int], joined: JoinResult | None = None, version: int = 9, **fields: Any
+        self,
+        offsets: dict[tuple[str, int], int],
+        joined: JoinResult | None = None,
+        *,
+        group_id: str = "g",
+        instance_id: str | None = None,
+        retention_ms: int | None = None,
+        topic_id: bytes = TOPIC_ID,
     ) -> Call:
-        topics: dict[str, list[CommitPartition]] = {}
-        for (topic, partition), offset in offsets.items():
-            topics.setdefault(topic, []).append(CommitPartition(partition, offset, -1, fields.get("metadata", "")))
-        fields.pop("metadata", None)
-        values: dict[str, Any] = {
-            "group_id": "g",
-            "member_id": joined.member_id if joined else "",
-            "group_instance_id": None,
-            "generation_id": joined.generation_id if joined else -1,
-            "api_version": version,
-            "topics": tuple(CommitTopic(name, TOPIC_ID, tuple(rows)) for name, rows in topics.items()),
-        }
+        """Answered with an error code."""
+        now_ms = self.clock.now_ms()
+        expire_ms = NO_EXPIRY if retention_ms is None else now_ms + retention_ms
+        rows = {key: Committed(offset, now_ms, expire_ms, topic_id) for key, offset in offsets.items()}
+        claim = (joined.member_id, instance_id, joined.generation_id) if joined else ("", instance_id, -1)
         call = Call()
-        prepared = value_of(self.coordinator.offsets.prepare_commit(CommitRequest(**{**values, **fields})), self.log)
-        self.coordinator.offsets.commit(prepared, call)
+        self.groups.commit(group_id, claim, rows, call)
         return call
 
-    def fetch(self, group_id: str, topics: Any, require_stable: bool = False) -> FetchResult:
-        result: FetchResult = run_to_end(self.coordinator.fetch_offsets(group_id, topics, require_stable))
-        return result
-
     def fetched(self, group_id: str = "g") -> dict[tuple[str, int], int]:
-        result = self.fetch(group_id, None)
-        assert result.error_code == 0
-        rows: list[tuple[str, list[FetchedPartition]]] = result.topics
-        return {(topic, row.partition): row.offset for topic, partitions in rows for row in partitions}
+        return self.groups.fetched(group_id)
 
     def delete_offsets(self, topics: list[tuple[str, list[int]]], group_id: str = "g") -> Call:
         call = Call()
-        run_at_once(self.coordinator.remover.delete_offsets(group_id, topics), self.log, call)
+        run_at_once(self.coordinator.remover.delete_offsets(group_id, topics), call)
         return call
 
     def delete_groups(self, *group_ids: str) -> Call:
         call = Call()
-        run_at_once(self.coordinator.remover.delete_groups(group_ids), self.log, call)
+        run_at_once(self.coordinator.remover.delete_groups(group_ids), call)
         return call
 
     def expire(self) -> int:
-        """How many tombstones one pass asked for."""
-        asked: int = value_of(self.coordinator.remover.expire(), self.log)
-        return asked
+        """How many tombstones one pass wrote."""
+        before = self.log.tombstones()
+        value_of(self.coordinator.remover.expire())
+        return self.log.tombstones() - before
 
     def list_groups(self, states: Sequence[str] = (), types: Sequence[str] = ()) -> tuple[int, list[ListedGroup]]:
         found: tuple[int, list[ListedGroup]] = run_to_end(self.coordinator.list_groups(states, types))
@@ -383,7 +313,7 @@ class World:
 
 
 def indexes_are_right(world: World) -> None:
-    """What is kept beside groups, offsets and members is what counting them anew gives."""
+    """What is kept beside groups and members is what counting them anew gives; their leases say the same."""
     store = world.coordinator.store
     assert {group_id for shard in store.shards.values() for group_id in shard.groups} == set(store.groups)
     unstored = 0
@@ -391,12 +321,22 @@ def indexes_are_right(world: World) -> None:
         for state, groups in shard.by_state.items():
             assert groups == {group.group_id: group for group in shard.groups.values() if group.state == state}
         for group in shard.groups.values():
-            for topic in known_topics(group):
-                assert group.group_id in shard.by_topic[topic]
             held = sum(member.held_bytes for member in group.members.values())
             assert group.holds.held_bytes == held + sum(member_bytes((each,), ()) for each in group.pending_members)
             unstored += group.holds.unstored_bytes
-        named = {(topic, group_id) for topic, ids in shard.by_topic.items() for group_id in ids}
-        known = {(topic, group.group_id) for group in shard.groups.values() for topic in known_topics(group)}
-        assert named == known
     assert store.budget.unstored_bytes == unstored
+    leases_are_right(world)
+
+
+def leases_are_right(world: World) -> None:
+    store = world.coordinator.store
+    for partition, shard in store.shards.items():
+        served = world.groups.shards[partition]
+        assert served.is_active
+        assert set(served.leases) == set(shard.groups)
+        assert set(served.offsets) <= set(shard.groups)  # whoever has offsets is a group
+        for group_id, lease in served.leases.items():
+            group = shard.groups[group_id]
+            assert (states.STATES[lease.state], lease.generation_id) == (group.state, group.generation_id)
+            assert set(lease.members) == set(group.members)
+            assert lease.static_members == group.static_members

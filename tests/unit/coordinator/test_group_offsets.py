@@ -1,11 +1,18 @@
-"""Committed offsets: commit, fetch, delete, expiry, deletion of groups. Codes were compared with Apache Kafka 4.3."""
+"""Committed offsets as far as they are the control plane's: which groups they make, what deletes them and their groups, what
+expires, what is listed. Codes were compared with Apache Kafka 4.3."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kafkastore.errors import ErrorCode
-from unit.coordinator.group_world import TOPIC_ID, World
+from unit.coordinator.group_world import World, leases_are_right
+from unit.coordinator.memory_groups import MemoryLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DAY_MS = 24 * 60 * 60 * 1000
 LONG_MS = 2**31 - 1  # 24 days
@@ -13,137 +20,52 @@ T0 = ("t", 0)
 U0 = ("u", 0)  # no member of these groups subscribes to it
 
 
-def codes(answer: object) -> set[int]:
-    assert isinstance(answer, list)
-    return {code for _, rows in answer for _, code in rows}
+# ---- groups of the first commit
 
 
-# ---- commit
-
-
-def test_a_simple_consumer_commits_and_fetches() -> None:
+def test_a_first_commit_makes_a_group_when_it_is_durable() -> None:
     world = World()  # spec: R4.8
-    assert world.commit({T0: 5, ("t", 2): 6, U0: 7}, metadata="m").result == [("t", [(0, 0), (2, 0)]), ("u", [(0, 0)])]
-    assert world.fetched() == {T0: 5, ("t", 2): 6, U0: 7}
-    result = world.fetch("g", [("t", None, [0, 1]), ("zz", None, [3])])
-    assert result == (0, [("t", [(0, 5, -1, "m", 0), (1, -1, -1, "", 0)]), ("zz", [(3, -1, -1, "", 0)])])
-    assert world.state() == "Empty"
-    assert world.fetch("none", None) == (0, [])
-
-
-def test_a_member_commits_for_its_generation() -> None:
-    world = World()
-    (member,) = world.stable_group()
-    assert codes(world.commit({T0: 5}, member).result) == {0}
-    assert codes(world.commit({T0: 6}, member._replace(generation_id=3)).result) == {ErrorCode.ILLEGAL_GENERATION}
-    assert codes(world.commit({T0: 6}, member._replace(member_id="zz")).result) == {ErrorCode.UNKNOWN_MEMBER_ID}
-    assert codes(world.commit({T0: 6}, member, group_instance_id="i").result) == {ErrorCode.UNKNOWN_MEMBER_ID}
-    assert codes(world.commit({T0: 6}).result) == {ErrorCode.UNKNOWN_MEMBER_ID}
-    assert world.fetched() == {T0: 5}
-
-
-def test_a_commit_before_the_assignment_is_told_to_wait() -> None:
-    world = World()
-    joined = world.new_member()
-    world.clock.advance(0)
-    assert codes(world.commit({T0: 5}, joined.result).result) == {ErrorCode.REBALANCE_IN_PROGRESS}
-
-
-def test_a_commit_while_others_rejoin_is_taken_and_keeps_the_session() -> None:
-    world = World()
-    one, two = world.stable_group(2)
-    world.join(one.member_id)
-    world.clock.advance(9_000)
-    assert codes(world.commit({T0: 5}, two).result) == {0}
-    world.clock.advance(9_000)
-    assert two.member_id in world.group().members
-
-
-@pytest.mark.parametrize(
-    ("version", "error_code"), [(8, ErrorCode.ILLEGAL_GENERATION), (9, ErrorCode.GROUP_ID_NOT_FOUND)]
-)
-def test_a_commit_with_a_generation_to_a_group_that_is_not_there(version: int, error_code: int) -> None:
-    world = World()
-    answer = world.commit({T0: 5}, version=version, generation_id=3, member_id="m").result
-    assert codes(answer) == {error_code}
-    assert not world.coordinator.store.groups
-
-
-def test_an_empty_group_takes_commits_without_a_generation_from_anybody() -> None:
-    world = World()
-    (member,) = world.stable_group()
-    world.leave(member.member_id)
-    assert codes(world.commit({T0: 5}, member_id="zz").result) == {0}
-    assert codes(world.commit({T0: 6}, group_instance_id="i").result) == {0}
-    assert codes(world.commit({T0: 7}, generation_id=0).result) == {ErrorCode.UNKNOWN_MEMBER_ID}
-
-
-def test_metadata_that_is_too_large_is_refused_for_its_partition_alone() -> None:
-    world = World(offset_metadata_max_bytes=4)
-    assert codes(world.commit({T0: 5}, metadata="12345").result) == {ErrorCode.OFFSET_METADATA_TOO_LARGE}
-    assert not world.coordinator.store.groups  # nothing was committed, so there is no group
-    assert codes(world.commit({T0: 5}, metadata="1234").result) == {0}
-    assert codes(world.commit({T0: 5}, metadata="𝄞𝄞").result) == {0}
-    assert codes(world.commit({T0: 5}, metadata="𝄞𝄞.").result) == {ErrorCode.OFFSET_METADATA_TOO_LARGE}
-
-
-def test_an_offset_shows_only_when_it_is_durable() -> None:
-    world = World()
     world.log.is_held = True
     call = world.commit({T0: 5})
     assert not call.is_answered
-    assert world.fetched() == {}
+    assert not world.coordinator.store.groups
     world.log.release()
-    assert codes(call.result) == {0}
-    assert world.fetched() == {T0: 5}
+    assert call.result == ErrorCode.NONE
+    assert world.state() == "Empty"
+    assert world.fetched() == world.restarted().fetched() == {T0: 5}
+    assert world.restarted().state() == "Empty"
 
 
-@pytest.mark.parametrize(
-    ("append_error", "answer"),
-    [
-        (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
-        (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
-        (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.UNKNOWN_SERVER_ERROR),
-        (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_EPOCH),
-    ],
-)
-def test_a_failed_append_changes_nothing_and_is_told_as_kafka_does(append_error: int, answer: int) -> None:
+def test_groups_that_are_told_twice_or_of_other_partitions_are_no_new_ones() -> None:
     world = World()
     world.commit({T0: 5})
+    group, partition = world.group(), world.partition_of("g")
+    world.coordinator.on_groups_created(partition, ["g"])
+    assert world.group() is group
+    world.coordinator.on_resignation(partition)
+    world.coordinator.on_groups_created(partition, ["g"])
+    assert not world.coordinator.store.groups
+
+
+def test_a_group_of_a_join_takes_the_offsets_of_a_commit_under_way() -> None:
+    world = World()
+    world.log.is_held = True
+    world.commit({T0: 5})
+    joined = world.join(version=3)
+    world.log.release()
+    world.clock.advance(0)
+    assert joined.result.error_code == 0
+    assert world.fetched() == {T0: 5}
+    leases_are_right(world)
+
+
+@pytest.mark.parametrize("append_error", [ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.NOT_LEADER_OR_FOLLOWER])
+def test_a_commit_that_failed_makes_no_group(append_error: int) -> None:
+    world = World()
     world.log.fail_with = append_error
-    assert codes(world.commit({T0: 6}).result) == {answer}
-    assert codes(world.commit({T0: 6}, group_id="other").result) == {answer}
-    assert world.fetched() == {T0: 5}
-    assert list(world.coordinator.store.groups) == ["g"]
-
-
-def test_commits_survive_a_restart_the_last_one_wins() -> None:
-    world = World()
-    for offset in range(10):
-        world.commit({T0: offset})
-    world.commit({U0: 3}, retention_time_ms=DAY_MS)
-    after = world.restarted()
-    assert after.fetched() == {T0: 9, U0: 3}
-    assert after.group().offsets["t"] == world.group().offsets["t"]
-    assert after.group().offsets["t"][0].topic_id == TOPIC_ID
-
-
-def test_an_offset_of_an_earlier_topic_of_the_name_is_not_told() -> None:
-    world = World()
-    world.commit({T0: 5})
-    for topic_id, offset in ((None, 5), (TOPIC_ID, 5), (b"\1" * 16, -1)):
-        assert world.fetch("g", [("t", topic_id, [0])]).topics[0][1][0].offset == offset
-
-
-def test_fetches_of_a_partition_that_is_not_ours_are_refused() -> None:
-    world = World()
-    world.coordinator.on_resignation(world.partition_of("g"))
-    assert world.fetch("g", None) == (ErrorCode.NOT_COORDINATOR, [])
-    assert codes(world.commit({T0: 5}).result) == {ErrorCode.NOT_COORDINATOR}
+    world.commit({T0: 6})
+    assert not world.coordinator.store.groups
+    leases_are_right(world)
 
 
 # ---- delete offsets
@@ -210,12 +132,25 @@ def test_groups_of_several_partitions_are_deleted_in_one_answer() -> None:
     assert not world.coordinator.store.groups
 
 
-def test_a_deletion_that_cannot_be_written_keeps_the_group() -> None:
-    world = World()
-    world.commit({T0: 5})
-    world.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
-    assert world.delete_groups("g").result == {"g": ErrorCode.COORDINATOR_NOT_AVAILABLE}
-    assert world.fetched() == {T0: 5}
+@pytest.mark.parametrize("is_late", [False, True])  # the append is refused, or its end says so
+def test_a_deletion_that_cannot_be_written_keeps_the_group(is_late: bool) -> None:
+    for offsets, append_error, answer in (
+        ({T0: 5}, ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        ({}, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
+    ):
+        world = World()
+        (member,) = world.stable_group()
+        world.leave(member.member_id)
+        if offsets:
+            world.commit(offsets)
+        world.log.fail_with, world.log.is_held = append_error, is_late
+        groups, some = world.delete_groups("g"), world.delete_offsets([("t", [0])])
+        world.log.fail_with = 0 if is_late else append_error
+        world.log.release()
+        assert groups.result == {"g": answer}
+        assert some.result[0] == (answer if offsets else ErrorCode.NONE)
+        assert world.state() == "Empty"
+        assert world.fetched() == world.restarted().fetched() == offsets
 
 
 @pytest.mark.parametrize("is_commit_first", [True, False])
@@ -230,6 +165,45 @@ def test_a_commit_beside_a_deletion_ends_as_the_log_says(is_commit_first: bool) 
         world.commit({U0: 7})
     world.log.release()
     assert world.fetched() == world.restarted().fetched() == ({} if is_commit_first else {U0: 7})
+    assert bool(world.coordinator.store.groups) is not is_commit_first
+
+
+def test_a_commit_behind_the_tombstone_of_its_group_makes_it_anew() -> None:
+    world = World()
+    (member,) = world.stable_group()
+    world.leave(member.member_id)
+    world.log.is_held = True
+    call = world.delete_groups("g")
+    world.commit({U0: 7})
+    world.log.release()
+    assert call.result == {"g": 0}
+    assert world.fetched() == world.restarted().fetched() == {U0: 7}
+    assert world.group().generation_id == world.restarted().group().generation_id == 0
+    leases_are_right(world)
+
+
+def test_groups_with_and_without_offsets_are_deleted_together() -> None:
+    world = World()
+    for name in ("with", "without"):
+        (member,) = world.stable_group(group_id=name)
+        world.leave(member.member_id, group_id=name)
+    world.commit({T0: 5}, group_id="with")
+    world.log.is_held = True
+    call = world.delete_groups("with", "without")
+    world.log.release()
+    assert call.result == {"with": 0, "without": 0}
+    assert not world.restarted().coordinator.store.groups
+
+
+def test_groups_with_long_ids_are_deleted_in_batches_that_the_log_takes() -> None:
+    world = World(MemoryLog(1))
+    names = [f"{number:02}" + "x" * 32_000 for number in range(40)]
+    for name in names:
+        (member,) = world.stable_group(group_id=name)
+        world.leave(member.member_id, group_id=name)
+    world.log.max_bytes = 1_000_000
+    assert world.delete_groups(*names).result == dict.fromkeys(names, 0)
+    assert not world.coordinator.store.groups
 
 
 def test_a_join_beside_a_deletion_keeps_the_group() -> None:
@@ -290,8 +264,8 @@ def test_offsets_of_a_simple_group_expire_after_the_commit() -> None:
 
 def test_a_retention_that_the_client_gave_wins() -> None:
     world = World()
-    world.commit({T0: 5}, retention_time_ms=DAY_MS)
-    world.commit({U0: 6}, retention_time_ms=30 * DAY_MS)
+    world.commit({T0: 5}, retention_ms=DAY_MS)
+    world.commit({U0: 6}, retention_ms=30 * DAY_MS)
     world.clock.advance(DAY_MS)
     world.expire()
     assert world.fetched() == {U0: 6}
@@ -324,19 +298,22 @@ def test_offsets_of_deleted_topics_go() -> None:
     assert world.fetched() == world.restarted().fetched() == {U0: 6}
 
 
-def test_many_tombstones_go_in_batches_below_the_limit_of_a_message() -> None:
+def test_many_tombstones_go_batch_by_batch() -> None:
     world = World()
-    world.commit({("topic-" + "x" * 200, partition): 1 for partition in range(5000)})
-    batches: list[int] = []
-    append = world.log.append
-    world.log.append = lambda partition, records, done: (
-        batches.append(len(records)),
-        append(partition, records, done),
-    )[1]  # type: ignore[assignment,func-returns-value]
-    assert world.delete_groups("g").result == {"g": 0}
-    assert len(batches) > 1
-    assert sum(batches) == 5001
-    assert not world.coordinator.store.groups
+    topic = "topic-" + "x" * 200
+    acts: list[tuple[Callable[[], object], int]] = [
+        (lambda: world.delete_groups("g"), 5001),
+        (lambda: world.delete_offsets([(topic, list(range(5000)))]), 5000),
+        (lambda: world.coordinator.on_topics_deleted([topic]), 5000),
+        (world.expire, 5001),
+    ]
+    for act, gone in acts:
+        world.commit({(topic, partition): 1 for partition in range(5000)})
+        world.clock.advance(8 * DAY_MS)
+        before = world.log.tombstones()
+        act()
+        assert world.log.tombstones() - before == gone
+        assert world.fetched() == world.restarted().fetched() == {}
 
 
 # ---- listing

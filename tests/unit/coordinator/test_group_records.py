@@ -12,8 +12,9 @@ import pytest
 from fixtures.offsets.segments import records as segment_records
 from kafkastore.coordinator.group import records
 from kafkastore.coordinator.group.partitioning import java_string_hash, partition_for
-from kafkastore.coordinator.group.records import GroupKey, GroupValue, MemberValue, OffsetKey, OffsetValue, OtherKey
-from unit.coordinator.group_world import MemoryLog, World
+from kafkastore.coordinator.group.records import GroupValue, MemberValue
+from unit.coordinator.group_world import World, leases_are_right
+from unit.coordinator.memory_groups import Committed, MemoryLog, OffsetRow
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
 PARTITIONS = 5
@@ -37,33 +38,44 @@ def expected() -> dict[str, Any]:
 def world_of_kafka() -> World:
     log = MemoryLog(PARTITIONS)
     for partition, key, value in kafka_rows():
-        log.partitions.setdefault(partition, []).append((key, value))
+        if key.startswith(b"\0\1"):  # an offset's; the data plane reads it, and tells whose it is
+            end = 4 + int.from_bytes(key[2:4])
+            row = OffsetRow(key[4:end].decode(), key[end:].hex(), 0)
+            log.write(partition, row, None if value is None else Committed(0, 0, -1, b""))
+        else:
+            log.write(partition, key, value)
     return World(log)
 
 
-def test_what_kafka_wrote_is_written_again_byte_for_byte() -> None:
-    kinds = set()
-    for _, key, value in kafka_rows():
-        kind = records.read_key(key)
-        kinds.add(type(kind))
-        if isinstance(kind, OffsetKey):
-            assert records.offset_key(*kind) == key
-            if value is not None:
-                assert records.offset_value(records.read_offset_value(value)) == value
-        elif isinstance(kind, GroupKey):
-            assert records.group_key(kind.group_id) == key
-            if value is not None:
-                assert records.group_value(records.read_group_value(value)) == value
-    assert kinds == {OffsetKey, GroupKey, OtherKey}
+def group_id_of(key: bytes) -> str | None:
+    """Of the record of a group."""
+    return key[4:].decode() if key.startswith(b"\0\2") else None
+
+
+def group_rows() -> list[tuple[int, str, bytes, bytes | None]]:
+    found = []
+    for partition, key, value in kafka_rows():
+        group_id = group_id_of(key)
+        if group_id is not None:
+            found.append((partition, group_id, key, value))
+    return found
+
+
+def test_what_kafka_wrote_of_groups_is_written_again_byte_for_byte() -> None:
+    values = 0
+    for _, group_id, key, value in group_rows():
+        assert records.group_key(group_id) == key
+        if value is not None:
+            values += 1
+            assert records.group_value(records.read_group_value(value)) == value
+    assert 0 < values < len(group_rows())
 
 
 def test_every_group_is_in_the_partition_where_kafka_put_it() -> None:
     hashes = []
-    for partition, key, _ in kafka_rows():
-        kind = records.read_key(key)
-        if not isinstance(kind, OtherKey):
-            assert partition_for(kind.group_id, PARTITIONS) == partition
-            hashes.append(java_string_hash(kind.group_id))
+    for partition, group_id, _, _ in group_rows():
+        assert partition_for(group_id, PARTITIONS) == partition
+        hashes.append(java_string_hash(group_id))
     assert min(hashes) < 0 < max(hashes)
     assert any((code & 0x7FFFFFFF) % PARTITIONS != abs(code) % PARTITIONS for code in hashes)  # the two rules differ
 
@@ -100,33 +112,11 @@ def test_kafkas_groups_load_as_kafka_describes_them() -> None:
         assert members == row["members"]
 
 
-def test_kafkas_offsets_load_as_kafka_fetches_them() -> None:
-    world = world_of_kafka()
-    for row in expected()["offsets"]:
-        result = world.fetch(row["group_id"], None)
-        found = {
-            (topic, each.partition, each.offset, each.leader_epoch, each.metadata)
-            for topic, partitions in result.topics
-            for each in partitions
-        }
-        assert found == {
-            (
-                topic["name"],
-                each["partition_index"],
-                each["committed_offset"],
-                each["committed_leader_epoch"],
-                each["metadata"],
-            )
-            for topic in row["topics"]
-            for each in topic["partitions"]
-        }
-
-
 def test_a_group_that_kafka_had_goes_on_here() -> None:
     world = world_of_kafka()
     member = world.coordinator.describe_group("dynamic").members[0]
-    assert world.coordinator.heartbeat("dynamic", member.member_id, None, 1) == 0
-    assert world.coordinator.heartbeat("dynamic", member.member_id, None, 2) == 22
+    assert world.groups.heartbeat("dynamic", member.member_id, None, 1) == 0
+    assert world.groups.heartbeat("dynamic", member.member_id, None, 2) == 22
 
 
 MEMBER = MemberValue("m", None, "c", "/h", 7, 7, b"sub", b"part")
@@ -158,55 +148,40 @@ def test_group_value_4_is_read() -> None:
     assert records.read_group_value(value) == GroupValue("consumer", 3, "range", "m", 99, (MEMBER,))
 
 
-@pytest.mark.parametrize(
-    ("value", "read"),
-    [
-        (struct.pack(">hq", 0, 5) + b"\0\1x" + struct.pack(">q", 9), OffsetValue(5, -1, "x", 9, -1, None)),
-        (struct.pack(">hq", 1, 5) + b"\0\1x" + struct.pack(">qq", 9, 10), OffsetValue(5, -1, "x", 9, 10, None)),
-        (struct.pack(">hq", 2, 5) + b"\0\1x" + struct.pack(">q", 9), OffsetValue(5, -1, "x", 9, -1, None)),
-        (struct.pack(">hqi", 3, 5, 2) + b"\0\1x" + struct.pack(">q", 9), OffsetValue(5, 2, "x", 9, -1, None)),
-        (struct.pack(">hqi", 4, 5, 2) + b"\2x" + struct.pack(">q", 9) + b"\0", OffsetValue(5, 2, "x", 9, -1, None)),
-    ],
-)
-def test_offset_values_of_every_version_are_read(value: bytes, read: OffsetValue) -> None:
-    assert records.read_offset_value(value) == read
-
-
-def test_offset_key_0_is_read() -> None:
-    assert records.read_key(b"\0\0\0\1g\0\1t\0\0\0\3") == OffsetKey("g", "t", 3)
-
-
-def test_long_metadata_has_a_length_of_two_bytes() -> None:
-    value = OffsetValue(5, 2, "y" * 4096, 9, -1, bytes(range(1, 17)))
-    assert records.read_offset_value(records.offset_value(value)) == value
-
-
-@pytest.mark.parametrize("row", range(len(kafka_rows())))
+@pytest.mark.parametrize("row", range(len(group_rows())))
 def test_truncated_records_are_refused_and_never_crash(row: int) -> None:
-    _, key, value = kafka_rows()[row]
-    kind = records.read_key(key)
-    if isinstance(kind, OtherKey):
-        return
-    for size in range(len(key)):
-        with pytest.raises(records.MalformedRecordError):
-            records.read_key(key[:size])
-    read = records.read_offset_value if isinstance(kind, OffsetKey) else records.read_group_value
+    _, _, _, value = group_rows()[row]
     for size in range(len(value or b"")):
         with pytest.raises(records.MalformedRecordError):
-            read((value or b"")[:size])
+            records.read_group_value((value or b"")[:size])
 
 
 def test_records_we_cannot_read_are_skipped_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
     log = MemoryLog(1)
     log.partitions[0] = [
-        (b"\0\2\0\1g", b"\0\3"),
-        (b"\0\x63", b"x"),
-        (b"\0", None),
-        (b"\0\2\0\1h", b"\0\x09"),
-        (records.offset_key("g", "t", 0), records.offset_value(OffsetValue(5, -1, "", 9, -1, None))),
+        (records.group_key("g"), b"\0\3"),
+        (records.group_key("h"), b"\0\x09"),
+        (OffsetRow("g", "t", 0), Committed(5, 9, -1, b"")),
     ]
+    log.unreadable[0] = (2, "offset 1: unknown key version 99")
     world = World(log)
+    assert list(world.coordinator.store.groups) == ["g"], "a simple one: its offsets are there"
     assert world.fetched() == {("t", 0): 5}
+    leases_are_right(world)
     assert [record for record in caplog.messages if "Skipped" in record] == [
-        "Skipped 4 records of __consumer_offsets-0 (offset 0: 2 bytes wanted at 2 of 2)"
+        "Skipped 4 records of __consumer_offsets-0 (offset 1: unknown key version 99)"
     ]
+    log.unreadable.clear()
+    world.load(0)
+    assert caplog.messages[-1] == "Skipped 2 records of __consumer_offsets-0 (2 bytes wanted at 2 of 2)"
+
+
+def test_one_line_names_the_groups_whose_consumers_will_wait(caplog: pytest.LogCaptureFixture) -> None:
+    log = MemoryLog(1)
+    log.unstable[0] = ["g", "h"]
+    World(log)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert line == (
+        "Open transactions in __consumer_offsets-0 hold offsets of g, h; consumers that want stable offsets wait until these"
+        " are deleted (kafka-consumer-groups --delete-offsets)"
+    )

@@ -1,17 +1,18 @@
-"""The coordinator of a started broker, over the engine's test double: its topic, its log, its clock, its restarts."""
+"""The coordinator of a started broker over the compiled data plane: its topic, its log, its clock, its sessions, its restarts."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
-from world import run, running_broker
+from compiled_core import broker_of_the_engine
+from world import run
 
-from kafkastore.coordinator.group import records
+from fixtures.offsets.wire_client import WireClient
 from kafkastore.coordinator.group.join import JoinRequest
-from kafkastore.coordinator.group.loading import LoadedGroups
-from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic
+from kafkastore.coordinator.group.loading import Loader
 from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.coordinator.group.removal import Remover
 from kafkastore.coordinator.group.service import LoopClock, make_offsets_topic
@@ -19,36 +20,130 @@ from kafkastore.coordinator.group.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
     from pathlib import Path
 
     import pytest
 
     from kafkastore.coordinator.group.coordinator import GroupCoordinator
+    from kafkastore.coordinator.group.member import JoinResult
 
 CONFIG = {
     "offsets__topic__num__partitions": "3",
     "offsets__topic__replication__factor": "1",
     "group__initial__rebalance__delay__ms": "0",
+    "group__min__session__timeout__ms": "1",
 }
+LIMIT_S = 30
 
 
-def join_request(member_id: str = "") -> JoinRequest:
-    return JoinRequest("g", member_id, None, "c", "/h", "consumer", (("range", b""),), 10_000, 10_000, False, True)
+def join_request(member_id: str = "", group_id: str = "g", session_timeout_ms: int = 10_000) -> JoinRequest:
+    return JoinRequest(
+        group_id,
+        member_id,
+        None,
+        "c",
+        "/h",
+        "consumer",
+        (("range", b""),),
+        session_timeout_ms,
+        10_000,
+        False,
+        True,
+    )
 
 
-def commit_request(offset: int) -> CommitRequest:
-    topic = CommitTopic("t", None, (CommitPartition(0, offset, -1, ""),))
-    return CommitRequest("g", "", None, -1, 8, (topic,))
+class Client:
+    """A client of its own connection, which blocks in a thread."""
+
+    def __init__(self, port: int) -> None:
+        self.wire = WireClient(port, timeout_s=LIMIT_S)
+
+    async def ask(self, api: str, version: int, **fields: Any) -> Any:
+        return await asyncio.to_thread(self.wire.ask, api, version, **fields)
+
+    async def commit(self, offsets: dict[tuple[str, int], int], group_id: str = "g") -> int:
+        """An error code: the greatest."""
+        topics = [
+            {
+                "name": topic,
+                "partitions": [
+                    {
+                        "partition_index": index,
+                        "committed_offset": offset,
+                        "committed_leader_epoch": -1,
+                        "committed_metadata": "",
+                    }
+                ],
+            }
+            for (topic, index), offset in offsets.items()
+        ]
+        named = {"group_id": group_id, "member_id": "", "group_instance_id": None}
+        answer = await self.ask("offset_commit", 8, generation_id_or_member_epoch=-1, topics=topics, **named)
+        return max(row.error_code for topic in answer.topics for row in topic.partitions)
+
+    async def fetched(self, group_id: str = "g") -> dict[tuple[str, int], int] | int:
+        """Or an error code."""
+        answer = await self.ask("offset_fetch", 7, group_id=group_id, topics=None, require_stable=False)
+        if answer.error_code:
+            return int(answer.error_code)
+        return {
+            (topic.name, row.partition_index): row.committed_offset
+            for topic in answer.topics
+            for row in topic.partitions
+        }
+
+    async def beat(self, joined: JoinResult, group_id: str = "g") -> int:
+        named = {"group_id": group_id, "member_id": joined.member_id, "group_instance_id": None}
+        answer = await self.ask("heartbeat", 4, generation_id=joined.generation_id, **named)
+        return int(answer.error_code)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not holds():  # noqa: ASYNC110 ends within a few passes
+            await asyncio.sleep(0.001)
 
 
 async def loaded(coordinator: GroupCoordinator) -> None:
-    while coordinator.store.is_loading or not coordinator.store.partitions:  # noqa: ASYNC110 ends within a few passes
-        await asyncio.sleep(0)
+    await until(lambda: coordinator.store.partitions and not coordinator.store.is_loading)
+
+
+@asynccontextmanager
+async def coordinating(folder: Path, **properties: str) -> AsyncIterator[tuple[Any, GroupCoordinator, Client]]:
+    """A broker whose ``__consumer_offsets`` is loaded, and which has topics t and u."""
+    async with broker_of_the_engine(folder, **{**CONFIG, **properties}) as (broker, port):
+        services = broker.services
+        client = Client(port)
+        try:
+            for name in ("t", "u"):
+                if services.image.topic(name) is None:
+                    await services.topics.create(name)
+            await make_offsets_topic(services.group_coordinator.config, services.topics)
+            await loaded(services.group_coordinator)
+            yield services, services.group_coordinator, client
+        finally:
+            client.wire.close()
+
+
+async def stable_member(coordinator: GroupCoordinator, **fields: Any) -> JoinResult:
+    joined = await coordinator.join_group(join_request(**fields))
+    group_id = fields.get("group_id", "g")
+    sync = SyncRequest(
+        group_id, joined.member_id, None, joined.generation_id, None, None, ((joined.member_id, b"part"),)
+    )
+    assert (await coordinator.sync_group(sync)).assignment == b"part"
+    return joined
+
+
+def keys_of(services: Any, partition: int) -> Iterable[tuple[bytes, bytes | None]]:
+    rows, _ = services.engine.read_records(OFFSETS_TOPIC, partition, 0, 1 << 20)
+    return [(row.key or b"", row.value) for row in rows]
 
 
 def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG) as broker:
+        async with broker_of_the_engine(tmp_path, **CONFIG) as (broker, _):
             services = broker.services
             assert services.image.topic(OFFSETS_TOPIC) is None
             coordinator = services.group_coordinator
@@ -65,88 +160,136 @@ def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
 
 def test_a_member_joins_syncs_beats_and_its_offsets_are_in_the_log(tmp_path: Path) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG) as broker:
-            services = broker.services
-            coordinator = services.group_coordinator
-            await make_offsets_topic(services.group_coordinator.config, services.topics)
-            await loaded(coordinator)
-            committed = await coordinator.commit_offsets(commit_request(5))
-            assert committed == [("t", [(0, ErrorCode.NONE)])]
-            joined = await coordinator.join_group(join_request())
+        async with coordinating(tmp_path) as (services, coordinator, client):
+            assert await client.commit({("t", 0): 5}) == ErrorCode.NONE
+            await until(lambda: "g" in coordinator.store.groups)
+            joined = await stable_member(coordinator)
             assert joined.generation_id == 1
-            sync = SyncRequest("g", joined.member_id, None, 1, None, None, ((joined.member_id, b"part"),))
-            assert (await coordinator.sync_group(sync)).assignment == b"part"
-            assert coordinator.heartbeat("g", joined.member_id, None, 1) == ErrorCode.NONE
+            assert await client.beat(joined) == ErrorCode.NONE
+            assert await client.beat(joined._replace(generation_id=2)) == ErrorCode.ILLEGAL_GENERATION
             partition = coordinator.store.partition_for("g")
-            rows, _ = services.engine.read_records(OFFSETS_TOPIC, partition, 0, 1 << 20)
-            kinds = [type(records.read_key(row.key or b"")) for row in rows]
-            assert kinds == [records.OffsetKey, records.GroupKey]
+            assert [key[:2] for key, _ in keys_of(services, partition)] == [b"\0\1", b"\0\2"]
             # another election reads it all again
             coordinator.on_resignation(partition)
+            assert await client.fetched() == await client.beat(joined) == ErrorCode.NOT_COORDINATOR
             coordinator.on_election(partition, 1)
-            assert (await coordinator.fetch_offsets("g", None)).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             await loaded(coordinator)
-            assert (await coordinator.fetch_offsets("g", None)).topics[0][1][0].offset == 5
+            assert await client.fetched() == {("t", 0): 5}
+            assert await client.beat(joined) == ErrorCode.NONE
             assert coordinator.describe_group("g").members[0].assignment == b"part"
 
     run(body)
 
 
-def test_a_commit_waits_for_every_replica_in_sync(tmp_path: Path) -> None:  # R3.3
+def test_a_member_that_falls_silent_is_removed_and_one_that_beats_is_not(tmp_path: Path) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG) as broker:
-            services = broker.services
-            await make_offsets_topic(services.group_coordinator.config, services.topics)
-            await loaded(services.group_coordinator)
-            with patch.object(services.engine, "append", wraps=services.engine.append) as append:
-                await services.group_coordinator.commit_offsets(commit_request(5))
-            ((_, _, _, required_acks, _), _) = append.call_args
-            assert required_acks == -1
+        async with coordinating(tmp_path) as (_, coordinator, client):
+            silent = await stable_member(coordinator, group_id="silent", session_timeout_ms=300)
+            alive = await stable_member(coordinator, group_id="alive", session_timeout_ms=3_000)
+            codes = set()
+            async with asyncio.timeout(LIMIT_S):
+                while coordinator.describe_group("silent").members:
+                    codes.add(await client.beat(alive, "alive"))
+            assert codes == {ErrorCode.NONE}
+            assert await client.beat(silent, "silent") == ErrorCode.UNKNOWN_MEMBER_ID
+            assert coordinator.describe_group("silent").state == "Empty"
 
     run(body)
 
 
-def test_a_log_of_several_reads_is_loaded_to_its_end(tmp_path: Path) -> None:  # H18
+def test_what_is_deleted_leaves_the_log(tmp_path: Path) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG) as broker:
-            coordinator = broker.services.group_coordinator
-            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
+        async with coordinating(tmp_path) as (services, coordinator, client):
+            for group_id in ("a", "b", "c"):
+                assert await client.commit({("t", 0): 5, ("u", 0): 6}, group_id) == ErrorCode.NONE
+            bare = await stable_member(coordinator, group_id="bare", session_timeout_ms=1)
+            await until(lambda: coordinator.describe_group("bare").state == "Empty")
+            assert await coordinator.delete_offsets("a", [("t", [0])]) == (0, [("t", [(0, 0)])])
+            assert await client.fetched("a") == {("u", 0): 6}
+            deleted = await asyncio.wait_for(coordinator.delete_groups(["b", "bare"]), LIMIT_S)
+            assert deleted == {"b": 0, "bare": 0}
+            assert await client.beat(bare, "bare") == ErrorCode.UNKNOWN_MEMBER_ID
+            await services.topics.delete("u")
+            async with asyncio.timeout(LIMIT_S):
+                while await client.fetched("c") != {("t", 0): 5} or await client.fetched("a") != {}:
+                    pass
+            for partition in range(3):
+                coordinator.on_election(partition, 1)
             await loaded(coordinator)
-            for offset in (5, 6, 7):
-                await coordinator.commit_offsets(commit_request(offset))
-            with patch("kafkastore.coordinator.group.replicated_log.LOAD_BYTES", 1):
-                coordinator.on_election(coordinator.store.partition_for("g"), 1)
-                await loaded(coordinator)
-            assert (await coordinator.fetch_offsets("g", None)).topics[0][1][0].offset == 7
+            assert [await client.fetched(group_id) for group_id in ("a", "b", "c")] == [{}, {}, {("t", 0): 5}]
+            assert list(coordinator.store.groups) == ["c"]
+
+    run(body)
+
+
+def test_offsets_and_their_group_expire(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with coordinating(tmp_path) as (_, coordinator, client):
+            await client.commit({("t", 0): 5})
+            await stable_member(coordinator, group_id="busy")
+            await until(lambda: "g" in coordinator.store.groups)
+            await coordinator.run_steps(coordinator.remover.expire())
+            assert await client.fetched() == {("t", 0): 5}
+            coordinator.config.offsets_retention_minutes = 0
+            await asyncio.wait_for(coordinator.run_steps(coordinator.remover.expire()), LIMIT_S)
+            assert await client.fetched() == {}
+            assert list(coordinator.store.groups) == ["busy"]
+
+    run(body)
+
+
+def test_a_restarted_broker_serves_its_groups_though_nobody_asks_the_control_plane(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with coordinating(tmp_path) as (_, coordinator, client):
+            joined = await stable_member(coordinator)
+            assert await client.commit({("t", 0): 5}, "simple") == ErrorCode.NONE
+        async with broker_of_the_engine(tmp_path, **CONFIG) as (_, port):
+            client = Client(port)
+            async with asyncio.timeout(LIMIT_S):
+                while isinstance(found := await client.fetched("simple"), int):
+                    assert found in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+                while code := await client.beat(joined):
+                    assert code == ErrorCode.NOT_COORDINATOR
+            assert found == {("t", 0): 5}
+            client.wire.close()
 
     run(body)
 
 
 def test_a_load_that_a_bug_ends_leaves_no_partition_loading(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG) as broker:
-            coordinator = broker.services.group_coordinator
-            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
-            await loaded(coordinator)
-            await coordinator.commit_offsets(commit_request(5))
+        async with coordinating(tmp_path) as (_, coordinator, client):
+            joined = await stable_member(coordinator)
             partition = coordinator.store.partition_for("g")
-            with patch.object(LoadedGroups, "apply", side_effect=ZeroDivisionError):
+            with patch.object(Loader, "finish", side_effect=ZeroDivisionError):
                 coordinator.on_election(partition, 1)
-                async with asyncio.timeout(10):
-                    await loaded(coordinator)
+                await loaded(coordinator)
             assert (await coordinator.list_groups((), ())) == (ErrorCode.NONE, [])
-            assert coordinator.heartbeat("g", "m", None, 1) == ErrorCode.NOT_COORDINATOR
+            assert await client.beat(joined) == ErrorCode.NOT_COORDINATOR
             coordinator.on_election(partition, 2)
             await loaded(coordinator)
-            assert coordinator.heartbeat("g", "m", None, 1) == ErrorCode.UNKNOWN_MEMBER_ID
+            assert await client.beat(joined) == ErrorCode.NONE
 
     run(body)
     assert f"Loading {OFFSETS_TOPIC}-" in caplog.text
 
 
+def test_a_partition_that_is_not_led_is_not_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        async with coordinating(tmp_path) as (_, coordinator, _):
+            coordinator.on_election(77, 1)
+            await until(lambda: 77 not in coordinator.store.partitions)
+            assert (await coordinator.list_groups((), ())) == (ErrorCode.NONE, [])
+
+    run(body)
+    assert f"Failed to load {OFFSETS_TOPIC}-77" in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG, offsets__retention__check__interval__ms="1") as broker:
+        properties = {**CONFIG, "offsets__retention__check__interval__ms": "1"}
+        async with broker_of_the_engine(tmp_path, **properties) as (broker, _):
             passes = asyncio.Semaphore(0)
 
             def fail() -> None:
@@ -155,7 +298,7 @@ def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplo
 
             with patch.object(Remover, "expire", side_effect=fail):
                 _ = broker.services.group_coordinator  # made now
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(LIMIT_S):
                     await passes.acquire()
                     await passes.acquire()
 
@@ -165,10 +308,7 @@ def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplo
 
 def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
     async def body() -> Any:
-        async with running_broker(tmp_path, **{**CONFIG, "group__initial__rebalance__delay__ms": "60000"}) as broker:
-            coordinator = broker.services.group_coordinator
-            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
-            await loaded(coordinator)
+        async with coordinating(tmp_path, group__initial__rebalance__delay__ms="60000") as (_, coordinator, _):
             waiting = asyncio.ensure_future(coordinator.join_group(join_request()))
             await asyncio.sleep(0)
             assert not waiting.done()
@@ -177,21 +317,18 @@ def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None
     run(body)
 
 
-def test_a_commit_that_no_batch_can_be_built_of_is_answered_and_logged(
+def test_a_group_that_no_batch_can_be_built_of_is_answered_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: Any) -> bytes:
         raise ValueError("2147483648 bytes are more than a batch may have")
 
     async def body() -> None:
-        async with running_broker(tmp_path, **CONFIG) as broker:
-            coordinator = broker.services.group_coordinator
-            await make_offsets_topic(broker.services.group_coordinator.config, broker.services.topics)
-            await loaded(coordinator)
+        async with coordinating(tmp_path, group__initial__rebalance__delay__ms="1000") as (_, coordinator, _):
             with patch("kafkastore.coordinator.group.replicated_log.build_batch", refuse):
-                committed = await asyncio.wait_for(coordinator.commit_offsets(commit_request(5)), 10)
-            assert committed == [("t", [(0, ErrorCode.UNKNOWN_SERVER_ERROR)])]
-            assert await coordinator.commit_offsets(commit_request(6)) == [("t", [(0, ErrorCode.NONE)])]
+                joined = await asyncio.wait_for(coordinator.join_group(join_request()), LIMIT_S)
+            assert joined.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+            assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NONE
 
     run(body)
     (record,) = [record for record in caplog.records if record.levelname == "ERROR"]

@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.loading import LoadedGroups
-from kafkastore.coordinator.group.offsets import CommitPartition, CommitRequest, CommitTopic
 from kafkastore.coordinator.group.records import GroupValue, MemberValue, group_key, group_value
 from kafkastore.coordinator.group.running import ANSWERS_A_PASS, Answers
 from kafkastore.coordinator.group.steps import Appended
 from kafkastore.errors import ErrorCode
-from unit.coordinator.group_world import RANGE, World, indexes_are_right, run_at_once, value_of
+from unit.coordinator.group_world import (
+    RANGE,
+    World,
+    indexes_are_right,
+    leases_are_right,
+    run_at_once,
+    run_to_end,
+)
+from unit.coordinator.memory_groups import assert_every_end_is_asked_for
 from unit.opcodes import opcodes_of
 
 if TYPE_CHECKING:
@@ -50,8 +56,9 @@ class Stepped:
         self._sent = None
         if asked is not None:
             self._sent = []
-            for partition, records in asked:
-                self.world.log.append(partition, records, lambda *result: self._sent.append(Appended(*result)))
+            for begin in asked:
+                begin(lambda *result: self._sent.append(Appended(*result)))
+        assert_every_end_is_asked_for()
         return True
 
     def to_end(self) -> Stepped:
@@ -66,7 +73,7 @@ class Stepped:
 
 def commit_many(world: World, group_id: str, topics: int, partitions: int) -> None:
     rows = {(f"topic-{topic}", index): index for topic in range(topics) for index in range(partitions)}
-    assert all(code == 0 for _, codes in world.commit(rows, group_id=group_id).result for _, code in codes)
+    assert world.commit(rows, group_id=group_id).result == ErrorCode.NONE
 
 
 def world_of(groups: int, offsets: int) -> World:
@@ -102,48 +109,21 @@ def list_steps(world: World, wanted: tuple[str, ...]) -> Any:
     return list_groups(world.coordinator.store, wanted, ())
 
 
-def test_deleting_a_topic_costs_its_own_offsets_only() -> None:
-    counts = {}
-    for groups in (100, 2000):
-        world = world_of(groups, 5)
-        world.commit({("doomed", 0): 1, ("doomed", 1): 1}, group_id="g")
-        counts[groups] = steps_of(world, world.coordinator.remover.forget_topics(["doomed", "unknown"]))
-        assert world.fetched() == {}
-        indexes_are_right(world)
-    assert counts[2000] == counts[100] <= 4
-
-
-def test_no_step_over_a_hundred_thousand_offsets_is_long() -> None:
-    world = World()
-    commit_many(world, "g", 100, 1000)
-    wanted = [(f"topic-{topic}", None, range(1000)) for topic in range(100)]
-    offsets, remover = world.coordinator.offsets, world.coordinator.remover
-    everything = Stepped(world, offsets.fetch("g", None)).to_end()
-    assert sum(len(rows) for _, rows in everything.result.topics) == 100_000
+def test_walks_over_many_groups_are_in_short_steps() -> None:
+    world = world_of(2000, 2)
+    remover = world.coordinator.remover
+    names = [f"group-{number}" for number in range(1000)]
     for steps in (
-        everything,
-        Stepped(world, offsets.fetch("g", wanted)).to_end(),
         Stepped(world, remover.expire()).to_end(),
-        Stepped(world, remover.delete_offsets("g", [(name, rows) for name, _, rows in wanted[:50]])).to_end(),
-        Stepped(world, remover.delete_groups(["g"])).to_end(),
+        Stepped(world, remover.delete_groups([*names, *(f"none-{name}" for name in names)])).to_end(),
     ):
         assert steps.longest_s < STEP_LIMIT_S
-        assert steps.count > 20
+        assert steps.count > 60
+    assert len(world.coordinator.store.groups) == 1000
+    world.clock.advance(8 * DAY_MS)
+    assert Stepped(world, remover.expire()).to_end().longest_s < STEP_LIMIT_S
     assert not world.coordinator.store.groups
-
-
-def test_a_commit_beyond_one_batch_is_refused_before_its_records_are_made() -> None:
-    world = World()
-    world.log.max_bytes = 10_000
-    topic = CommitTopic("t", None, tuple(CommitPartition(index, 5, -1, "") for index in range(10_000)))
-    steps = Stepped(world, world.coordinator.offsets.prepare_commit(CommitRequest("g", "", None, -1, 9, (topic,))))
-    steps.to_end()
-    assert len(steps.result.records) < 1000
-    answered: list[Any] = []
-    world.coordinator.offsets.commit(steps.result, answered.append)
-    assert {code for _, code in answered[0][0][1]} == {ErrorCode.UNKNOWN_SERVER_ERROR}
-    assert not world.coordinator.store.groups
-    assert not world.log.partitions
+    indexes_are_right(world)
 
 
 def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
@@ -152,18 +132,25 @@ def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
     rows = tuple(member._replace(member_id=f"member-{number}") for number in range(10_000))
     partition = world.partition_of("g")
     world.log.write(partition, group_key("g"), group_value(GroupValue("consumer", 3, "range", "member-0", 99, rows)))
-    loaded = LoadedGroups(world.coordinator.loader, partition)
-    apply = Stepped(world, loaded.apply(world.log.rows(partition))).to_end()
-    assert "g" not in world.coordinator.store.groups
-    finish = Stepped(world, world.coordinator.loader.finish(loaded))
-    finish.next()
-    assert len(world.group().members) == 10_000
-    finish.to_end()
-    assert max(apply.longest_s, finish.longest_s) < STEP_LIMIT_S
-    assert apply.count > 300
-    assert finish.count > 300
-    assert all(each.session_timer.is_running for each in world.group().members.values())
+    loader = world.coordinator.loader
+    epoch, _ = loader.begin(partition)
+    loaded = run_to_end(loader.load(partition, epoch))
+    steps = Stepped(world, loader.finish(partition, epoch, loaded))
+    gc.disable()
+    try:
+        while "g" not in world.coordinator.store.groups:
+            assert world.groups.heartbeat("g", "member-0", None, 3) == ErrorCode.NONE  # it loads
+            assert steps.next()
+        assert len(world.group().members) == 10_000
+        assert steps.count > 300
+        assert world.groups.heartbeat("g", "member-9999", None, 3) == ErrorCode.NONE
+    finally:
+        gc.enable()
+    assert steps.to_end().count > 600
+    assert steps.longest_s < STEP_LIMIT_S
+    assert all(world.group().lease.has_session(each) for each in world.group().members)
     assert world.coordinator.store.budget.unstored_bytes == 0
+    leases_are_right(world)
 
 
 def test_a_thousand_members_join_and_sync_in_linear_time() -> None:
@@ -173,6 +160,22 @@ def test_a_thousand_members_join_and_sync_in_linear_time() -> None:
 
     opcodes(5)  # what is imported and kept at the first use
     assert opcodes(1600) < 9 * opcodes(200)  # eight times the members; quadratic would be 64 times
+
+
+def test_ten_thousand_members_join_sync_and_beat() -> None:
+    world = World(initial_rebalance_delay_ms=1000)
+    calls = [world.join(version=3) for _ in range(10_000)]
+    world.clock.advance(3_000)
+    results = [call.result for call in calls]
+    assert {result.generation_id for result in results} == {1}
+    syncs = [world.sync(result, {}) for result in results]
+    assert all(sync.result.error_code == 0 for sync in syncs)
+    assert all(world.heartbeat(result) == 0 for result in results)
+    world.clock.advance(9_000)
+    assert all(world.heartbeat(result) == 0 for result in results)
+    assert len(world.coordinator.timers) < 25_000
+    world.clock.advance(10_000)
+    assert world.state() == "Empty"
 
 
 def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
@@ -195,15 +198,6 @@ def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
 # ---- what changes between two steps
 
 
-def test_a_fetch_whose_group_moves_away_meanwhile_answers_that() -> None:
-    world = World()
-    commit_many(world, "g", 10, 100)
-    steps = Stepped(world, world.coordinator.offsets.fetch("g", None))
-    assert steps.next()
-    world.coordinator.on_resignation(world.partition_of("g"))
-    assert steps.to_end().result == (ErrorCode.NOT_COORDINATOR, [])
-
-
 def test_a_group_that_gets_a_member_while_it_is_deleted_stays() -> None:
     world = World()
     commit_many(world, "g", 1, 3)
@@ -222,11 +216,40 @@ def test_an_offset_that_a_new_member_subscribes_to_meanwhile_is_not_deleted() ->
     (joined,) = world.stable_group()
     world.commit({U0: 5}, joined)
     steps = Stepped(world, world.coordinator.remover.delete_offsets("g", [("u", [0])]))
-    while not steps.steps.gi_frame.f_locals.get("errors"):  # the subscriptions have been read
-        assert steps.next()
+    assert steps.next()  # the subscriptions are being read
     world.new_member(protocols=(("range", b"\0\0\0\0\0\1\0\1u\0\0\0\0"),))
     assert steps.to_end().result == (0, [("u", [(0, ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC)])])
     assert U0 in world.fetched()
+
+
+def test_offsets_that_are_left_when_somebody_subscribes_between_two_batches_stay() -> None:
+    world = World()
+    (joined,) = world.stable_group()
+    world.commit({("u", partition): 5 for partition in range(10)}, joined)
+    world.log.tombstone_bytes = 1  # each a batch of its own
+    steps = Stepped(world, world.coordinator.remover.delete_offsets("g", [("u", list(range(10)))]))
+    while len(world.fetched()) > 7:
+        assert steps.next()
+    world.new_member(protocols=(("range", b"\0\0\0\0\0\1\0\1u\0\0\0\0"),))
+    code, ((_, rows),) = steps.to_end().result
+    assert (code, {each for _, each in rows}) == (0, {ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC})
+    assert len(world.fetched()) == len(world.restarted().fetched()) == 7
+
+
+def test_an_expiry_whose_group_gets_a_member_between_two_batches_leaves_the_rest() -> None:
+    world = World()
+    (joined,) = world.stable_group()
+    world.commit({("t", partition): 5 for partition in range(10)}, joined)
+    world.leave(joined.member_id)
+    world.clock.advance(8 * DAY_MS)
+    world.log.tombstone_bytes = 1
+    steps = Stepped(world, world.coordinator.remover.expire())
+    while len(world.fetched()) > 7:
+        assert steps.next()
+    world.stable_group()
+    steps.to_end()
+    assert len(world.fetched()) == len(world.restarted().fetched()) == 7
+    assert world.restarted().state() == states.STABLE
 
 
 def test_an_offset_that_is_committed_anew_while_expiry_runs_stays() -> None:
@@ -235,44 +258,82 @@ def test_an_offset_that_is_committed_anew_while_expiry_runs_stays() -> None:
         world.commit({T0: 5}, group_id=f"group-{number}")
     world.clock.advance(8 * DAY_MS)
     steps = Stepped(world, world.coordinator.remover.expire())
-    for _ in range(4):
-        assert steps.next()
+    assert steps.next()
     world.commit({T0: 6}, group_id="group-0")
-    assert steps.to_end().result == 4  # two offsets, two groups
+    steps.to_end()
+    assert world.log.tombstones() == 4  # two offsets, two groups
     assert world.fetched("group-0") == world.restarted().fetched("group-0") == {T0: 6}
     assert list(world.coordinator.store.groups) == ["group-0"]
 
 
+def test_a_group_that_gets_an_offset_or_an_id_while_expiry_runs_stays() -> None:
+    world = World()
+    for name in ("offset", "id", "gone"):
+        (joined,) = world.stable_group(group_id=name)
+        world.leave(joined.member_id, group_id=name)
+    steps = Stepped(world, world.coordinator.remover.expire())
+    assert steps.next()
+    world.commit({T0: 6}, group_id="offset")
+    assert world.join(group_id="id").result.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    steps.to_end()
+    assert sorted(world.coordinator.store.groups) == ["id", "offset"]
+    assert sorted(world.restarted().coordinator.store.groups) == ["id", "offset"]
+
+
 def test_offsets_of_a_topic_that_is_made_again_are_kept_when_the_old_one_is_forgotten() -> None:
     world = World()
-    world.commit({T0: 5})
+    world.commit({T0: 5, ("t", 1): 5})
+    world.groups.topic_ids["t"] = b"another topic id"
     steps = Stepped(world, world.coordinator.remover.forget_topics(["t"]))
     assert steps.next()
-    topic = CommitTopic("t", b"another topic id", (CommitPartition(0, 9, -1, ""),))
-    prepared = value_of(
-        world.coordinator.offsets.prepare_commit(CommitRequest("g", "", None, -1, 9, (topic,))), world.log
-    )
-    world.coordinator.offsets.commit(prepared, lambda _: None)
+    world.commit({T0: 9}, topic_id=b"another topic id")
     steps.to_end()
     assert world.fetched() == world.restarted().fetched() == {T0: 9}
 
 
-def test_groups_of_a_partition_that_is_given_up_are_gone_at_once_and_ended_in_steps() -> None:
+# ---- partitions that come and go
+
+
+def test_a_partition_that_is_given_up_before_its_load_begins_is_not_loading() -> None:
     world = World()
-    names = [f"group-{number}" for number in range(40)]
-    joined = {name: world.stable_group(group_id=name)[0] for name in names}
-    partition = world.partition_of(names[0])
-    mine = [name for name in names if world.partition_of(name) == partition]
-    shard = world.coordinator.loader.resign(partition)
-    assert not set(mine) & set(world.coordinator.store.groups)
-    assert {world.heartbeat(joined[name], name) for name in mine} == {ErrorCode.NOT_COORDINATOR}
-    before = len(world.log.partitions[partition])
-    world.clock.advance(60_000)  # every session of theirs is over: nobody acts on it
-    assert len(world.log.partitions[partition]) == before
-    steps = Stepped(world, world.coordinator.loader.end(shard))
-    assert steps.to_end().count == len(mine) + 1
-    assert shard is not None
-    assert {group.state for group in shard.groups.values()} == {states.DEAD}
+    loader, partition = world.coordinator.loader, world.partition_of("g")
+    epoch, _ = loader.begin(partition)
+    loader.resign(partition)
+    assert run_to_end(loader.load(partition, epoch)) is None
+    assert world.groups.heartbeat("g", "m", None, 1) == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_partition_that_is_given_up_while_it_loads_stays_given_up() -> None:
+    world = World()
+    world.stable_group()
+    loader, partition = world.coordinator.loader, world.partition_of("g")
+    epoch, _ = loader.begin(partition)
+    steps = Stepped(world, loader.finish(partition, epoch, run_to_end(loader.load(partition, epoch))))
+    assert steps.next()
+    loader.resign(partition)
+    steps.to_end()
+    assert partition not in world.coordinator.store.partitions
+    assert world.groups.heartbeat("g", "m", None, 1) == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_member_that_is_heard_of_before_its_session_begins_is_not_lost() -> None:
+    world = World()
+    one, two = world.stable_group(2)
+    loader, partition = world.coordinator.loader, world.partition_of("g")
+    epoch, before = loader.begin(partition)
+    Stepped(world, loader.end(before)).to_end()
+    steps = Stepped(world, loader.finish(partition, epoch, run_to_end(loader.load(partition, epoch))))
+    while "g" not in world.coordinator.store.groups:
+        assert steps.next()
+    assert world.heartbeat(one) == ErrorCode.NONE
+    world.leave(two.member_id)
+    world.clock.advance(9_000)
+    steps.to_end()
+    world.clock.advance(9_999)
+    assert list(world.group().members) == [one.member_id]
+    world.clock.advance(1)
+    assert not world.group().members
+    leases_are_right(world)
 
 
 # ---- bytes that members make the broker keep
@@ -348,7 +409,7 @@ def test_a_deletion_appends_its_next_batch_when_the_one_before_is_durable() -> N
     commit_many(world, "g", 40, 100)
     world.log.is_held = True
     done: list[Any] = []
-    run_at_once(world.coordinator.remover.delete_groups(["g"]), world.log, done.append)
+    run_at_once(world.coordinator.remover.delete_groups(["g"]), done.append)
     assert len(world.log.waiting) == 1
     world.log.release()
     assert done == [{"g": 0}]

@@ -10,13 +10,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from kafkastore.coordinator.group import records, states
+from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.budget import Budget
+from kafkastore.coordinator.group.group import Group
+from kafkastore.coordinator.group.group_store import Shard
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import Call, World, indexes_are_right, run_at_once
+from unit.coordinator.memory_groups import OffsetRow
 
 CLIENTS = 5
 SESSION_MS = 10_000
@@ -43,11 +48,10 @@ def last_offsets(world: World) -> dict[tuple[str, int], int]:
     """The naive twin: the last value of each key in the log."""
     offsets: dict[tuple[str, int], int] = {}
     for key, value in world.log.partitions.get(world.partition_of("g"), []):
-        kind = records.read_key(key)
-        if isinstance(kind, records.OffsetKey) and value is None:
-            offsets.pop((kind.topic, kind.partition), None)
-        elif isinstance(kind, records.OffsetKey):
-            offsets[kind.topic, kind.partition] = records.read_offset_value(value or b"").offset
+        if isinstance(key, OffsetRow):
+            offsets.pop((key.topic, key.partition), None)
+            if value is not None:
+                offsets[key.topic, key.partition] = value.offset
     return offsets
 
 
@@ -100,7 +104,7 @@ class Groups(RuleBasedStateMachine):
         if client.waiting is None and client.joined is not None and client.is_alive:
             self.committed += 1
             call = self.world.commit(
-                {("t", client.number): self.committed}, client.joined, group_instance_id=client.instance_id
+                {("t", client.number): self.committed}, client.joined, instance_id=client.instance_id
             )
             self.calls.append(call)
 
@@ -158,7 +162,15 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def offsets_and_groups_expire(self) -> None:
-        run_at_once(self.world.coordinator.remover.expire(), self.world.log, Call())
+        run_at_once(self.world.coordinator.remover.expire(), Call())
+
+    @rule()
+    def topic_is_deleted(self) -> None:
+        run_at_once(self.world.coordinator.remover.forget_topics(["t"]), Call())
+
+    @rule()
+    def group_is_deleted(self) -> None:
+        self.calls.append(self.world.delete_groups("g"))
 
     # ---- how clients take answers
 
@@ -217,7 +229,7 @@ class Groups(RuleBasedStateMachine):
             assert group.sync_timer is not None
             assert group.sync_timer.is_running
         for member in group.members.values():
-            assert member.session_timer.is_running or member.has_satisfied_heartbeat
+            assert group.lease.has_session(member.member_id) or member.has_satisfied_heartbeat
             assert group.protocol_counts["range"] == len(group.members)
 
     @invariant()
@@ -251,6 +263,20 @@ class Groups(RuleBasedStateMachine):
         assert all(call.is_answered for call in self.calls)
         group = self.world.coordinator.store.groups.get("g")
         assert group is None or group.state == states.EMPTY  # everyone fell silent
+
+
+@pytest.mark.parametrize("before", states.STATES)
+@pytest.mark.parametrize("after", states.STATES)
+def test_only_the_moves_of_the_table_are_possible(before: str, after: str) -> None:
+    groups = World().groups
+    group = Group("g", Shard(0), groups.lease(0, "g"), Budget(1, 1), 0)
+    group.state = before
+    if before in states.VALID_PREVIOUS_STATES[after]:
+        group.transition_to(after, 1)
+        assert (group.previous_state, group.state) == (before, after)
+    else:
+        with pytest.raises(AssertionError):
+            group.transition_to(after, 1)
 
 
 TestGroups = Groups.TestCase

@@ -1,27 +1,31 @@
-"""The handlers of groups and offsets: the conversation that Apache Kafka 4.3 had, and what is particular to each."""
+"""The requests of groups and offsets: the conversation that Apache Kafka 4.3 had, with a started broker, and what is particular to
+each handler."""
 
 from __future__ import annotations
 
 import json
-import uuid
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from fixtures.offsets.conversation import Conversation
-from fixtures.offsets.wire_client import plain
-from kafkastore.coordinator.group.records import OffsetValue, offset_key, offset_value
+from fixtures.offsets.wire_client import WireClient, plain
 from kafkastore.errors import ErrorCode
 from kafkastore.handlers.repeats import REPEATED_BYTES
 from kafkastore.requests.registry import BY_NAME
-from unit.handlers.group_broker import TOPIC_ID, GroupBroker
+from peer.broker_process import wait_until
+from peer.kafkastore_broker import KafkastoreBroker
+from unit.handlers.group_broker import GroupBroker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
 
+LIMIT_S = 30.0
 GROUP_APIS = [
-    "FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "OffsetDelete",
-    "ListGroups", "DescribeGroups", "DeleteGroups",
+    "FindCoordinator", "JoinGroup", "SyncGroup", "LeaveGroup", "OffsetDelete", "ListGroups", "DescribeGroups", "DeleteGroups",
 ]  # fmt: skip
 
 
@@ -31,10 +35,26 @@ def kafkas_answers() -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def our_answers() -> list[Any]:
-    broker = GroupBroker(max_size=5)
-    held = Conversation(lambda *of, **fields: plain(broker.ask(*of, **fields)), uuid.UUID(bytes=TOPIC_ID)).hold()
-    through_json: list[Any] = json.loads(json.dumps(held))
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WireClient]:
+    """Of a broker of its own, as Kafka's was: some of the conversation is answered by the data plane."""
+    broker = KafkastoreBroker(tmp_path_factory.mktemp("groups"), {"group.max.size": "5"})
+    try:
+        broker.start()
+        client = WireClient(broker.port)
+        yield client
+        client.close()
+    finally:
+        broker.kill()
+
+
+@pytest.fixture(scope="module")
+def our_answers(client: WireClient) -> list[Any]:
+    topics = [{"name": "t", "num_partitions": 3, "replication_factor": 1, "assignments": [], "configs": []}]
+    created = client.ask("create_topics", 7, topics=topics, timeout=5000, validate_only=False)
+    client.ask("find_coordinator", 4, key_type=0, coordinator_keys=["g"])
+    wait_until(lambda: client.ask("list_groups", 0).error_code == ErrorCode.NONE, LIMIT_S, "the groups are loaded")
+    conversation = Conversation(lambda *of, **fields: plain(client.ask(*of, **fields)), created.topics[0].topic_id)
+    through_json: list[Any] = json.loads(json.dumps(conversation.hold()))
     return through_json
 
 
@@ -58,14 +78,7 @@ def test_every_advertised_version_is_answered_when_the_coordinator_is_elsewhere(
         "key": "g", "key_type": 0, "coordinator_keys": ["g"], "include_authorized_operations": False, "reason": None,
         "group_instance_id": None,
     }  # fmt: skip
-    if name == "OffsetCommit":
-        row = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1, "committed_metadata": ""}
-        fields["topics"] = [{"name": "t", "topic_id": uuid.UUID(bytes=TOPIC_ID), "partitions": [row]}]
-    elif name == "OffsetFetch":
-        topics = [{"name": "t", "topic_id": uuid.UUID(bytes=TOPIC_ID), "partition_indexes": [0]}]
-        fields["topics"] = topics
-        fields["groups"] = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": topics}]
-    elif name == "DescribeGroups":
+    if name == "DescribeGroups":
         fields["groups"] = ["g"]
     for version in range(api.min_version, api.max_version + 1):
         broker = GroupBroker()
@@ -105,50 +118,6 @@ def test_a_join_without_rebalance_timeout_takes_the_session_timeout() -> None:
     fields = {"group_id": "g", "member_id": "", "protocol_type": "consumer", "protocols": protocols}
     joined = broker.ask("join_group", 0, session_timeout=7000, **fields)
     assert broker.world.group().members[joined.member_id].rebalance_timeout_ms == 7000
-
-
-@pytest.mark.parametrize("version", [6, 7, 8, 9, 10])
-def test_stable_offsets_are_refused_while_a_transaction_may_change_them(version: int) -> None:
-    broker = GroupBroker()
-    log, partition = broker.world.log, broker.world.partition_of("g")
-    value = offset_value(OffsetValue(5, -1, "", 0, -1, None))
-    log.write(partition, offset_key("g", "t", 0), value)
-    log.write(partition, offset_key("g", "t", 0), value, producer_id=7)
-    broker.world.load(partition)
-    topics = [{"name": "t", "topic_id": uuid.UUID(bytes=TOPIC_ID), "partition_indexes": [0]}]
-    for wanted in (topics, None):
-        groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": wanted}]
-        for require_stable in (False, True):
-            fields = {"group_id": "g", "topics": wanted, "groups": groups, "require_stable": require_stable}
-            answer = plain(broker.ask("offset_fetch", version, **fields))
-            row = (answer if version < 8 else answer["groups"][0])["topics"][0]["partitions"][0]
-            is_refused = require_stable and version >= 7
-            expected = (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT) if is_refused else (5, 0)
-            assert (row["committed_offset"], row["error_code"]) == expected
-
-
-def test_offsets_of_topics_that_are_gone_are_left_out_by_id() -> None:
-    broker = GroupBroker()
-    broker.world.commit({("t", 0): 5, ("gone", 0): 6})
-    groups = [{"group_id": "g", "member_id": None, "member_epoch": -1, "topics": None}]
-    answer = plain(broker.ask("offset_fetch", 10, groups=groups, require_stable=False))
-    assert [row["topic_id"] for row in answer["groups"][0]["topics"]] == [str(uuid.UUID(bytes=TOPIC_ID))]
-
-
-def test_offsets_that_are_asked_for_again_and_again_are_answered_once() -> None:  # issue 13: Deliver 3
-    broker = GroupBroker()
-    topics = [{"name": "t", "partition_indexes": [0, 1, 0]}, {"name": "t", "partition_indexes": [2, 0]}]
-    fetched = broker.ask("offset_fetch", 1, group_id="g", topics=topics * 500)
-    assert [(topic.name, [row.partition_index for row in topic.partitions]) for topic in fetched.topics] == [
-        ("t", [0, 1, 2])
-    ]
-    groups = [{"group_id": "g", "topics": topics}, {"group_id": "h", "topics": topics}]
-    fetched = broker.ask("offset_fetch", 8, groups=groups * 500, require_stable=False)
-    rows = [(group.group_id, [len(topic.partitions) for topic in group.topics]) for group in fetched.groups]
-    assert rows == [("g", [3]), ("h", [3])]
-    everything = [{"group_id": "g", "topics": topics}, {"group_id": "g", "topics": None}]
-    fetched = broker.ask("offset_fetch", 8, groups=everything, require_stable=False)
-    assert [(group.group_id, list(group.topics)) for group in fetched.groups] == [("g", [])]
 
 
 def test_a_group_that_is_named_again_is_described_again_for_one_megabyte() -> None:  # issue 13: Deliver 3

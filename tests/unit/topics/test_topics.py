@@ -342,18 +342,18 @@ def test_coordinator_hears_of_the_partitions_it_leads(tmp_path: Path) -> None:
     async def test(broker: Broker) -> None:
         events: list[tuple[str, int]] = []
         services = broker.services
-        await services.topics.create("__consumer_offsets", partitions=2)
+        await services.topics.create("coordinated", partitions=2)
         services.replica_manager.listen(
-            "__consumer_offsets",
+            "coordinated",
             lambda partition, _: events.append(("become", partition)),
             lambda partition: events.append(("resign", partition)),
         )
         assert events == [("become", 0), ("become", 1)]
-        services.replica_manager.take_offline({"__consumer_offsets": [1]})
+        services.replica_manager.take_offline({"coordinated": [1]})
         assert events[2:] == [("resign", 1)]
-        await services.topics.create_partitions("__consumer_offsets", 3)
+        await services.topics.create_partitions("coordinated", 3)
         assert events[3:] == [("become", 2)]
-        await services.topics.delete("__consumer_offsets")
+        await services.topics.delete("coordinated")
         assert events[4:] == [("resign", 0), ("resign", 2)]
 
     check(tmp_path, test)

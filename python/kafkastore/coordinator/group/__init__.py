@@ -1,13 +1,11 @@
-"""Classic groups and their offsets.
+"""Classic groups: who is a member, what is assigned, what goes. Heartbeats, commits and offsets are the data plane's, by leases.
 
 ======================  ==========================================================================
 ``coordinator``         what handlers call
 ``join`` ``sync``       the requests that wait
-``membership``          heartbeat, leave
+``membership``          leave
 ``rebalance``           from one generation to the next
-``offsets``             commit, fetch
 ``removal``             what is deleted, what expires
-``tombstones``          how it leaves the log
 ``listing``             list, describe
 ``loading``             taking over and giving up partitions
 ``steps`` ``running``   long work, a step at a time

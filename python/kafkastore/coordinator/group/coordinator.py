@@ -1,6 +1,6 @@
 """The group coordinator: the one object that the handlers and the replica manager know.
 
-Place: ``handlers → GroupCoordinator → (join, sync, membership, offsets, removal, listing) → OffsetsLog``.
+Place: ``handlers → GroupCoordinator → (join, sync, membership, removal, listing) → OffsetsLog``.
 Everything runs on one loop and nothing here is locked. Time comes from the clock that is given. The parts work with
 callbacks and steps and need no loop; only the ``async`` methods here do, and ``service``, which runs what nobody waits for.
 """
@@ -11,12 +11,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkastore.coordinator.group.group_store import GroupStore
+from kafkastore.coordinator.group.group_store import ACTIVE, GroupStore
 from kafkastore.coordinator.group.join import Joiner
 from kafkastore.coordinator.group.listing import describe_group, list_groups
-from kafkastore.coordinator.group.loading import LoadedGroups, Loader
+from kafkastore.coordinator.group.loading import Loader
+from kafkastore.coordinator.group.log_lines import cut
 from kafkastore.coordinator.group.membership import Membership
-from kafkastore.coordinator.group.offsets import Offsets
 from kafkastore.coordinator.group.rebalance import Rebalancer
 from kafkastore.coordinator.group.removal import Remover
 from kafkastore.coordinator.group.running import Answers, answer, in_turns
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.listing import DescribedGroup, ListedGroup
     from kafkastore.coordinator.group.member import JoinResult, SyncResult
     from kafkastore.coordinator.group.membership import LeaveResult, LeavingMember
-    from kafkastore.coordinator.group.offsets import CommitRequest, FetchResult, PartitionErrors
     from kafkastore.coordinator.group.offsets_log import OffsetsLog
+    from kafkastore.coordinator.group.removal import PartitionErrors
     from kafkastore.coordinator.group.steps import Steps
     from kafkastore.coordinator.group.sync import SyncRequest
     from kafkastore.purgatory.timer import Clock
@@ -59,7 +59,6 @@ class GroupCoordinator:
         self.joiner = Joiner(config, self.store, self.rebalancer)
         self.syncer = Syncer(self.store, self.rebalancer)
         self.membership = Membership(self.store, self.rebalancer)
-        self.offsets = Offsets(config, self.store)
         self.remover = Remover(config, self.store)
         self.loader = Loader(config, self.store, self.rebalancer)
         self._expiry = self.timers.timer(lambda: self._start(self._expire()))
@@ -79,6 +78,7 @@ class GroupCoordinator:
         for partition in list(self.store.partitions):
             self.on_resignation(partition)
         self.store.is_running = False
+        self.store.log.stop()
         self.timers.close()
 
     def on_election(self, partition: int, _leader_epoch: int = 0) -> None:
@@ -97,23 +97,35 @@ class GroupCoordinator:
 
     async def _load(self, partition: int, epoch: int) -> None:
         """Reads the whole partition, then serves it. ``epoch`` is compared after whatever takes time."""
-        loaded = LoadedGroups(self.loader, partition)
         try:
-            async for records in self.store.log.load(partition):
-                if self.loader.is_late(partition, epoch):
-                    return
-                await self.run_steps(loaded.apply(records))
+            loaded = await self.loader.load(partition, epoch)
+            if loaded is not None and not self.loader.is_late(partition, epoch):
+                await self.run_steps(self.loader.finish(partition, epoch, loaded))
         except KafkastoreError as error:
             self.loader.fail(partition, epoch, str(error))
-            return
         except (
             Exception
         ) as error:  # a bug must not leave the partition loading for ever: no list of groups would come either
             logger.exception("Loading __consumer_offsets-%d failed", partition)
             self.loader.fail(partition, epoch, repr(error))
-            return
-        if not self.loader.is_late(partition, epoch):
-            await self.run_steps(self.loader.finish(loaded))
+
+    def on_groups_created(self, partition: int, group_ids: Iterable[str]) -> None:
+        """The data plane took the first commits of these groups, which have no members."""
+        for group_id in group_ids:
+            if self.store.partitions.get(partition) == ACTIVE and group_id not in self.store.groups:
+                logger.info("Creating the simple group %s by its first offset commit", cut(group_id))
+                self.store.create(group_id)
+
+    def on_sessions_expired(self, members: Sequence[tuple[int, str, str]]) -> None:
+        """The data plane has not heard of these members for long: (partition, group, member)."""
+        self._start(self.run_steps(self._end_sessions(members)))
+
+    def _end_sessions(self, members: Sequence[tuple[int, str, str]]) -> Steps[None]:
+        for _, group_id, member_id in members:
+            group = self.store.groups.get(group_id)
+            if group is not None:
+                self.rebalancer.end_session(group, member_id)
+            yield None
 
     async def _expire(self) -> None:
         try:
@@ -124,7 +136,7 @@ class GroupCoordinator:
             self._expiry.start(self.config.offsets_retention_check_interval_ms)
 
     async def run_steps(self, steps: Steps[T]) -> T:
-        return await in_turns(steps, self.store.log)
+        return await in_turns(steps)
 
     # ---- membership
 
@@ -136,28 +148,8 @@ class GroupCoordinator:
         """Waits for the leader's assignment; see ``sync``. Does not keep the request."""
         return answer(partial(self.syncer.sync, request), self._answers)
 
-    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
-        """An error code."""
-        return self.membership.heartbeat(group_id, member_id, group_instance_id, generation_id)
-
     def leave_group(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
         return self.membership.leave(group_id, members)
-
-    # ---- offsets
-
-    async def commit_offsets(self, request: CommitRequest) -> PartitionErrors:
-        """Durable when it returns with NONE."""
-        prepared = await self.run_steps(self.offsets.prepare_commit(request))
-        return await answer(lambda respond: self.offsets.commit(prepared, respond), self._answers)
-
-    async def fetch_offsets(
-        self,
-        group_id: str,
-        topics: Iterable[tuple[str, bytes | None, Sequence[int]]] | None,
-        require_stable: bool = False,
-    ) -> FetchResult:
-        """(name, topic id if known, partitions) for each topic wanted, or None for all; see ``Offsets.fetch``."""
-        return await self.run_steps(self.offsets.fetch(group_id, topics, require_stable))
 
     async def delete_offsets(
         self, group_id: str, topics: Sequence[tuple[str, Sequence[int]]]

@@ -1,6 +1,7 @@
-"""A classic group: its state, its members and its committed offsets. Decides nothing by itself; no I/O, no clock.
+"""A classic group: its state and its members. Decides nothing by itself; no I/O, no clock.
 
-Place: ``rebalance``, ``join``, ``sync``, ``membership`` and the offset modules change it; nobody else does.
+Place: ``rebalance``, ``join``, ``sync`` and ``membership`` change it; nobody else does. Its lease, by which the data plane answers
+heartbeats and commits, follows each change in the same step.
 Invariants: every member supports at least one protocol in common; exactly one leader while there are members;
 ``awaiting_join_count`` is the number of members whose JoinGroup waits; ``static_members`` maps each group.instance.id
 of ``members`` and no other; the generation rises by one with each completed rebalance; ``membership_changes`` rises whenever
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.budget import Budget
     from kafkastore.coordinator.group.group_store import Shard
     from kafkastore.coordinator.group.member import JoinRespond, Protocols
-    from kafkastore.coordinator.group.offsets import CommittedOffset
+    from kafkastore.coordinator.group.offsets_log import Lease
     from kafkastore.purgatory.timer import Timer
 
 
@@ -35,11 +36,10 @@ class Group:
         "is_new_member_added",
         "join_timer",
         "leader_id",
+        "lease",
         "members",
         "membership_changes",
-        "offsets",
         "pending_members",
-        "pending_offsets",
         "pending_sync_members",
         "previous_state",
         "protocol_counts",
@@ -50,11 +50,11 @@ class Group:
         "state_timestamp_ms",
         "static_members",
         "sync_timer",
-        "transactional_offsets",
     )
 
-    def __init__(self, group_id: str, shard: Shard, budget: Budget, now_ms: int) -> None:
+    def __init__(self, group_id: str, shard: Shard, lease: Lease, budget: Budget, now_ms: int) -> None:
         self.group_id = group_id
+        self.lease = lease
         self.shard = shard
         self.holds = Holds(budget)
         self.state = states.EMPTY
@@ -74,10 +74,6 @@ class Group:
         self.is_new_member_added = False  # during the initial delay, which is then made longer
         self.join_timer: Timer | None = None
         self.sync_timer: Timer | None = None
-        self.offsets: dict[str, dict[int, CommittedOffset]] = {}  # topic -> partition -> offset
-        self.pending_offsets: dict[str, dict[int, int]] = {}  # topic -> partition -> commits being appended
-        # (topic, partition) -> producer id -> offset that an open transaction is to commit
-        self.transactional_offsets: dict[tuple[str, int], dict[int, CommittedOffset]] = {}
 
     # ---- state
 
@@ -87,6 +83,12 @@ class Group:
         self.state = state
         self.state_timestamp_ms = now_ms
         self.shard.change_state(self, self.previous_state)
+        if state != states.DEAD:
+            self.publish()
+
+    def publish(self) -> None:
+        """To the data plane: the state and the generation."""
+        self.lease.set_state(states.STATES.index(self.state), self.generation_id)
 
     @property
     def partition(self) -> int:
@@ -96,25 +98,6 @@ class Group:
     @property
     def can_rebalance(self) -> bool:
         return self.state in states.VALID_PREVIOUS_STATES[states.PREPARING_REBALANCE]
-
-    @property
-    def is_disposable(self) -> bool:
-        """Nothing would be lost if it were forgotten: it never had members and keeps no offset."""
-        return (
-            self.state == states.EMPTY and self.generation_id == 0 and not self.pending_members and not self.has_offsets
-        )
-
-    @property
-    def has_offsets(self) -> bool:
-        """Committed, being committed, or in an open transaction."""
-        return bool(self.offsets or self.pending_offsets or self.transactional_offsets)
-
-    def has_offsets_of(self, topic: str) -> bool:
-        return (
-            topic in self.offsets
-            or topic in self.pending_offsets
-            or any(key[0] == topic for key in self.transactional_offsets)
-        )
 
     @property
     def uses_consumer_protocol(self) -> bool:
@@ -131,6 +114,7 @@ class Group:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self.lease.add_member(member.member_id, member.group_instance_id)
         self.membership_changes += 1
         self.holds.change(member.held_bytes)
         self._count_protocols(member, 1)
@@ -144,7 +128,7 @@ class Group:
         if member is not None:
             assert not member.is_awaiting_join
             member.complete_sync(SyncResult(ErrorCode.UNKNOWN_MEMBER_ID))
-            member.session_timer.cancel()
+            self.lease.remove_member(member_id, member.group_instance_id)
             self.membership_changes += 1
             self.holds.change(-member.held_bytes)
             self._count_protocols(member, -1)
@@ -160,6 +144,10 @@ class Group:
         self.pending_members[member_id] = timer
         self.holds.change(member_bytes((member_id,), ()))
 
+    def begin_session(self, member: Member, timeout_ms: int | None = None) -> None:
+        """It is over after this time, or the member's own, if nothing is heard of the member."""
+        self.lease.start_session(member.member_id, member.session_timeout_ms if timeout_ms is None else timeout_ms)
+
     def remove_pending(self, member_id: str) -> bool:
         timer = self.pending_members.pop(member_id, None)
         if timer is not None:
@@ -167,14 +155,15 @@ class Group:
             self.holds.change(-member_bytes((member_id,), ()))
         return timer is not None
 
-    def replace_static_member(self, old_member_id: str, new_member_id: str, session_timer: Timer) -> Member:
+    def replace_static_member(self, old_member_id: str, new_member_id: str) -> Member:
         """The same instance under a new member id; whoever still waits under the old one is fenced."""
         old = self.members[old_member_id]
         instance_id = old.group_instance_id
         assert instance_id is not None
         self.complete_join(old, JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_member_id))
         old.complete_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
-        old.session_timer.cancel()
+        self.lease.remove_member(old_member_id, instance_id)
+        self.lease.add_member(new_member_id, instance_id)
         new = Member(
             new_member_id,
             instance_id,
@@ -183,7 +172,6 @@ class Group:
             old.rebalance_timeout_ms,
             old.session_timeout_ms,
             old.protocols,
-            session_timer,
         )
         new.assignment = old.assignment
         del self.members[old_member_id]

@@ -1,9 +1,8 @@
 """The groups this broker coordinates, by id, and which partitions of ``__consumer_offsets`` it is responsible for.
 
 Invariants: a group is in ``groups`` only while its partition is ACTIVE, and then also in that partition's shard; whoever leaves
-``groups`` is Dead soon after, with every waiting request answered and every timer cancelled. A shard's indexes follow its
-groups: ``by_state`` exactly; ``by_topic`` names every group that has an offset of the topic, and may name one that has none any
-more.
+``groups`` is Dead soon after, with every waiting request answered, every timer cancelled and its lease released. A shard's index
+``by_state`` follows its groups.
 """
 
 from __future__ import annotations
@@ -29,13 +28,12 @@ ACTIVE: Final = 2
 class Shard:
     """The groups of one partition of ``__consumer_offsets``, and where to find them."""
 
-    __slots__ = ("by_state", "by_topic", "groups", "partition")
+    __slots__ = ("by_state", "groups", "partition")
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.groups: dict[str, Group] = {}
         self.by_state: dict[str, dict[str, Group]] = {state: {} for state in states.STATES}
-        self.by_topic: dict[str, set[str]] = {}  # topic -> ids of groups with offsets of it
 
     def add(self, group: Group) -> None:
         """Takes the place of a group of the same id."""
@@ -49,26 +47,11 @@ class Shard:
         if self.groups.get(group.group_id) is group:
             del self.groups[group.group_id]
             self.by_state[group.state].pop(group.group_id, None)
-            for topic in {*group.offsets, *group.pending_offsets, *(key[0] for key in group.transactional_offsets)}:
-                self.forget_topic(topic, group.group_id)
 
     def change_state(self, group: Group, before: str) -> None:
         if self.groups.get(group.group_id) is group:
             self.by_state[before].pop(group.group_id, None)
             self.by_state[group.state][group.group_id] = group
-
-    def note_topic(self, topic: str, group_id: str) -> None:
-        ids = self.by_topic.get(topic)
-        if ids is None:
-            ids = self.by_topic[topic] = set()
-        ids.add(group_id)
-
-    def forget_topic(self, topic: str, group_id: str) -> None:
-        ids = self.by_topic.get(topic)
-        if ids is not None:
-            ids.discard(group_id)
-            if not ids:
-                del self.by_topic[topic]
 
 
 class GroupStore:
@@ -104,10 +87,15 @@ class GroupStore:
     def create(self, group_id: str) -> Group:
         """Only when ``check`` says NONE."""
         shard = self.shards[self.partition_for(group_id)]
-        group = Group(group_id, shard, self.budget, self.clock.now_ms())
+        group = self.new_group(group_id, shard)
         self.groups[group_id] = group
         shard.add(group)
         return group
+
+    def new_group(self, group_id: str, shard: Shard) -> Group:
+        """With a lease; in no list yet."""
+        lease = self.log.lease(shard.partition, group_id)
+        return Group(group_id, shard, lease, self.budget, self.clock.now_ms())
 
     def is_current(self, group: Group) -> bool:
         """Still the group of this id: an append may end after the group was removed, or removed and made anew."""
@@ -143,7 +131,7 @@ class GroupStore:
                 timer.cancel()
         group.pending_members.clear()
         for member in group.members.values():
-            member.session_timer.cancel()
             group.complete_join(member, JoinResult(error_code, member.member_id))
             member.complete_sync(SyncResult(error_code))
+        group.lease.release()
         group.holds.release()

@@ -112,7 +112,7 @@ class Joiner:
             if append_error and self.store.is_current(group):
                 error_code = response_error(append_error)
                 logger.warning("Failed to write empty metadata of group %s: error %d", group.group_id, error_code)
-                if group.generation_id == 0 and not group.has_offsets:
+                if group.generation_id == 0 and not group.lease.has_offsets():
                     self.store.remove(group, error_code)
 
         value = GroupValue("", 0, None, None, group.state_timestamp_ms, ())
@@ -182,14 +182,13 @@ class Joiner:
             request.rebalance_timeout_ms,
             request.session_timeout_ms,
             request.protocols,
-            self.rebalancer.member_session_timer(group, member_id),
         )
         member.is_new = True
         if group.state == states.PREPARING_REBALANCE and group.previous_state == states.EMPTY:
             group.is_new_member_added = True
         group.add(member, request.protocol_type, respond)
         # A new member cannot send heartbeats yet; one that gave up is found out by this longer timeout.
-        member.session_timer.start(NEW_MEMBER_JOIN_TIMEOUT_MS)
+        group.begin_session(member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         self.rebalancer.rebalance_or_complete(
             group, f"adding new member {cut(member_id)}; client reason: {_reason(request)}"
         )
@@ -200,10 +199,9 @@ class Joiner:
         old = group.members[old_member_id]
         before = (old.protocols, old.rebalance_timeout_ms, old.session_timeout_ms)
         leader_before = group.leader_id
-        timer = self.rebalancer.member_session_timer(group, new_id)
-        member = group.replace_static_member(old_member_id, new_id, timer)
+        member = group.replace_static_member(old_member_id, new_id)
         self._update(group, member, request, respond)
-        timer.start(member.session_timeout_ms)
+        group.begin_session(member)
         logger.info(
             "Static member %s of group %s: %s replaces %s",
             cut(request.group_instance_id or ""),
@@ -244,6 +242,7 @@ class Joiner:
                     # before version 9 a leader that comes back must not believe that it leads (KIP-814)
                     result = result._replace(leader=leader_before or "", members=())
                 group.complete_join(member, result)
+                group.begin_session(member)  # it may have ended meanwhile
 
         assignments = {member.member_id: member.assignment for member in group.members.values()}
         self.rebalancer.append_metadata(group, assignments, done)
@@ -270,9 +269,7 @@ class Joiner:
         group.complete_join(member, result)
         group.update_protocols(member, before[0])
         member.rebalance_timeout_ms, member.session_timeout_ms = before[1:]
-        timer = self.rebalancer.member_session_timer(group, old_member_id)
-        group.replace_static_member(member.member_id, old_member_id, timer)
-        timer.start(before[2])
+        group.begin_session(group.replace_static_member(member.member_id, old_member_id))
 
     # ---- E
 

@@ -1,10 +1,8 @@
 """Taking over and giving up partitions of ``__consumer_offsets``.
 
-While a partition loads, its groups answer COORDINATOR_LOAD_IN_PROGRESS (a heartbeat: NONE). Records are applied in the
-order of the log to groups that nobody sees yet; these become visible all at once when the end is reached. Records of
-kinds we do not keep, and records that do not follow their grammar, are skipped with one line for each partition.
-Offsets that a transaction commits count from its commit marker on, as if written where they were written; an abort
-marker drops them (KIP-98). Those of transactions without a marker stay aside in their groups, and a line tells of them.
+While a partition loads, its groups answer COORDINATOR_LOAD_IN_PROGRESS (a heartbeat: NONE). The data plane reads the log and keeps
+the offsets; here groups are made of the last record of each, and of those that have offsets alone. They become visible all at once
+when all are there. Records of groups that do not follow their grammar are skipped with one line for each partition.
 A partition that is resigned while it loads is forgotten: an epoch tells a late load that it came too late.
 
 All of it is in steps (see ``steps``). Groups that load are seen by nobody else, so that steps rely on nothing but the epoch. Groups
@@ -18,31 +16,18 @@ import logging
 from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.group import Group
 from kafkastore.coordinator.group.group_store import LOADING, Shard
 from kafkastore.coordinator.group.log_lines import some
 from kafkastore.coordinator.group.member import Member
-from kafkastore.coordinator.group.offsets import CommittedOffset, end_transaction, put_offset, remove_offset
-from kafkastore.coordinator.group.records import (
-    NO_PRODUCER_ID,
-    GroupKey,
-    MalformedRecordError,
-    OffsetKey,
-    OtherKey,
-    read_group_head,
-    read_key,
-    read_members,
-    read_offset_value,
-)
+from kafkastore.coordinator.group.records import MalformedRecordError, read_group_head, read_members
 from kafkastore.coordinator.group.steps import ITEMS
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kafkastore.coordinator.group.config import GroupConfig
+    from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.offsets_log import LoadedRecord
+    from kafkastore.coordinator.group.offsets_log import LoadedGroups
     from kafkastore.coordinator.group.rebalance import Rebalancer
     from kafkastore.coordinator.group.steps import Steps
 
@@ -69,47 +54,56 @@ class Loader:
     def is_late(self, partition: int, epoch: int) -> bool:
         return self.epochs.get(partition) != epoch
 
+    async def load(self, partition: int, epoch: int) -> LoadedGroups | None:
+        """What the log has; nothing when the partition was given up meanwhile. Raises KafkastoreError."""
+        if self.is_late(partition, epoch):
+            return None  # given up before this ran: the data plane is not to believe that it loads
+        return await self.store.log.load(partition, self.store.log.begin(partition))
+
     def fail(self, partition: int, epoch: int, reason: str) -> None:
         """The log could not be read: another election may do better (NOT_COORDINATOR until then)."""
         logger.error("Failed to load __consumer_offsets-%d: %s", partition, reason)
         if not self.is_late(partition, epoch):
             self.store.partitions.pop(partition, None)
+            self.store.log.close(partition)
 
-    def finish(self, loaded: LoadedGroups) -> Steps[None]:
-        """The groups become visible in the first step; their members' sessions begin in the others, or with a heartbeat."""
-        partition = loaded.partition
-        self.store.add_shard(loaded.shard)
-        if loaded.skipped:
-            logger.warning(
-                "Skipped %d records of __consumer_offsets-%d (%s)", loaded.skipped, partition, loaded.skip_reason
-            )
-        if loaded.groups:
-            logger.info("Loaded %d groups of __consumer_offsets-%d", len(loaded.groups), partition)
-        groups = list(loaded.groups.values())
-        open_groups = sorted(group.group_id for group in groups if group.transactional_offsets)
-        if open_groups:
-            logger.warning(
-                "Open transactions in __consumer_offsets-%d hold offsets of %s; consumers that want stable offsets wait until"
-                " these are deleted (kafka-consumer-groups --delete-offsets)",
-                partition,
-                some(open_groups),
-            )
-        for group in groups:
-            for number, member in enumerate(list(group.members.values())):
-                if number % ITEMS == 0:
-                    yield None
-                if not self.store.is_current(group):
-                    break
-                # a member that left, or was heard of, meanwhile has no session to begin
-                if group.members.get(member.member_id) is member and not member.session_timer.is_running:
-                    member.session_timer.start(member.session_timeout_ms)
-            is_too_large = len(group.members) > self.config.max_size
-            if is_too_large and self.store.is_current(group) and group.can_rebalance:
-                self.rebalancer.prepare(group, f"loaded with {len(group.members)} members, over group.max.size")
+    def finish(self, partition: int, epoch: int, loaded: LoadedGroups) -> Steps[None]:
+        """The groups become visible in one step; their members' sessions begin in the others, or with a heartbeat."""
+        making = _Making(self, partition)
+        for number, (group_id, record) in enumerate(loaded.records):
+            if number % ITEMS == 0:
+                yield None
+            yield from making.add(group_id, record)
+        for number, group_id in enumerate(loaded.simple_groups):
+            if number % ITEMS == 0:
+                yield None
+            making.add_simple(group_id)
+        if self.is_late(partition, epoch):
+            return
+        self.store.add_shard(making.shard)
+        self.store.log.activate(partition)
+        making.report(loaded)
+        for group in list(making.shard.groups.values()):
+            yield from self._begin_sessions(group)
+
+    def _begin_sessions(self, group: Group) -> Steps[None]:
+        for number, member in enumerate(list(group.members.values())):
+            if number % ITEMS == 0:
+                yield None
+            if not self.store.is_current(group):
+                break
+            # a member that left, or was heard of, meanwhile has no session to begin
+            is_member = group.members.get(member.member_id) is member
+            if is_member and not group.lease.has_session(member.member_id):
+                group.begin_session(member)
+        is_too_large = len(group.members) > self.config.max_size
+        if is_too_large and self.store.is_current(group) and group.can_rebalance:
+            self.rebalancer.prepare(group, f"loaded with {len(group.members)} members, over group.max.size")
 
     def resign(self, partition: int) -> Shard | None:
         """Another broker has the partition. Returns the groups that were there, for ``end``."""
         self.epochs[partition] = self.epochs.get(partition, 0) + 1
+        self.store.log.close(partition)
         return self.store.remove_shard(partition)
 
     def end(self, shard: Shard | None) -> Steps[None]:
@@ -120,94 +114,38 @@ class Loader:
             yield None
 
 
-class LoadedGroups:
-    """The state of one partition while its records are read."""
+class _Making:
+    """The groups of one partition, until they become visible."""
 
-    __slots__ = ("loader", "partition", "shard", "skip_reason", "skipped", "transactions")
+    __slots__ = ("loader", "shard", "skip_reason", "skipped")
 
     def __init__(self, loader: Loader, partition: int) -> None:
         self.loader = loader
-        self.partition = partition
         self.shard = Shard(partition)
-        self.transactions: dict[int, set[OffsetKey]] = {}  # producer id -> what its open transaction is to commit
         self.skipped = 0
         self.skip_reason = ""
 
-    @property
-    def groups(self) -> dict[str, Group]:
-        return self.shard.groups
+    def add_simple(self, group_id: str) -> None:
+        self.shard.add(self.loader.store.new_group(group_id, self.shard))
 
-    def apply(self, records: Sequence[LoadedRecord]) -> Steps[None]:
-        for number, (offset, key, value, producer_id, control) in enumerate(records):
-            if number % ITEMS == 0:
-                yield None
-            if control is not None:
-                self._end_transaction(offset, producer_id, control)
-                continue
-            if key is None:
-                continue
-            try:
-                yield from self._apply_one(offset, key, value, producer_id)
-            except MalformedRecordError as error:
-                self._skip(f"offset {offset}: {error}")
-
-    def _end_transaction(self, record_offset: int, producer_id: int, control: str) -> None:
-        if control not in ("commit", "abort"):
-            self._skip(f"offset {record_offset}: a control record that is no transaction marker")
-            return
-        for key in self.transactions.pop(producer_id, ()):
-            group = self.groups.get(key.group_id)
-            if group is not None:
-                end_transaction(group, key.topic, key.partition, producer_id, control == "commit")
-
-    def _apply_one(self, record_offset: int, key: bytes, value: bytes | None, producer_id: int) -> Steps[None]:
-        kind = read_key(key)
-        if isinstance(kind, OtherKey):
-            self._skip(f"offset {record_offset}: unknown key version {kind.version}")
-        elif isinstance(kind, GroupKey):
-            yield from self._apply_group(kind.group_id, value)
-        else:
-            self._apply_offset(kind, value, record_offset, producer_id)
-
-    def _apply_offset(self, key: OffsetKey, value: bytes | None, record_offset: int, producer_id: int) -> None:
-        group = self.groups.get(key.group_id)
-        if value is None:
-            if group is not None:
-                remove_offset(group, key.topic, key.partition, record_offset)
-            return
-        offset = CommittedOffset(*read_offset_value(value), record_offset)
-        if group is None:
-            group = self._new_group(key.group_id)
-            self.shard.add(group)
-        if producer_id == NO_PRODUCER_ID:
-            put_offset(group, key.topic, key.partition, offset)
-            return
-        group.transactional_offsets.setdefault((key.topic, key.partition), {})[producer_id] = offset
-        self.transactions.setdefault(producer_id, set()).add(key)
-        self.shard.note_topic(key.topic, key.group_id)
-
-    def _apply_group(self, group_id: str, value: bytes | None) -> Steps[None]:
-        before = self.groups.get(group_id)
-        if value is None:
-            if before is not None and before.has_offsets:
-                # commits behind the members' end: the group goes on as a simple one
-                self._replace(before, self._new_group(group_id))
-            elif before is not None:
-                self.shard.discard(before)
-            return
-        group = yield from self._group_of(group_id, value)
-        self._replace(before, group)
-
-    def _replace(self, before: Group | None, group: Group) -> None:
-        """A group's records say nothing of its offsets."""
-        if before is not None:
-            group.offsets = before.offsets
-            group.transactional_offsets = before.transactional_offsets
+    def add(self, group_id: str, record: bytes) -> Steps[None]:
+        """A group of its record; one whose record cannot be read is there if it has offsets."""
+        group = self.loader.store.new_group(group_id, self.shard)
+        try:
+            yield from self._read(group, record)
+        except MalformedRecordError as error:
+            self.skipped += 1
+            self.skip_reason = self.skip_reason or str(error)
+            group.holds.release()
+            group.lease.release()
+            group = self.loader.store.new_group(group_id, self.shard)
+            if not group.lease.has_offsets():
+                group.lease.release()
+                return
         self.shard.add(group)
 
-    def _group_of(self, group_id: str, data: bytes) -> Steps[Group]:
-        value, reader = read_group_head(data)
-        group = self._new_group(group_id)
+    def _read(self, group: Group, record: bytes) -> Steps[None]:
+        value, reader = read_group_head(record)
         group.protocol_name = value.protocol_name
         group.generation_id = value.generation_id
         group.state_timestamp_ms = value.state_timestamp_ms
@@ -215,7 +153,7 @@ class LoadedGroups:
             if number % ITEMS == 0:
                 yield None
             if row.member_id in group.members or row.group_instance_id in group.static_members:
-                raise MalformedRecordError(f"group {group_id} has member {row.member_id} twice")
+                raise MalformedRecordError(f"group {group.group_id} has member {row.member_id} twice")
             member = Member(
                 row.member_id,
                 row.group_instance_id,
@@ -224,22 +162,27 @@ class LoadedGroups:
                 row.rebalance_timeout_ms,
                 row.session_timeout_ms,
                 ((value.protocol_name or "", row.subscription),),
-                self.loader.rebalancer.member_session_timer(group, row.member_id),
             )
             member.assignment = row.assignment
-            group.holds.back(len(data), number)
+            group.holds.back(len(record), number)
             group.add(member, value.protocol_type, None)
         group.state = states.STABLE if group.members else states.EMPTY
         group.protocol_type = value.protocol_type or None
         if value.leader_id in group.members:
             group.leader_id = value.leader_id
-        return group
+        group.publish()
 
-    def _new_group(self, group_id: str) -> Group:
-        store = self.loader.store
-        return Group(group_id, self.shard, store.budget, store.clock.now_ms())
-
-    def _skip(self, reason: str) -> None:
-        self.skipped += 1
-        if not self.skip_reason:
-            self.skip_reason = reason
+    def report(self, loaded: LoadedGroups) -> None:
+        partition, skipped = self.shard.partition, self.skipped + loaded.skipped
+        if skipped:
+            reason = loaded.skip_reason or self.skip_reason
+            logger.warning("Skipped %d records of __consumer_offsets-%d (%s)", skipped, partition, reason)
+        if self.shard.groups:
+            logger.info("Loaded %d groups of __consumer_offsets-%d", len(self.shard.groups), partition)
+        if loaded.unstable_groups:
+            logger.warning(
+                "Open transactions in __consumer_offsets-%d hold offsets of %s; consumers that want stable offsets wait until"
+                " these are deleted (kafka-consumer-groups --delete-offsets)",
+                partition,
+                some(loaded.unstable_groups),
+            )

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafkastore.coordinator.group.budget import member_bytes
 from kafkastore.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kafkastore.purgatory.timer import Timer
 
 NO_GENERATION: Final = -1
 UNKNOWN_MEMBER_ID: Final = ""
@@ -66,7 +63,6 @@ class Member:
         "protocols",
         "rebalance_timeout_ms",
         "session_timeout_ms",
-        "session_timer",
         "sync_respond",
     )
 
@@ -79,7 +75,6 @@ class Member:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
         protocols: Protocols,
-        session_timer: Timer,
     ) -> None:
         self.member_id = member_id
         self.group_instance_id = group_instance_id
@@ -88,7 +83,6 @@ class Member:
         self.rebalance_timeout_ms = rebalance_timeout_ms
         self.session_timeout_ms = session_timeout_ms
         self.set_protocols(protocols)
-        self.session_timer = session_timer
         self.assignment = b""
         self.is_new = False  # has not been told its generation yet: its session may end although its join waits
         self.join_respond: JoinRespond | None = None

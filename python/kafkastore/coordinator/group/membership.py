@@ -1,8 +1,4 @@
-"""Heartbeat and LeaveGroup: staying and going.
-
-A heartbeat is the request that there are most of: it looks up, compares, moves one deadline, and answers a bare error
-code.
-"""
+"""LeaveGroup: going. Who stays sends heartbeats, which the data plane answers by the group's lease."""
 
 from __future__ import annotations
 
@@ -46,31 +42,6 @@ class Membership:
     def __init__(self, store: GroupStore, rebalancer: Rebalancer) -> None:
         self.store = store
         self.rebalancer = rebalancer
-
-    def heartbeat(self, group_id: str, member_id: str, group_instance_id: str | None, generation_id: int) -> int:
-        group = self.store.groups.get(group_id)
-        if group is None:
-            return self._heartbeat_without_group(group_id)
-        member = group.members.get(member_id)
-        if member is None or group_instance_id is not None:
-            error_code = group.validate_member(member_id, group_instance_id)
-            if error_code:
-                return error_code
-        if generation_id != group.generation_id:
-            return ErrorCode.ILLEGAL_GENERATION
-        assert member is not None
-        member.session_timer.start(member.session_timeout_ms)
-        return ErrorCode.REBALANCE_IN_PROGRESS if group.state == states.PREPARING_REBALANCE else ErrorCode.NONE
-
-    def _heartbeat_without_group(self, group_id: str) -> int:
-        if not self.store.is_running:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if not group_id:
-            return ErrorCode.INVALID_GROUP_ID
-        error_code = self.store.check(group_id)
-        if error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            return ErrorCode.NONE  # its sessions begin anew when it is loaded
-        return error_code or ErrorCode.UNKNOWN_MEMBER_ID
 
     def leave(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """In one step: of a long list, call it with ``MAX_LEAVING`` at a time."""

@@ -1,14 +1,17 @@
-"""Where a coordinator keeps its records: the contract. ``replicated_log`` is the real one, tests have one in memory.
+"""Where a coordinator keeps its groups: the contracts. ``replicated_log`` is the real one, tests have one in memory.
 
-The contract is callbacks, not coroutines: an append costs no task for its caller, and its order is plain. ``done`` is
+Records are appended by callbacks, not coroutines: an append costs no task for its caller, and its order is plain. ``done`` is
 called exactly once, on the loop, maybe before ``append`` returns. Appends to one partition finish in the order of the
 calls.
+
+Committed offsets are the data plane's: it loads, keeps and serves them, and appends the tombstones of those that are to go. What
+it must know of a group is its :class:`Lease`, which follows each decision in the step that takes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafkastore.errors import ErrorCode
 
@@ -18,8 +21,99 @@ if TYPE_CHECKING:
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 AppendDone = Callable[[int, int], None]  # (error code, offset of the first record or -1)
-# (offset, key, value, producer id of its transaction or -1, what a control record says: "commit", "abort", "other")
-LoadedRecord = tuple[int, bytes | None, bytes | None, int, str | None]
+
+
+class Lease(Protocol):
+    """What the data plane knows of a group. Nothing happens when the group's partition is another broker's."""
+
+    def set_state(self, state: int, generation_id: int) -> None:
+        """``state``: its index in ``states.STATES``."""
+
+    def add_member(self, member_id: str, group_instance_id: str | None) -> None:
+        """Without a session."""
+
+    def remove_member(self, member_id: str, group_instance_id: str | None) -> None: ...
+
+    def start_session(self, member_id: str, timeout_ms: int) -> None:
+        """Of a member; each heartbeat and commit begins it anew. Its end is told once."""
+
+    def cancel_session(self, member_id: str) -> None: ...
+
+    def has_session(self, member_id: str) -> bool: ...
+
+    def has_offsets(self) -> bool:
+        """Committed, being committed, or in an open transaction."""
+
+    def offset_topics(self) -> list[str]:
+        """With committed offsets."""
+
+    def release(self) -> None:
+        """The group is gone. One that still has offsets is told as a new one."""
+
+
+class LoadedGroups(Protocol):
+    """What a partition had when it was loaded."""
+
+    @property
+    def records(self) -> Sequence[tuple[str, bytes]]:
+        """(group id, value of its last record)."""
+
+    @property
+    def simple_groups(self) -> Sequence[str]:
+        """With offsets, and without a record."""
+
+    @property
+    def unstable_groups(self) -> Sequence[str]:
+        """With offsets of open transactions."""
+
+    @property
+    def skipped(self) -> int:
+        """Records that say nothing here."""
+
+    @property
+    def skip_reason(self) -> str: ...
+
+
+class AskedRemoval(NamedTuple):
+    """Offsets of a group that somebody deletes, what is being committed too: of these partitions by topic, or all."""
+
+    group_id: str
+    topics: Sequence[tuple[str, Sequence[int]]] | None
+
+
+class TopicRemoval(NamedTuple):
+    """Offsets of a deleted topic in every group; those of one that was made since under the same name stay."""
+
+    topic: str
+
+
+class ExpiredRemoval(NamedTuple):
+    """Offsets of a group whose time is over; nothing that is being committed."""
+
+    group_id: str
+    subscribed: frozenset[str]  # topics that stay
+    now_ms: int
+    retention_ms: int
+    since_ms: int | None  # from when on; None: the time of each commit
+
+
+Removal = AskedRemoval | TopicRemoval | ExpiredRemoval
+
+
+class Removed(NamedTuple):
+    """The next batch of tombstones."""
+
+    append: Callable[[AppendDone], None] | None
+    """Says when they are durable; none when nothing is left to go, or it failed."""
+
+    is_kept: bool
+    """Whether something of the group stays that is not to go."""
+
+    has_more: bool = False
+    """Whether more is to go than one batch holds."""
+
+    error_code: int = ErrorCode.NONE
+    """Towards a client."""
 
 
 class OffsetsLog(Protocol):
@@ -32,8 +126,26 @@ class OffsetsLog(Protocol):
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
         """One batch, acks -1. The error code is the log's, not yet mapped to what groups answer."""
 
-    def load(self, partition: int) -> AsyncIterator[Sequence[LoadedRecord]]:
-        """Every record that the log has when asked, in order, in chunks. Raises KafkastoreError."""
+    def remove(self, partition: int, removal: Removal) -> Removed:
+        """Appends tombstones of what goes next, one batch."""
+
+    def begin(self, partition: int) -> int:
+        """Requests for its groups are told that it loads. The number of this load. Raises KafkastoreError."""
+
+    async def load(self, partition: int, number: int) -> LoadedGroups | None:
+        """Reads what the log has when asked; nothing when the partition was begun anew, or closed. Raises KafkastoreError."""
+
+    def lease(self, partition: int, group_id: str) -> Lease:
+        """A new one: Empty, generation 0."""
+
+    def activate(self, partition: int) -> None:
+        """Requests for its groups are served."""
+
+    def close(self, partition: int) -> None:
+        """Another broker has it."""
+
+    def stop(self) -> None:
+        """Nothing is served any more."""
 
 
 # What a failed append of group state is called towards a client (Kafka's CoordinatorOperationExceptionHelper).

@@ -145,7 +145,7 @@ class Rebalancer:
         for member in list(group.members.values()):
             group.complete_join(member, group.join_result(member.member_id))
             member.is_new = False
-            member.session_timer.start(member.session_timeout_ms)
+            group.begin_session(member)
 
     def _expire_pending_sync(self, group: Group, generation_id: int) -> None:
         if generation_id != group.generation_id or not group.pending_sync_members or not self.store.is_current(group):
@@ -166,7 +166,7 @@ class Rebalancer:
         for member in group.members.values():
             member.assignment = b""
             if member.complete_sync(SyncResult(error_code)):
-                member.session_timer.start(member.session_timeout_ms)
+                group.begin_session(member)
 
     def set_assignment(self, group: Group, assignments: dict[str, bytes]) -> None:
         """Keeps the assignments, answers every waiting SyncGroup with its own, and is Stable."""
@@ -174,7 +174,7 @@ class Rebalancer:
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
             if member.complete_sync(SyncResult(0, group.protocol_type, group.protocol_name, member.assignment)):
-                member.session_timer.start(member.session_timeout_ms)
+                group.begin_session(member)
 
     def append_metadata(self, group: Group, assignments: dict[str, bytes], done: AppendDone) -> None:
         """One group metadata record, with these assignments. Durable (acks -1) when ``done`` says NONE. A record that no batch
@@ -231,15 +231,13 @@ class Rebalancer:
 
     # ---- members who go
 
-    def member_session_timer(self, group: Group, member_id: str) -> Timer:
-        return self.timers.timer(lambda: self._expire_session(group, member_id))
-
     def pending_member_timer(self, group: Group, member_id: str) -> Timer:
         return self.timers.timer(lambda: self._expire_pending_member(group, member_id))
 
-    def _expire_session(self, group: Group, member_id: str) -> None:
+    def end_session(self, group: Group, member_id: str) -> None:
+        """The data plane has not heard of the member for its session timeout; it may have in between."""
         member = group.members.get(member_id)
-        if member is None or member.has_satisfied_heartbeat or not self.store.is_current(group):
+        if member is None or member.has_satisfied_heartbeat or group.lease.has_session(member_id):
             return
         logger.info("Member %s in group %s has failed, removing it", cut(member_id), group.group_id)
         self.remove_member(group, member)

@@ -1,23 +1,16 @@
-"""The records of ``__consumer_offsets``, byte for byte as Apache Kafka's.
+"""The records of groups in ``__consumer_offsets``, byte for byte as Apache Kafka's. Those of offsets are the data plane's
+(``rust/coordinator/records.rs``).
 
 ::
 
-    key     := 0:int16 | 1:int16  group:string topic:string partition:int32          offset commit (written: 1)
-             | 2:int16            group:string                                       group metadata
-             | other                                                                 other group types: skipped
-    offset  := 0  offset:int64 metadata:string commit_timestamp:int64
-             | 1  offset:int64 metadata:string commit_timestamp:int64 expire_timestamp:int64
-             | 2  offset:int64 metadata:string commit_timestamp:int64
-             | 3  offset:int64 leader_epoch:int32 metadata:string commit_timestamp:int64
-             | 4  offset:int64 leader_epoch:int32 metadata:compact commit_timestamp:int64 tags(0: topic_id uuid)
+    key     := 2:int16 group:string
     group   := 0-3 protocol_type:string generation:int32 protocol:nullable leader:nullable
                    (2+ current_state_timestamp:int64) members:array(member)
              | 4   the same with compact strings, bytes and arrays, and tags
     member  := member_id:string (3+ group_instance_id:nullable) client_id:string client_host:string
                    (1+ rebalance_timeout:int32) session_timeout:int32 subscription:bytes assignment:bytes
 
-Apache Kafka 4.3 writes offset value 4 with the topic's id (1 when the client asked for a retention time) and group
-value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes raise
+Apache Kafka 4.3 writes value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes raise
 ``MalformedRecordError``.
 """
 
@@ -31,41 +24,11 @@ if TYPE_CHECKING:
 
 Record = tuple[bytes, bytes | None]
 
-OFFSET_KEY_VERSIONS: Final = (0, 1)
-GROUP_KEY_VERSION: Final = 2
 NO_TIMESTAMP: Final = -1
-NO_LEADER_EPOCH: Final = -1
-NO_PRODUCER_ID: Final = -1  # not in a transaction
-TOPIC_ID_TAG: Final = 0
 
 
 class MalformedRecordError(ValueError):
     """A key or value that does not follow its own version's grammar."""
-
-
-class OffsetKey(NamedTuple):
-    group_id: str
-    topic: str
-    partition: int
-
-
-class GroupKey(NamedTuple):
-    group_id: str
-
-
-class OtherKey(NamedTuple):
-    """A record of a kind we do not keep (consumer, share and streams groups)."""
-
-    version: int
-
-
-class OffsetValue(NamedTuple):
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp_ms: int
-    expire_timestamp_ms: int
-    topic_id: bytes | None
 
 
 class MemberValue(NamedTuple):
@@ -91,21 +54,8 @@ class GroupValue(NamedTuple):
 # ---- writing
 
 
-def offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    return b"\0\1" + _string(group_id) + _string(topic) + struct.pack(">i", partition)
-
-
 def group_key(group_id: str) -> bytes:
     return b"\0\2" + _string(group_id)
-
-
-def offset_value(value: OffsetValue) -> bytes:
-    if value.expire_timestamp_ms != NO_TIMESTAMP:
-        times = struct.pack(">qq", value.commit_timestamp_ms, value.expire_timestamp_ms)
-        return struct.pack(">hq", 1, value.offset) + _string(value.metadata) + times
-    head = struct.pack(">hqi", 4, value.offset, value.leader_epoch)
-    tags = b"\0" if value.topic_id is None else b"\1\0\x10" + value.topic_id
-    return head + _compact(value.metadata.encode()) + struct.pack(">q", value.commit_timestamp_ms) + tags
 
 
 def group_value(value: GroupValue) -> bytes:
@@ -143,44 +93,7 @@ def _bytes(data: bytes) -> bytes:
     return struct.pack(">i", len(data)) + data
 
 
-def _compact(data: bytes) -> bytes:
-    size = len(data) + 1
-    head = bytearray()
-    while size > 0x7F:
-        head.append(size & 0x7F | 0x80)
-        size >>= 7
-    head.append(size)
-    return bytes(head) + data
-
-
 # ---- reading
-
-
-def read_key(data: bytes) -> OffsetKey | GroupKey | OtherKey:
-    reader = _Reader(data)
-    version = reader.integer(">h")
-    if version in OFFSET_KEY_VERSIONS:
-        return OffsetKey(reader.string(), reader.string(), reader.integer(">i"))
-    if version == GROUP_KEY_VERSION:
-        return GroupKey(reader.string())
-    return OtherKey(version)
-
-
-def read_offset_value(data: bytes) -> OffsetValue:
-    reader = _Reader(data)
-    version = reader.integer(">h")
-    if not 0 <= version <= 4:
-        raise MalformedRecordError(f"unknown version {version} of an offset commit value")
-    reader.is_flexible = version >= 4
-    offset = reader.integer(">q")
-    leader_epoch = reader.integer(">i") if version >= 3 else NO_LEADER_EPOCH
-    metadata = reader.string()
-    commit_timestamp_ms = reader.integer(">q")
-    expire_timestamp_ms = reader.integer(">q") if version == 1 else NO_TIMESTAMP
-    topic_id = reader.tags().get(TOPIC_ID_TAG) if version >= 4 else None
-    if topic_id is not None and (len(topic_id) != 16 or not any(topic_id)):
-        topic_id = None
-    return OffsetValue(offset, leader_epoch, metadata, commit_timestamp_ms, expire_timestamp_ms, topic_id)
 
 
 def read_group_value(data: bytes) -> GroupValue:

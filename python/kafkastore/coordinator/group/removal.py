@@ -1,7 +1,8 @@
 """What goes away: groups and offsets that are deleted, offsets and groups that expire, offsets of topics that were deleted.
 
-All of it is tombstones, appended in batches; the cache follows when they are durable, in the log's order (see
-``offsets``). A group that somebody joined or committed to while its tombstone was being written stays: its newer
+All of it is tombstones, appended in batches, at most one under way for each group, so that a million take no more memory than a
+thousand. Here it is decided what goes; the data plane finds the offsets, appends their tombstones, and forgets them when these
+are durable. A group is forgotten when its own tombstone is; one that somebody joined or committed to meanwhile stays: its newer
 records are behind the tombstone in the log.
 
 Expiry (KIP-211), per offset, base time + retention:
@@ -13,42 +14,41 @@ Expiry (KIP-211), per offset, base time + retention:
 - E  any other: never. Nor an offset of a subscribed topic, nor one with a commit under way or in
   an open transaction.
 
-Walks are in steps (see ``steps``); what lets something go is checked again in the step that appends its tombstone.
+Walks are in steps (see ``steps``); what lets something go is checked in the step that appends its tombstone.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.coordinator.group import states
 from kafkastore.coordinator.group.log_lines import some
-from kafkastore.coordinator.group.offsets import has_offset, known_offsets, known_topics
-from kafkastore.coordinator.group.offsets_log import response_error
-from kafkastore.coordinator.group.records import NO_TIMESTAMP
-from kafkastore.coordinator.group.steps import ITEMS
+from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, TopicRemoval, response_error
+from kafkastore.coordinator.group.records import NO_TIMESTAMP, group_key
+from kafkastore.coordinator.group.steps import ITEMS, appended
 from kafkastore.coordinator.group.subscription import subscribed_among
-from kafkastore.coordinator.group.tombstones import MAX_BATCH_BYTES, bury
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from kafkastore.coordinator.group.config import GroupConfig
     from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.offsets import CommittedOffset, PartitionErrors
-    from kafkastore.coordinator.group.steps import Steps
-    from kafkastore.coordinator.group.tombstones import Doomed
+    from kafkastore.coordinator.group.offsets_log import AppendDone, Removal
+    from kafkastore.coordinator.group.steps import Appended, Steps
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
 SUBSCRIPTION_ATTEMPTS: Final = 3
-ROWS_A_BURIAL: Final = MAX_BATCH_BYTES // 64  # expired rows that are collected before they are appended
-
-
 LONG_ID: Final = 1000
 """Letters; the partition of one of 32,000 takes 2 ms to find."""
+WAVE_LETTERS: Final = 64 * 1024
+"""Of ids of groups that are deleted together; with the longest id more, 300 KB at most."""
+
+PartitionErrors = list[tuple[str, list[tuple[int, int]]]]  # [(topic, [(partition, error code)])] in the order asked
 
 
 class Remover:
@@ -75,21 +75,8 @@ class Remover:
                 yield None
         if waiting:
             logger.info("Deleting groups %s", some(group.group_id for group in waiting))
-        refused: dict[str, int] = {}
-
-        def may_go(row: Doomed) -> bool:
-            group = row[0]
-            if self.store.is_current(group) and group.state == states.EMPTY:
-                return True
-            refused[group.group_id] = self._check_deletion(group.group_id)
-            return False
-
-        for first in range(0, len(waiting), ITEMS):  # groups: an error of an append is that of these
-            groups = waiting[first : first + ITEMS]
-            errors = yield from bury(self.store, self._everything(groups), may_go)
-            for group in groups:
-                append_error = errors.get(group.partition, ErrorCode.NONE)
-                results[group.group_id] = refused.get(group.group_id, response_error(append_error))
+        for wave in _waves(waiting):
+            results |= yield from self._delete(wave)
         return results
 
     def _check_deletion(self, group_id: str) -> int:
@@ -101,21 +88,77 @@ class Remover:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.NONE if group.state == states.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
-    def _everything(self, groups: Sequence[Group]) -> Iterator[Doomed]:
-        """Offsets first, each group behind its own."""
+    def _delete(self, groups: Sequence[Group]) -> Steps[dict[str, int]]:
+        """Offsets first, then the groups; all of them a batch at a time."""
+        results: dict[str, int] = {}
+        left = list(groups)
+        bare: list[Group] = []  # their offsets have their tombstones
+        while left or bare:
+            begun = []
+            for group in left:
+                error_code = self._check_deletion(group.group_id)
+                if not error_code and not self.store.is_current(group):
+                    error_code = ErrorCode.GROUP_ID_NOT_FOUND
+                removed = None
+                if not error_code:
+                    removed = self.store.log.remove(group.partition, AskedRemoval(group.group_id, None))
+                    error_code = removed.error_code
+                if error_code:
+                    results[group.group_id] = error_code
+                elif removed is not None and removed.append is not None:
+                    begun.append((group, removed.append, removed.has_more))
+                else:
+                    bare.append(group)
+            batches = self._tombstones(bare, lambda group: self._check_deletion(group.group_id), results)
+            # all of them at once: whoever began an append in this step hears of its end only if it asks in this step
+            ended = yield from appended([append for _, append, _ in begun] + [append for _, append in batches])
+            left, bare = [], []
+            for (group, _, has_more), result in zip(begun, ended[: len(begun)], strict=True):
+                if result.error_code:
+                    results[group.group_id] = response_error(result.error_code)
+                else:  # what is committed from now on stays
+                    (left if has_more else bare).append(group)
+            for (buried, _), result in zip(batches, ended[len(begun) :], strict=True):
+                self._forget(buried, result, results)
+        return results
+
+    def _tombstones(
+        self, groups: Iterable[Group], refuse: Callable[[Group], int], results: dict[str, int]
+    ) -> list[tuple[list[Group], Callable[[AppendDone], None]]]:
+        """Of groups that are to go, a batch for each partition; ``refuse`` is asked in the step that appends them."""
+        by_partition: dict[int, list[Group]] = {}
         for group in groups:
-            for topic in known_topics(group):
-                for partition in known_offsets(group, topic):
-                    yield (group, topic, partition, None)
-            yield (group, None, -1, None)
+            results[group.group_id] = refuse(group)
+            if not results[group.group_id]:
+                by_partition.setdefault(group.partition, []).append(group)
+        return [
+            (buried, partial(self.store.log.append, number, [(group_key(group.group_id), None) for group in buried]))
+            for number, buried in by_partition.items()
+        ]
+
+    def _forget(self, buried: Iterable[Group], result: Appended, results: dict[str, int]) -> None:
+        """Their tombstones were appended; one that has an offset by then is told as a new one."""
+        for group in buried:
+            results[group.group_id] = response_error(result.error_code)
+            is_left = group.state == states.EMPTY and not group.pending_members
+            if not result.error_code and self.store.is_current(group) and is_left:
+                self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def _bury(self, group: Group) -> Steps[int]:
+        """Appends the tombstone of a group that has expired and forgets it; the error code."""
+        results: dict[str, int] = {}
+        ((buried, append),) = self._tombstones([group], lambda _: ErrorCode.NONE, results)
+        (result,) = yield from appended([append])
+        self._forget(buried, result, results)
+        return results[group.group_id]
 
     def delete_offsets(
         self, group_id: str, topics: Sequence[tuple[str, Sequence[int]]]
     ) -> Steps[tuple[int, PartitionErrors]]:
         """OffsetDelete (KIP-496): only of topics that no member subscribes to.
 
-        Members may come or change after their subscriptions were read. A tombstone is appended only in a step that sees the
-        membership that was read; else its offset stays, and its partition is answered GROUP_SUBSCRIBED_TO_TOPIC."""
+        Members may come or change after their subscriptions were read: then they are read again, and the offsets that are left of
+        topics that somebody subscribes to by now stay, answered GROUP_SUBSCRIBED_TO_TOPIC."""
         error_code = ErrorCode.NONE if group_id else ErrorCode.INVALID_GROUP_ID
         error_code = error_code or self.store.check(group_id)
         group = self.store.groups.get(group_id)
@@ -123,32 +166,31 @@ class Remover:
             return error_code or ErrorCode.GROUP_ID_NOT_FOUND, []
         if group.state != states.EMPTY and not group.uses_consumer_protocol:
             return ErrorCode.NON_EMPTY_GROUP, []
-        changes, subscribed = yield from self._read_subscriptions(group, [topic for topic, _ in topics])
-        errors: PartitionErrors = []
-        doomed: list[Doomed] = []
-        for topic, partitions in topics:
-            is_subscribed = subscribed is None or topic in subscribed
-            code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
-            errors.append((topic, [(partition, code) for partition in partitions]))
-            if not is_subscribed:
-                doomed += [(group, topic, each, None) for each in partitions if has_offset(group, topic, each)]
-            yield None
-        kept: set[tuple[str | None, int]] = set()
-
-        def may_go(row: Doomed) -> bool:
-            if self.store.is_current(group) and group.membership_changes == changes:
-                return True
-            kept.add((row[1], row[2]))
-            return False
-
-        append_errors = yield from bury(self.store, doomed, may_go)
-        if append_errors or not self.store.is_current(group):
-            moved = self.store.check(group_id) or ErrorCode.GROUP_ID_NOT_FOUND
-            return response_error(append_errors.get(group.partition, moved)), []
+        names = [topic for topic, _ in topics]
+        changes, subscribed = yield from self._read_subscriptions(group, names)
+        while True:
+            if not self.store.is_current(group):
+                return self.store.check(group_id) or ErrorCode.GROUP_ID_NOT_FOUND, []
+            if changes != group.membership_changes:
+                changes, subscribed = yield from self._read_subscriptions(group, names)
+                continue
+            going = [row for row in topics if subscribed is not None and row[0] not in subscribed]
+            removed = self.store.log.remove(group.partition, AskedRemoval(group_id, going))
+            if removed.error_code:
+                return removed.error_code, []
+            if removed.append is None:
+                break
+            (result,) = yield from appended([removed.append])
+            if result.error_code:
+                return response_error(result.error_code), []
+            if not removed.has_more:
+                break
+        kept = {topic for topic, _ in topics} - {topic for topic, _ in going}
         refused = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-        for topic, rows in errors if kept else ():
-            rows[:] = [(each, refused if (topic, each) in kept else code) for each, code in rows]
-        return ErrorCode.NONE, errors
+        return ErrorCode.NONE, [
+            (topic, [(each, refused if topic in kept else ErrorCode.NONE) for each in partitions])
+            for topic, partitions in topics
+        ]
 
     def _read_subscriptions(self, group: Group, topics: Sequence[str]) -> Steps[tuple[int, frozenset[str] | None]]:
         """(``membership_changes`` for which it holds, which of the topics are subscribed to). Reads again when members came or
@@ -163,117 +205,97 @@ class Remover:
         return group.membership_changes, None
 
     def forget_topics(self, topics: Iterable[str]) -> Steps[None]:
-        """The offsets of deleted topics go; found by each shard's index, so other offsets cost nothing. A topic that is made
-        again meanwhile, under the same name, keeps what is committed for it: that has another topic id."""
-        errors: dict[int, int] = {}
+        """The offsets of deleted topics go. A topic that is made again meanwhile, under the same name, keeps what is committed for
+        it: that has another topic id."""
         for topic in topics:
-            for shard in list(self.store.shards.values()):
-                groups = [
-                    shard.groups[group_id] for group_id in shard.by_topic.get(topic, ()) if group_id in shard.groups
-                ]
-                errors |= yield from bury(self.store, _offsets_of(topic, groups), _is_as_seen)
-        _warn("offsets of deleted topics", errors)
+            for number in list(self.store.shards):
+                yield None
+                error_code = yield from self._remove_all(number, TopicRemoval(topic))
+                _warn("offsets of deleted topics", error_code)
+
+    def _remove_all(self, number: int, removal: Removal) -> Steps[int]:
+        """Batch by batch; the error that ended it."""
+        while True:
+            removed = self.store.log.remove(number, removal)
+            if removed.append is None:
+                return removed.error_code
+            (result,) = yield from appended([removed.append])
+            if result.error_code or not removed.has_more:
+                return response_error(result.error_code)
 
     # ---- by time
 
-    def expire(self) -> Steps[int]:
-        """One pass over every group; returns how many tombstones it asked for. Groups that come meanwhile are left to the next
-        pass; an offset that is committed anew, and a group that somebody joins, before their tombstone is appended, stay."""
-        asked = 0
-        errors: dict[int, int] = {}
-        rows: list[Doomed] = []
+    def expire(self) -> Steps[None]:
+        """One pass over every group. Groups that come meanwhile are left to the next pass; an offset that is committed anew, and a
+        group that somebody joins, before their tombstone is appended, stay."""
         now_ms = self.store.clock.now_ms()
+        for number, group in enumerate(list(self.store.groups.values())):
+            if number % ITEMS == 0:
+                yield None
+            if self.store.is_current(group):
+                yield from self._expire(group, now_ms)
 
-        seen: dict[str, int] = {}  # membership_changes when the group was looked at
-        kept: set[str] = set()  # groups with an offset that stays
+    def _expire(self, group: Group, now_ms: int) -> Steps[None]:
+        while True:
+            changes = group.membership_changes
+            subscribed: frozenset[str] = frozenset()
+            if group.protocol_type is not None and group.state != states.EMPTY:
+                if group.state != states.STABLE or not group.uses_consumer_protocol:
+                    return  # E
+                found = yield from subscribed_among(group, group.lease.offset_topics())
+                if found is None:
+                    return  # E
+                subscribed = found
+                if changes != group.membership_changes or not self.store.is_current(group):
+                    return  # the next pass looks again
+            removed = self.store.log.remove(
+                group.partition,
+                ExpiredRemoval(
+                    group.group_id, subscribed, now_ms, self.config.offsets_retention_ms, _empty_since_ms(group)
+                ),
+            )
+            if removed.error_code:
+                return
+            if removed.append is None:
+                break
+            (result,) = yield from appended([removed.append])
+            if result.error_code or not self.store.is_current(group):
+                _warn("expired offsets", response_error(result.error_code))
+                return
+            if not removed.has_more:
+                break
+        if not removed.is_kept and self._may_expire(group):
+            error_code = yield from self._bury(group)
+            _warn("expired groups", error_code)
 
-        def may_go(row: Doomed) -> bool:
-            nonlocal asked
-            group, topic, partition, offset = row
-            may = self.store.is_current(group) and group.membership_changes == seen[group.group_id]
-            if topic is None:
-                is_empty = group.state == states.EMPTY and not group.pending_members and not group.pending_offsets
-                may = may and is_empty and group.group_id not in kept
-            elif group.offsets.get(topic, {}).get(partition) is not offset or _is_changing(group, topic, partition):
-                may = False
-            if not may:
-                kept.add(group.group_id)
-            asked += may
-            return may
-
-        for group in list(self.store.groups.values()):
-            yield None
-            if not self.store.is_current(group):
-                continue
-            seen[group.group_id] = group.membership_changes
-            yield from self._expired(group, now_ms, rows)
-            if len(rows) >= ROWS_A_BURIAL:
-                errors |= yield from bury(self.store, rows, may_go)
-                for found in (rows, seen, kept):
-                    found.clear()
-        errors |= yield from bury(self.store, rows, may_go)
-        _warn("expired offsets", errors)
-        return asked
-
-    def _expired(self, group: Group, now_ms: int, rows: list[Doomed]) -> Steps[None]:
-        """Adds to ``rows`` what has expired of one group, and the group when nothing of it is left."""
-        is_idle = group.protocol_type is None or group.state == states.EMPTY
-        subscribed: frozenset[str] = frozenset()
-        if not is_idle:
-            if group.state != states.STABLE or not group.uses_consumer_protocol or not group.offsets:
-                return  # E
-            found = yield from subscribed_among(group, list(group.offsets))
-            if found is None:
-                return  # E
-            subscribed = found
-        is_left = False
-        number = 0
-        for topic in known_topics(group):
-            if topic in subscribed:
-                is_left = True
-                continue
-            for partition in known_offsets(group, topic):
-                number += 1
-                if number % ITEMS == 0:
-                    yield None
-                offset = group.offsets.get(topic, {}).get(partition)
-                if (
-                    offset is None
-                    or _is_changing(group, topic, partition)
-                    or not self._is_expired(group, offset, now_ms)
-                ):
-                    is_left = True
-                else:
-                    rows.append((group, topic, partition, offset))
-        if group.state == states.EMPTY and not group.pending_members and not is_left:
-            rows.append((group, None, -1, None))
-
-    def _is_expired(self, group: Group, offset: CommittedOffset, now_ms: int) -> bool:
-        if offset.expire_timestamp_ms != NO_TIMESTAMP:
-            return now_ms >= offset.expire_timestamp_ms  # A
-        base_ms = offset.commit_timestamp_ms  # C and D
-        if group.protocol_type is not None and group.state == states.EMPTY and group.state_timestamp_ms != NO_TIMESTAMP:
-            base_ms = group.state_timestamp_ms  # B
-        return now_ms - base_ms >= self.config.offsets_retention_ms
+    def _may_expire(self, group: Group) -> bool:
+        return group.state == states.EMPTY and not group.pending_members and not group.lease.has_offsets()
 
 
-def _offsets_of(topic: str, groups: Iterable[Group]) -> Iterator[Doomed]:
+def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
+    """As many as one step looks at, and whose ids one batch takes."""
+    wave: list[Group] = []
+    size = 0
     for group in groups:
-        for partition in known_offsets(group, topic):
-            yield (group, topic, partition, group.offsets.get(topic, {}).get(partition))
+        wave.append(group)
+        size += len(group.group_id)
+        if len(wave) == ITEMS or size >= WAVE_LETTERS:
+            yield wave
+            wave, size = [], 0
+    if wave:
+        yield wave
 
 
-def _is_as_seen(row: Doomed) -> bool:
-    """Nothing was committed there since, but by clients that had the same topic in mind."""
-    group, topic, partition, seen = row
-    now = group.offsets.get(topic or "", {}).get(partition)
-    return now is None or seen is None or now is seen or now.topic_id == seen.topic_id
+def _empty_since_ms(group: Group) -> int | None:
+    """B; C, D and groups of old records go by the time of the commit."""
+    is_known = group.state_timestamp_ms != NO_TIMESTAMP
+    return (
+        group.state_timestamp_ms
+        if group.protocol_type is not None and group.state == states.EMPTY and is_known
+        else None
+    )
 
 
-def _is_changing(group: Group, topic: str, partition: int) -> bool:
-    return partition in group.pending_offsets.get(topic, ()) or (topic, partition) in group.transactional_offsets
-
-
-def _warn(what: str, errors: dict[int, int]) -> None:
-    for append_error in set(errors.values()):
-        logger.warning("Failed to write tombstones of %s: error %d; the next pass tries again", what, append_error)
+def _warn(what: str, error_code: int) -> None:
+    if error_code:
+        logger.warning("Failed to write tombstones of %s: error %d; the next pass tries again", what, error_code)

@@ -1,40 +1,46 @@
-"""``__consumer_offsets`` on the broker's own log: the replica manager appends (spec R3.1), the engine reads.
+"""``__consumer_offsets`` on the broker's own log: the replica manager appends (spec R3.1), the engine does the rest.
 
-Durable after ``done(0, …)``: as ``acks=-1`` says, on every in-sync replica. Reads while loading run in the thread pool.
+Durable after ``done(0, …)``: as ``acks=-1`` says, on every in-sync replica. Loading runs in the thread pool, several partitions at
+a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from kafkastore._core import EngineError, build_batch
-from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
+from kafkastore.coordinator.group.offsets_log import (
+    OFFSETS_TOPIC,
+    AskedRemoval,
+    ExpiredRemoval,
+    Removed,
+    TopicRemoval,
+)
 from kafkastore.errors import ErrorCode, KafkastoreError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from kafkastore._core import Engine
+    from kafkastore._core import Engine, GroupLease
     from kafkastore.config import BrokerConfig
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.offsets_log import AppendDone, LoadedRecord
+    from kafkastore.coordinator.group.offsets_log import AppendDone, LoadedGroups, Removal
     from kafkastore.coordinator.group.records import Record
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.replica.manager import ReplicaManager
+    from kafkastore.replica.manager import AppendResult, ReplicaManager
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
-LOAD_BYTES: Final = 1 << 20  # per read while loading: one turn of a pool thread, some 5,000 records
 UNKNOWN_LIMIT: Final = 1 << 62
 _CODECS: Final = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}  # offsets.topic.compression.codec
 
 
 class ReplicatedOffsetsLog:
-    """``__consumer_offsets`` on this broker's own log: the replica manager appends, the engine reads."""
+    """See the module."""
 
-    __slots__ = ("broker_config", "compression", "config", "engine", "image", "now_ms", "replica_manager", "tasks")
+    __slots__ = ("broker_config", "compression", "config", "groups", "image", "now_ms", "replica_manager", "tasks")
 
     def __init__(
         self,
@@ -48,11 +54,16 @@ class ReplicatedOffsetsLog:
         self.broker_config = broker_config
         self.config = config
         self.image = image
-        self.engine = engine
         self.replica_manager = replica_manager
         self.now_ms = now_ms
         self.compression = _CODECS.get(config.offsets_topic_compression_codec, "none")
         self.tasks: set[asyncio.Task[None]] = set()
+        self.groups = engine.groups()
+        self.groups.configure(
+            config.offset_metadata_max_bytes,
+            config.offsets_commit_timeout_ms,
+            config.offsets_topic_compression_codec,
+        )
 
     def partition_count(self) -> int:
         topic = self.image.topic(OFFSETS_TOPIC)
@@ -65,6 +76,8 @@ class ReplicatedOffsetsLog:
             return UNKNOWN_LIMIT
         own = topic.configs.get("max.message.bytes")
         return int(own if own is not None else self.broker_config.get("message.max.bytes"))
+
+    # ---- records
 
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
         # tasks begin in the order they are made, so that appends reach the engine in the order of the calls
@@ -82,22 +95,69 @@ class ReplicatedOffsetsLog:
             logger.exception("Append to %s-%d failed", *key)
             done(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
             return
+        self._finish(partition, result, done)
+
+    def _finish(self, partition: int, result: AppendResult, done: AppendDone) -> None:
         if result.error_code:
-            logger.warning("Append to %s-%d failed: error %d, %s", *key, result.error_code, result.message)
+            logger.warning(
+                "Append to %s-%d failed: error %d, %s", OFFSETS_TOPIC, partition, result.error_code, result.message
+            )
         done(result.error_code, result.base_offset)
 
-    async def load(self, partition: int) -> AsyncIterator[Sequence[LoadedRecord]]:
-        engine = self.engine
+    # ---- offsets
+
+    def remove(self, partition: int, removal: Removal) -> Removed:
+        is_kept = has_more = False
         try:
-            offsets = engine.partition_offsets(OFFSETS_TOPIC, partition)
-            position, end = offsets.log_start_offset, offsets.log_end_offset
-            while position < end:
-                rows, next_position = await asyncio.get_running_loop().run_in_executor(
-                    None, engine.read_records, OFFSETS_TOPIC, partition, position, LOAD_BYTES
+            if isinstance(removal, AskedRemoval):
+                topics = None if removal.topics is None else [(name, list(each)) for name, each in removal.topics]
+                token, has_more = self.groups.delete_offsets(partition, removal.group_id, topics)
+            elif isinstance(removal, TopicRemoval):
+                token, has_more = self.groups.forget_topic(partition, removal.topic)
+            elif isinstance(removal, ExpiredRemoval):
+                token, has_more, is_kept = self.groups.expire_offsets(
+                    partition,
+                    removal.group_id,
+                    set(removal.subscribed),
+                    removal.now_ms,
+                    removal.retention_ms,
+                    removal.since_ms,
                 )
-                yield [(row.offset, row.key, row.value, row.producer_id, row.control) for row in rows]
-                if next_position <= position:
-                    break
-                position = next_position
+            else:
+                assert_never(removal)
+        except EngineError as error:
+            return Removed(None, is_kept=True, error_code=error.code)
+        if not token:
+            return Removed(None, is_kept)
+
+        def when_durable(done: AppendDone) -> None:
+            self.replica_manager.await_append(token, lambda result: self._finish(partition, result, done))
+
+        return Removed(when_durable, is_kept, has_more)
+
+    # ---- partitions
+
+    def begin(self, partition: int) -> int:
+        try:
+            return self.groups.begin(partition)
         except EngineError as error:
             raise KafkastoreError(str(error), error.code) from error
+
+    async def load(self, partition: int, number: int) -> LoadedGroups | None:
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(None, self.groups.load, partition, number)
+        except EngineError as error:
+            raise KafkastoreError(str(error), error.code) from error
+
+    def lease(self, partition: int, group_id: str) -> GroupLease:
+        return self.groups.lease(partition, group_id)
+
+    def activate(self, partition: int) -> None:
+        self.groups.activate(partition)
+
+    def close(self, partition: int) -> None:
+        self.groups.close(partition)
+
+    def stop(self) -> None:
+        self.groups.stop()

@@ -15,8 +15,7 @@ from kafkastore.purgatory.turns import Turn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kafkastore.coordinator.group.offsets_log import OffsetsLog
-    from kafkastore.coordinator.group.records import Record
+    from kafkastore.coordinator.group.offsets_log import AppendDone
     from kafkastore.coordinator.group.steps import Appends, Steps
 
 T = TypeVar("T")
@@ -25,7 +24,7 @@ ANSWERS_A_PASS: Final = 16
 """Each wakes a handler, which makes a response: together some 2 ms."""
 
 
-async def in_turns(steps: Steps[T], log: OffsetsLog) -> T:
+async def in_turns(steps: Steps[T]) -> T:
     """Runs the steps to their end, giving way between them and waiting for their appends."""
     turn = Turn()
     results: Sequence[Appended] | None = None
@@ -39,24 +38,24 @@ async def in_turns(steps: Steps[T], log: OffsetsLog) -> T:
             results = None
             await turn.give_way()
         else:
-            results = await _append(log, asked)
+            results = await _append(asked)
 
 
-async def _append(log: OffsetsLog, asked: Appends) -> Sequence[Appended]:
+async def _append(asked: Appends) -> Sequence[Appended]:
     """Begins all of them before it waits."""
     loop = asyncio.get_running_loop()
-    waiting = [(loop.create_future(), partition, records) for partition, records in asked]
-    for future, partition, records in waiting:
-        _append_one(log, partition, records, future)
-    return [await future for future, _, _ in waiting]
+    waiting: list[asyncio.Future[Appended]] = [loop.create_future() for _ in asked]
+    for begin, future in zip(asked, waiting, strict=True):
+        begin(_setter(future))
+    return [await future for future in waiting]
 
 
-def _append_one(log: OffsetsLog, partition: int, records: Sequence[Record], future: asyncio.Future[Appended]) -> None:
+def _setter(future: asyncio.Future[Appended]) -> AppendDone:
     def done(error_code: int, base_offset: int) -> None:
         if not future.done():  # whoever waited may have been cancelled
             future.set_result(Appended(error_code, base_offset))
 
-    log.append(partition, records, done)
+    return done
 
 
 class Answers:

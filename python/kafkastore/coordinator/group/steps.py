@@ -1,6 +1,6 @@
 """Long work in steps: walks over groups, members and offsets, written without a loop.
 
-Place: ``offsets``, ``removal``, ``listing`` and ``loading`` yield; ``coordinator`` runs their steps on the loop, tests by hand.
+Place: ``removal``, ``listing`` and ``loading`` yield; ``coordinator`` runs their steps on the loop, tests by hand.
 A generator yields ``None`` where it may stop, at least after every ``ITEMS`` items, and ``Appends`` where it needs records
 written. The time between two yields is one step, and nothing else runs within it.
 Invariant: the appends that a step asks for are begun before anything else runs. So what a step checked still holds when its
@@ -11,11 +11,11 @@ function that yields says what.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.records import Record
+    from kafkastore.coordinator.group.offsets_log import AppendDone
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Appended(NamedTuple):
     base_offset: int  # of the first record, or -1
 
 
-Appends = Sequence[tuple[int, "Sequence[Record]"]]  # (partition, one batch of records); all are under way at once
+Appends = Sequence[Callable[["AppendDone"], None]]  # each begins one append; all are under way at once
 Steps = Generator[Appends | None, Sequence[Appended] | None, T]
 
 

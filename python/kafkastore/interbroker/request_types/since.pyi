@@ -14,15 +14,12 @@ from kafkastore.interbroker.request_types import (
     describe_groups,
     elect_leaders,
     find_coordinator,
-    heartbeat,
     init_producer_id,
     join_group,
     leave_group,
     list_config_resources,
     list_groups,
     metadata,
-    offset_commit,
-    offset_fetch,
     offset_for_leader_epoch,
     sync_group,
 )
@@ -70,8 +67,6 @@ def since(
     entity: find_coordinator.FindCoordinatorRequest, version: Literal[4]
 ) -> TypeIs[find_coordinator.FindCoordinatorRequestV4]: ...
 @overload
-def since(entity: heartbeat.HeartbeatRequest, version: Literal[3]) -> TypeIs[heartbeat.HeartbeatRequestV3]: ...
-@overload
 def since(
     entity: init_producer_id.InitProducerIdRequest, version: Literal[3]
 ) -> TypeIs[init_producer_id.InitProducerIdRequestV3]: ...
@@ -111,38 +106,6 @@ def since(
 ) -> TypeIs[metadata.MetadataRequestV8 | metadata.MetadataRequestV11]: ...
 @overload
 def since(entity: metadata.MetadataRequest, version: Literal[11]) -> TypeIs[metadata.MetadataRequestV11]: ...
-@overload
-def since(
-    entity: offset_commit.OffsetCommitRequestPartition, version: Literal[6]
-) -> TypeIs[offset_commit.OffsetCommitRequestPartitionV6]: ...
-@overload
-def since(
-    entity: offset_commit.OffsetCommitRequestTopic, version: Literal[10]
-) -> TypeIs[offset_commit.OffsetCommitRequestTopicV10]: ...
-@overload
-def since(
-    entity: offset_commit.OffsetCommitRequest, version: Literal[5]
-) -> TypeIs[offset_commit.OffsetCommitRequestV5 | offset_commit.OffsetCommitRequestV7]: ...
-@overload
-def since(
-    entity: offset_commit.OffsetCommitRequest, version: Literal[7]
-) -> TypeIs[offset_commit.OffsetCommitRequestV7]: ...
-@overload
-def since(
-    entity: offset_fetch.OffsetFetchRequest, version: Literal[7]
-) -> TypeIs[offset_fetch.OffsetFetchRequestV7 | offset_fetch.OffsetFetchRequestV8]: ...
-@overload
-def since(
-    entity: offset_fetch.OffsetFetchRequest, version: Literal[8]
-) -> TypeIs[offset_fetch.OffsetFetchRequestV8]: ...
-@overload
-def since(
-    entity: offset_fetch.OffsetFetchRequestTopics, version: Literal[10]
-) -> TypeIs[offset_fetch.OffsetFetchRequestTopicsV10]: ...
-@overload
-def since(
-    entity: offset_fetch.OffsetFetchRequestGroup, version: Literal[9]
-) -> TypeIs[offset_fetch.OffsetFetchRequestGroupV9]: ...
 @overload
 def since(
     entity: offset_for_leader_epoch.OffsetForLeaderEpochRequest, version: Literal[3]

@@ -1,0 +1,48 @@
+//! `Heartbeat`: looks up, compares, moves one deadline, and answers a bare error code.
+
+use super::groups;
+use super::lease::Claim;
+use crate::broker::{Api, Request, Rest, Served};
+use crate::error::ErrorCode;
+use crate::wire::{ApiTable, HeartbeatRequest, WireError, encode_heartbeat_response};
+
+/// The API.
+pub struct Heartbeat;
+
+impl Api for Heartbeat {
+    fn key(&self) -> i16 {
+        ApiTable::HEARTBEAT
+    }
+
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        let request = HeartbeatRequest::decode(asked.version, asked.body)?;
+        encode_heartbeat_response(out, asked.version, answer(&asked, &request), 0);
+        Ok(Served::Answered(Rest::Nothing))
+    }
+}
+
+fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
+    let (broker, groups) = (asked.broker, groups(asked.broker));
+    let claim = Claim {
+        member_id: request.member_id,
+        group_instance_id: request.group_instance_id,
+        generation_id: request.generation_id,
+    };
+    let served = groups.home(broker, request.group_id).and_then(|home| {
+        let mut shard = home.groups(broker)?;
+        let code = shard.heartbeat(request.group_id, claim, asked.now);
+        if let Some(at) = shard.next_timer() {
+            groups.note_timer(at);
+        }
+        Ok(code)
+    });
+    match served {
+        Err(ErrorCode::COORDINATOR_NOT_AVAILABLE) => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+        _ if request.group_id.is_empty() => ErrorCode::INVALID_GROUP_ID,
+        Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) => ErrorCode::NONE, // its sessions begin when it is loaded
+        Ok(code) | Err(code) => code,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! A group's lease: what the control plane has decided of it, as far as heartbeats and commits depend on that.
+//!
+//! The control plane changes it in the step in which it decides, so a request sees the group before the decision or after it. The
+//! sessions of members are kept here, where their heartbeats arrive; that one is over is reported, and decided upon elsewhere.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::error::ErrorCode;
+
+/// The states of a classic group that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GroupState {
+    /// It has no members.
+    #[default]
+    Empty,
+    /// Its members join.
+    PreparingRebalance,
+    /// They wait for their assignment.
+    CompletingRebalance,
+    /// They work.
+    Stable,
+}
+
+/// A member, as far as its session goes.
+#[derive(Debug, Default)]
+pub struct MemberLease {
+    /// How long it lasts after the member was heard of.
+    pub session_timeout: Duration,
+    /// When the session is over; `None` while there is no session, or after its end.
+    pub deadline: Option<Instant>,
+    /// When the member's entry in the shard's timers comes up, if it has one.
+    pub timer_at: Option<Instant>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct GroupLease {
+    /// Its state.
+    pub state: GroupState,
+    /// Of its last rebalance.
+    pub generation_id: i32,
+    members: HashMap<Arc<str>, MemberLease>,
+    /// `group.instance.id` -> member id.
+    static_members: HashMap<Box<str>, Arc<str>>,
+}
+
+/// What a member says about itself.
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "Kafka's names")]
+pub struct Claim<'a> {
+    /// Its id; empty without one.
+    pub member_id: &'a str,
+    /// Of a static member.
+    pub group_instance_id: Option<&'a str>,
+    /// Negative without one.
+    pub generation_id: i32,
+}
+
+impl GroupLease {
+    /// Without members.
+    pub fn new(state: GroupState, generation_id: i32) -> Self {
+        Self {
+            state,
+            generation_id,
+            ..Self::default()
+        }
+    }
+
+    /// Adds a member without a session.
+    pub fn add_member(&mut self, member_id: &str, group_instance_id: Option<&str>) {
+        let id: Arc<str> = member_id.into();
+        if let Some(instance) = group_instance_id {
+            self.static_members.insert(instance.into(), Arc::clone(&id));
+        }
+        self.members.insert(id, MemberLease::default());
+    }
+
+    /// Takes a member out.
+    pub fn remove_member(&mut self, member_id: &str, group_instance_id: Option<&str>) {
+        self.members.remove(member_id);
+        if let Some(instance) = group_instance_id
+            && self.static_members.get(instance).is_some_and(|id| **id == *member_id)
+        {
+            self.static_members.remove(instance);
+        }
+    }
+
+    /// A member and its id.
+    pub fn member(&mut self, member_id: &str) -> Option<(Arc<str>, &mut MemberLease)> {
+        let id = self.members.get_key_value(member_id).map(|(id, _)| Arc::clone(id))?;
+        self.members.get_mut(member_id).map(|member| (id, member))
+    }
+
+    fn validate_member(&self, claim: Claim<'_>) -> Result<(), ErrorCode> {
+        if let Some(instance) = claim.group_instance_id {
+            match self.static_members.get(instance) {
+                None => return Err(ErrorCode::UNKNOWN_MEMBER_ID),
+                Some(id) if **id != *claim.member_id => return Err(ErrorCode::FENCED_INSTANCE_ID),
+                Some(_) => {}
+            }
+        }
+        if self.members.contains_key(claim.member_id) {
+            Ok(())
+        } else {
+            Err(ErrorCode::UNKNOWN_MEMBER_ID)
+        }
+    }
+
+    /// Whether the heartbeat is one of a member of this generation; what it is answered then.
+    pub fn check_heartbeat(&self, claim: Claim<'_>) -> Result<ErrorCode, ErrorCode> {
+        self.validate_member(claim)?;
+        if claim.generation_id != self.generation_id {
+            return Err(ErrorCode::ILLEGAL_GENERATION);
+        }
+        Ok(if self.state == GroupState::PreparingRebalance {
+            ErrorCode::REBALANCE_IN_PROGRESS
+        } else {
+            ErrorCode::NONE
+        })
+    }
+
+    /// Whether the group takes the commit; an empty one takes anybody's without a generation, a living one its members' alone.
+    pub fn check_commit(&self, claim: Claim<'_>) -> Result<(), ErrorCode> {
+        if claim.generation_id < 0 && self.state == GroupState::Empty {
+            return Ok(());
+        }
+        if claim.generation_id >= 0 || !claim.member_id.is_empty() || claim.group_instance_id.is_some() {
+            self.validate_member(claim)?;
+            if claim.generation_id != self.generation_id {
+                return Err(ErrorCode::ILLEGAL_GENERATION);
+            }
+        } else {
+            return Err(ErrorCode::UNKNOWN_MEMBER_ID);
+        }
+        if self.state == GroupState::CompletingRebalance {
+            return Err(ErrorCode::REBALANCE_IN_PROGRESS);
+        }
+        Ok(())
+    }
+}
+
+impl MemberLease {
+    /// When its session is over if nothing is heard of it from `now` on.
+    pub fn next_deadline(&self, now: Instant) -> Instant {
+        now + self.session_timeout
+    }
+}

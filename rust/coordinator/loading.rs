@@ -1,0 +1,181 @@
+//! Taking a partition of `__consumer_offsets` over: its records, folded from its start to its end.
+//!
+//! Offsets that a transaction commits count from its commit marker on, as if written where they were written; an abort marker drops
+//! them (KIP-98). Those of transactions without a marker stay aside. The records of groups are the control plane's: it gets
+//! the last one of each. Records of kinds that are not kept, and such that do not follow their grammar, are skipped and counted.
+//! Blocks on the disk. Nobody sees the groups before all are there.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::groups::Groups;
+use super::offsets::CommittedOffset;
+use super::records::{Key, read_key, read_offset_value};
+use super::shard::{RemovedRow, Shard};
+use crate::broker::{Broker, read_batches};
+use crate::error::{Error, ErrorCode, Result};
+use crate::record::{Batch, BatchError, Batches, ControlType, Record};
+use crate::wire::WireError;
+
+/// Read at a time.
+const READ_BYTES: usize = 1 << 20;
+/// What a batch may inflate to.
+const INFLATE_LIMIT_BYTES: usize = 256 << 20;
+/// How often progress is told.
+const SAY_EVERY: Duration = Duration::from_secs(5);
+
+/// What the control plane makes groups of.
+#[derive(Debug, Default)]
+pub struct LoadedGroups {
+    /// The last record of each group that has one.
+    pub metadata: Vec<(Arc<str>, Vec<u8>)>,
+    /// Groups that have offsets and no record.
+    pub simple: Vec<Arc<str>>,
+    /// Groups with offsets of transactions that are open.
+    pub unstable: Vec<Arc<str>>,
+    /// Records that were skipped.
+    pub skipped: u64,
+    /// Why the first of them was.
+    pub skip_reason: String,
+}
+
+/// The fold so far.
+#[derive(Default)]
+struct Folding {
+    shard: Shard,
+    metadata: HashMap<Arc<str>, Vec<u8>>,
+    /// By producer id: what its open transaction is to commit.
+    transactions: HashMap<i64, HashSet<RemovedRow>>,
+    skipped: u64,
+    skip_reason: String,
+}
+
+/// Reads a whole partition that was begun as `number`. `None` when it was begun anew, or closed, before: another load has it.
+pub fn load(broker: &Broker, groups: &Groups, index: i32, number: u64) -> Result<Option<LoadedGroups>> {
+    let Some(home) = groups.of(index).filter(|home| home.number == number) else {
+        return Ok(None);
+    };
+    let partition = Arc::clone(&home.partition);
+    let offsets = partition.offsets();
+    let (mut next, end) = (offsets.log_start, offsets.log_end);
+    let mut folding = Folding::default();
+    let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
+    let mut say_at = Instant::now() + SAY_EVERY;
+    while next < end {
+        read_batches(&partition, next, end, READ_BYTES, &mut bytes)?;
+        let before = next;
+        for batch in Batches::new(&bytes) {
+            let batch = batch.map_err(|error| corrupt(&error))?;
+            folding.apply(&batch, &mut scratch).map_err(|error| corrupt(&error))?;
+            next = batch.header().next_offset();
+        }
+        if next <= before {
+            break;
+        }
+        if Instant::now() >= say_at {
+            say_at += SAY_EVERY;
+            let (done, all) = (next - offsets.log_start, end - offsets.log_start);
+            broker.log(&format!(
+                "loading {}-{index}: {done} of {all} offsets",
+                partition.topic()
+            ));
+        }
+        if !groups.has(&home) {
+            return Ok(None);
+        }
+    }
+    let (shard, loaded) = folding.finish();
+    *home.lock() = shard;
+    Ok(Some(loaded))
+}
+
+fn corrupt(error: &BatchError) -> Error {
+    Error::rejected(ErrorCode::CORRUPT_MESSAGE, error.to_string())
+}
+
+impl Folding {
+    fn apply(&mut self, batch: &Batch<'_>, scratch: &mut Vec<u8>) -> Result<(), BatchError> {
+        let header = batch.header();
+        let producer_id = if header.is_transactional() {
+            header.producer_id
+        } else {
+            -1
+        };
+        for record in batch.records(scratch, INFLATE_LIMIT_BYTES)? {
+            let record = record?;
+            if header.is_control() {
+                self.end_transaction(&record, producer_id);
+            } else if let Some(key) = record.key
+                && let Err(error) = self.apply_record(&record, key, producer_id)
+            {
+                self.skip(record.offset, &error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    fn end_transaction(&mut self, record: &Record<'_>, producer_id: i64) {
+        let is_committed = match ControlType::parse_key(record.key.unwrap_or_default()) {
+            Ok(ControlType::Commit) => true,
+            Ok(ControlType::Abort) => false,
+            _ => return self.skip(record.offset, "a control record that is no transaction marker"),
+        };
+        for ended in self.transactions.remove(&producer_id).unwrap_or_default() {
+            self.shard.end_transaction(&ended, producer_id, is_committed);
+        }
+    }
+
+    fn apply_record(&mut self, record: &Record<'_>, key: &[u8], producer_id: i64) -> Result<(), WireError> {
+        match read_key(key)? {
+            Key::Other(version) => self.skip(record.offset, &format!("unknown key version {version}")),
+            Key::Group(group_id) => {
+                match record.value {
+                    None => self.metadata.remove(group_id),
+                    Some(value) => self.metadata.insert(group_id.into(), value.to_vec()),
+                };
+            }
+            Key::Offset { group_id, topic, index } => {
+                let topic = self.shard.topic(topic).unwrap_or_else(|| topic.into());
+                let Some(value) = record.value else {
+                    let group_id: Arc<str> = group_id.into();
+                    self.shard.remove(&group_id, &topic, index, record.offset);
+                    return Ok(());
+                };
+                let offset = CommittedOffset::new(&read_offset_value(value)?, record.offset);
+                let group_id = self.shard.group_id(group_id);
+                if producer_id < 0 {
+                    self.shard.put(&group_id, &topic, index, offset);
+                } else {
+                    self.shard.put_unstable(&group_id, &topic, index, producer_id, offset);
+                    let open = self.transactions.entry(producer_id).or_default();
+                    open.insert((group_id, topic, index));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, offset: i64, reason: &str) {
+        self.skipped += 1;
+        if self.skip_reason.is_empty() {
+            self.skip_reason = format!("offset {offset}: {reason}");
+        }
+    }
+
+    fn finish(mut self) -> (Shard, LoadedGroups) {
+        let mut simple = self.shard.take_simple_groups();
+        simple.retain(|group_id| !self.metadata.contains_key(group_id));
+        let loaded = LoadedGroups {
+            simple,
+            unstable: self.shard.groups_with_unstable(),
+            metadata: self.metadata.into_iter().collect(),
+            skipped: self.skipped,
+            skip_reason: self.skip_reason,
+        };
+        (self.shard, loaded)
+    }
+}
+
+#[cfg(test)]
+mod tests;

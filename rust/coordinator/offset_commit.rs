@@ -1,0 +1,334 @@
+//! `OffsetCommit`: checked against the group's lease, appended to `__consumer_offsets`, answered when it is durable (spec R4.8, R3.3).
+//!
+//! The check and the append are one step under the shard's lock, so that no commit of an older generation follows a rebalance in the
+//! log. One error of the group or of the append holds for every partition of the request; topics and partitions that the cluster
+//! does not have, and metadata that is too large, are refused alone.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::groups;
+use super::groups::{Groups, Home};
+use super::lease::Claim;
+use super::offsets::CommittedOffset;
+use super::records::{NO_TIMESTAMP, OffsetValue, write_offset_key, write_offset_value};
+use super::shard::Commit;
+use crate::broker::{
+    Api, Attempt, Awaited, Broker, Delayed, Errand, Partition, Place, Request, Rest, Served, Thread, TopicRow, Tried,
+    WaitKind, Waiter,
+};
+use crate::error::{Error, ErrorCode};
+use crate::record::{BatchBuilder, Origin};
+use crate::storage::AppendError;
+use crate::wire::offset_commit::{DEFAULT_RETENTION, GROUP_ID_NOT_FOUND_FROM};
+use crate::wire::topic::text;
+use crate::wire::{ApiTable, CommitPartition, OffsetCommitRequest, TopicKey, WireError, encode_offset_commit_response};
+
+/// A request with more bytes is not served on a network loop.
+const MANY_BYTES: usize = 16 << 10;
+
+/// A commit that waits for replicas or for the disk. Dropped, it is not answered; its records stay.
+struct DelayedCommit {
+    home: Arc<Home>,
+    awaited: Awaited,
+    /// The body, as it is if all goes well.
+    body: Vec<u8>,
+    /// Where the error codes stand that an error of the append changes.
+    places: Vec<usize>,
+    deadline: Instant,
+}
+
+/// The API.
+pub struct OffsetCommit;
+
+impl Api for OffsetCommit {
+    fn key(&self) -> i16 {
+        ApiTable::OFFSET_COMMIT
+    }
+
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        if asked.place == Place::Loop && asked.body.len() > MANY_BYTES {
+            return Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        }
+        let mut request = OffsetCommitRequest::default();
+        request.decode(asked.version, asked.body)?;
+        let call = Call {
+            broker: asked.broker,
+            groups: groups(asked.broker),
+            version: asked.version,
+            body: asked.body,
+            request: &request,
+            now_ms: asked.now_ms,
+            now: asked.now,
+        };
+        Ok(serve(&call, out))
+    }
+}
+
+/// One request and its surroundings.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    broker: &'a Broker,
+    groups: &'a Groups,
+    version: i16,
+    body: &'a [u8],
+    request: &'a OffsetCommitRequest,
+    now_ms: i64,
+    now: Instant,
+}
+
+fn serve(call: &Call<'_>, out: &mut Vec<u8>) -> Served {
+    let (request, version, body) = (call.request, call.version, call.body);
+    let image = call.broker.image.load();
+    let topics: Vec<Option<&Arc<TopicRow>>> = request
+        .topics
+        .iter()
+        .map(|topic| match &topic.topic {
+            TopicKey::Name(_) => topic.topic.name(body).and_then(|name| image.topic(name)),
+            TopicKey::Id(id) => image.topic_by_id(id),
+        })
+        .collect();
+    let mut errors = known_errors(call, &topics);
+    let is_known = |error: &ErrorCode| *error == ErrorCode::NONE || *error == ErrorCode::OFFSET_METADATA_TOO_LARGE;
+    let mut parked = None;
+    if errors.iter().any(is_known) {
+        match commit(call, &topics, &errors) {
+            Ok(waits) => parked = waits,
+            Err(code) => errors
+                .iter_mut()
+                .filter(|error| is_known(error))
+                .for_each(|error| *error = code),
+        }
+    }
+    let Some((home, awaited)) = parked else {
+        encode_offset_commit_response(out, version, body, request, &errors, None);
+        return Served::Answered(Rest::Nothing);
+    };
+    let (mut answer, mut places) = (Vec::new(), Vec::new());
+    encode_offset_commit_response(&mut answer, version, body, request, &errors, Some(&mut places));
+    let known = errors.iter().map(is_known);
+    let places = places
+        .into_iter()
+        .zip(known)
+        .filter(|(_, known)| *known)
+        .map(|(at, _)| at);
+    Served::Delayed(Box::new(DelayedCommit {
+        home,
+        awaited,
+        body: answer,
+        places: places.collect(),
+        deadline: call.now + call.groups.settings().commit_timeout,
+    }))
+}
+
+/// What each row is answered whatever its group says; `NONE` for those that are to be written.
+fn known_errors(call: &Call<'_>, topics: &[Option<&Arc<TopicRow>>]) -> Vec<ErrorCode> {
+    let (request, body) = (call.request, call.body);
+    let limit = call.groups.settings().offset_metadata_max_bytes;
+    let mut errors = Vec::with_capacity(request.partitions.len());
+    for (topic, row) in request.topics.iter().zip(topics) {
+        let unknown = match topic.topic {
+            TopicKey::Id(_) if row.is_none() => ErrorCode::UNKNOWN_TOPIC_ID,
+            _ => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+        };
+        for partition in request.partitions.get(topic.rows.clone()).unwrap_or_default() {
+            errors.push(if !row.is_some_and(|row| row.has(partition.index)) {
+                unknown
+            } else if is_longer(metadata(partition, body), limit) {
+                ErrorCode::OFFSET_METADATA_TOO_LARGE
+            } else {
+                ErrorCode::NONE
+            });
+        }
+    }
+    errors
+}
+
+fn metadata<'a>(partition: &CommitPartition, body: &'a [u8]) -> &'a str {
+    let range = partition.metadata.as_ref();
+    range.and_then(|range| text(body, range)).unwrap_or_default()
+}
+
+/// Kafka counts UTF-16 code units, whatever the name of the configuration says.
+fn is_longer(metadata: &str, limit: usize) -> bool {
+    metadata.len() > limit && metadata.encode_utf16().count() > limit
+}
+
+/// Checks, appends and notes the rows without an error. What the answer waits for, if it does; or the error of all of them.
+fn commit(
+    call: &Call<'_>,
+    topics: &[Option<&Arc<TopicRow>>],
+    errors: &[ErrorCode],
+) -> Result<Option<(Arc<Home>, Awaited)>, ErrorCode> {
+    let (broker, request, body) = (call.broker, call.request, call.body);
+    let group_id = text(body, &request.group_id).unwrap_or_default();
+    let home = call.groups.home(broker, group_id)?;
+    let (batch, mut rows) = write(call, topics, errors, &home.partition);
+    let claim = Claim {
+        member_id: text(body, &request.member_id).unwrap_or_default(),
+        group_instance_id: request.group_instance_id.as_ref().and_then(|range| text(body, range)),
+        generation_id: request.generation_id,
+    };
+    let mut groups = home.groups(broker)?;
+    groups.check_commit(group_id, claim, call.version >= GROUP_ID_NOT_FOUND_FROM, call.now)?;
+    if let Some(at) = groups.next_timer() {
+        call.groups.note_timer(at);
+    }
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let Some(mut batch) = batch else {
+        return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
+    };
+    let (appended, awaited) = home
+        .partition
+        .append(&mut batch, -1, Origin::Coordinator, call.now_ms)
+        .map_err(|error| refused(broker, &home.partition, error))?;
+    let id = groups.group_id(group_id);
+    for (at, row) in (appended.first_offset..).zip(&mut rows) {
+        row.2.record_offset = at;
+        if let Some(topic) = groups.topic(&row.0) {
+            row.0 = topic; // one copy of the name for all groups
+        }
+    }
+    groups.note_commit(&id, rows, appended.last_offset + 1);
+    if awaited.wants_flush {
+        broker.flusher.enqueue(&home.partition);
+    }
+    if awaited.is_nothing() {
+        groups.settle(home.partition.offsets().high_watermark);
+        home.report(&mut groups, broker);
+        return Ok(None);
+    }
+    drop(groups);
+    Ok(Some((home, awaited)))
+}
+
+/// The records as one batch, `None` when they are more than the partition takes; and what they say, without their places.
+fn write(
+    call: &Call<'_>,
+    topics: &[Option<&Arc<TopicRow>>],
+    errors: &[ErrorCode],
+    partition: &Partition,
+) -> (Option<Vec<u8>>, Commit) {
+    let (request, body) = (call.request, call.body);
+    let group_id = text(body, &request.group_id).unwrap_or_default();
+    let settings = call.groups.settings();
+    let limit = partition.log().config().max_message_bytes as usize;
+    let expire_ms = match request.retention_time_ms {
+        DEFAULT_RETENTION => NO_TIMESTAMP,
+        retention_ms => call.now_ms.saturating_add(retention_ms),
+    };
+    let mut builder = BatchBuilder::new(settings.codec);
+    let (mut key, mut value, mut rows) = (Vec::new(), Vec::new(), Commit::new());
+    let mut is_too_large = false;
+    for (topic, row) in request.topics.iter().zip(topics) {
+        let Some(row) = row else { continue };
+        let partitions = request.partitions.get(topic.rows.clone()).unwrap_or_default();
+        for (partition, error) in partitions
+            .iter()
+            .zip(errors.get(topic.rows.clone()).unwrap_or_default())
+        {
+            if *error != ErrorCode::NONE || is_too_large {
+                continue;
+            }
+            let committed = OffsetValue {
+                offset: partition.offset,
+                leader_epoch: partition.leader_epoch,
+                metadata: metadata(partition, body),
+                commit_ms: call.now_ms,
+                expire_ms,
+                topic_id: Some(row.id),
+            };
+            key.clear();
+            value.clear();
+            write_offset_key(&mut key, group_id, &row.name, partition.index);
+            write_offset_value(&mut value, &committed);
+            builder.append(call.now_ms, Some(&key), Some(&value), &[]);
+            is_too_large = builder.size_bytes() > limit && settings.codec == crate::record::Codec::None;
+            rows.push((
+                Arc::clone(&row.name),
+                partition.index,
+                CommittedOffset::new(&committed, -1),
+            ));
+        }
+    }
+    if rows.is_empty() || is_too_large {
+        return (None, rows);
+    }
+    (Some(builder.build(0, -1)), rows)
+}
+
+/// What a failed append of group state is called towards a client.
+pub fn told(code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        | ErrorCode::NOT_ENOUGH_REPLICAS
+        | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        | ErrorCode::REQUEST_TIMED_OUT => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+        ErrorCode::NOT_LEADER_OR_FOLLOWER | ErrorCode::KAFKA_STORAGE_ERROR => ErrorCode::NOT_COORDINATOR,
+        ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE | ErrorCode::INVALID_FETCH_SIZE => {
+            ErrorCode::UNKNOWN_SERVER_ERROR
+        }
+        other => other,
+    }
+}
+
+/// The code of an append that failed; a storage failure takes the log directory offline.
+pub fn refused(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> ErrorCode {
+    let (code, message) = match error {
+        AppendError::Rejected(rejection) => (rejection.code, rejection.message),
+        AppendError::Storage(error) => {
+            if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
+                broker.storage_failed(partition, &error);
+            }
+            (error.code(), error.to_string())
+        }
+    };
+    broker.log(&format!(
+        "append to {}-{} failed: {message}",
+        partition.topic(),
+        partition.index()
+    ));
+    told(code)
+}
+
+impl Delayed for DelayedCommit {
+    fn watch(&self, waiter: &Waiter) {
+        self.home.partition.waiters().watch(WaitKind::Produce, waiter.clone());
+    }
+
+    fn forget(&self, waiter: &Waiter) {
+        let waiters = self.home.partition.waiters();
+        waiters.forget(WaitKind::Produce, waiter.operation, &waiter.owner);
+    }
+
+    /// A fetch that follows the answer sees the commit. One that is due is given up, though its records stay in the log.
+    fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
+        match self.home.partition.is_satisfied(self.awaited) {
+            Ok(true) => drop(self.home.settled(attempt.broker)),
+            Ok(false) if attempt.is_due => self.fail(told(ErrorCode::REQUEST_TIMED_OUT)),
+            Ok(false) => return Tried::Waits,
+            Err(error) => self.fail(told(error.code())),
+        }
+        out.extend_from_slice(&self.body);
+        Tried::Answered(Rest::Nothing)
+    }
+
+    fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}
+
+impl DelayedCommit {
+    fn fail(&mut self, code: ErrorCode) {
+        for at in &self.places {
+            if let Some(place) = self.body.get_mut(*at..*at + size_of::<i16>()) {
+                place.copy_from_slice(&code.0.to_be_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

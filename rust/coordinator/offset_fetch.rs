@@ -1,0 +1,296 @@
+//! `OffsetFetch`: what is durable when a row is read (spec R4.8). A group, topic or partition is answered once, however often it is
+//! named.
+//!
+//! A topic's rows are read under the shard's lock, which is let go between topics, so that no long answer keeps heartbeats waiting. A
+//! group that has moved to another broker meanwhile is answered that, and nothing of what was read. `require_stable` refuses
+//! offsets that an open transaction is to commit (KIP-447).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::groups;
+use super::groups::Home;
+use super::offsets::find;
+use crate::broker::{Api, Broker, Errand, Place, Request, Rest, Served, Thread, TopicRow};
+use crate::error::ErrorCode;
+use crate::wire::offset_fetch::{GROUP_ERROR_FROM, TOPIC_ID_FROM};
+use crate::wire::topic::text;
+use crate::wire::{
+    ApiTable, FetchedGroup, FetchedOffset, OffsetFetchRequest, OffsetFetchWriter, TopicId, TopicKey, WireError,
+    ZERO_TOPIC_ID,
+};
+
+/// A request with more bytes is not served on a network loop.
+const MANY_BYTES: usize = 16 << 10;
+/// Nor is one for all offsets of a group that has more.
+const MANY_ROWS: usize = 2000;
+
+/// A topic to answer, and its partitions, each once.
+struct Wanted<'a> {
+    /// The name that is looked for; none for an id that the cluster does not have.
+    name: Option<&'a str>,
+    id: TopicId,
+    /// None: all that there are.
+    indexes: Option<Vec<i32>>,
+}
+
+/// The API.
+pub struct OffsetFetch;
+
+impl Api for OffsetFetch {
+    fn key(&self) -> i16 {
+        ApiTable::OFFSET_FETCH
+    }
+
+    fn serve(&self, asked: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError> {
+        let (version, body) = (asked.version, &*asked.body);
+        let elsewhere = || Ok(Served::Elsewhere(Errand::Serve(Thread::Request)));
+        if asked.place == Place::Loop && body.len() > MANY_BYTES {
+            return elsewhere();
+        }
+        let mut request = OffsetFetchRequest::default();
+        request.decode(version, body)?;
+        let merged = merge(&request, body);
+        let mut writer = OffsetFetchWriter::new(out, version, merged.len());
+        for (group_id, groups) in &merged {
+            let answering = Answering {
+                broker: asked.broker,
+                place: asked.place,
+                version,
+                request: &request,
+                body,
+                group_id,
+            };
+            if !answering.write(groups, &mut writer) {
+                return elsewhere();
+            }
+        }
+        writer.end();
+        Ok(Served::Answered(Rest::Nothing))
+    }
+
+    fn has_large_answers(&self) -> bool {
+        true
+    }
+}
+
+/// Each group once, in order, with every row of the request that is of it.
+fn merge<'a>(request: &'a OffsetFetchRequest, body: &'a [u8]) -> Vec<(&'a str, Vec<&'a FetchedGroup>)> {
+    let mut merged: Vec<(&str, Vec<&FetchedGroup>)> = Vec::with_capacity(request.groups.len());
+    let mut places = HashMap::new();
+    for group in &request.groups {
+        let group_id = text(body, &group.group_id).unwrap_or_default();
+        let at = if request.groups.len() == 1 {
+            merged.len()
+        } else {
+            *places.entry(group_id).or_insert(merged.len())
+        };
+        match merged.get_mut(at) {
+            Some((_, rows)) => rows.push(group),
+            None => merged.push((group_id, vec![group])),
+        }
+    }
+    merged
+}
+
+/// The answer for one group.
+struct Answering<'a> {
+    broker: &'a Broker,
+    place: Place,
+    version: i16,
+    request: &'a OffsetFetchRequest,
+    body: &'a [u8],
+    group_id: &'a str,
+}
+
+impl Answering<'_> {
+    /// False when it is too much for a network loop.
+    fn write(&self, wanted: &[&FetchedGroup], writer: &mut OffsetFetchWriter<'_>) -> bool {
+        let mark = writer.mark();
+        let found = groups(self.broker).home(self.broker, self.group_id);
+        let served = match found {
+            Err(code) => Err(code),
+            Ok(home) => match self.names(&home, wanted) {
+                Ok(None) => return false,
+                Ok(Some(names)) => self.write_topics(&home, wanted, &names, writer),
+                Err(code) => Err(code),
+            },
+        };
+        if let Err(code) = served {
+            writer.back_to(mark);
+            self.write_error(wanted, code, writer);
+        }
+        true
+    }
+
+    /// The names of all topics that the group has offsets of, when they are asked for; `None` when those are too many for here.
+    fn names(&self, home: &Home, groups: &[&FetchedGroup]) -> Result<Option<Vec<Arc<str>>>, ErrorCode> {
+        let shard = home.groups(self.broker)?;
+        if groups.iter().all(|group| group.topics.is_some()) {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(offsets) = shard.offsets(self.group_id) else {
+            return Ok(Some(Vec::new()));
+        };
+        let rows: usize = offsets.topics().map(|(_, rows)| rows.len()).sum();
+        if self.place == Place::Loop && rows > MANY_ROWS {
+            return Ok(None);
+        }
+        Ok(Some(offsets.topics().map(|(topic, _)| Arc::clone(topic)).collect()))
+    }
+
+    fn write_topics(
+        &self,
+        home: &Home,
+        groups: &[&FetchedGroup],
+        names: &[Arc<str>],
+        writer: &mut OffsetFetchWriter<'_>,
+    ) -> Result<(), ErrorCode> {
+        let image = self.broker.image.load();
+        let by_id = self.version >= TOPIC_ID_FROM;
+        let wanted: Vec<Wanted<'_>> = if groups.iter().any(|group| group.topics.is_none()) {
+            let row = |name: &'_ Arc<str>| image.topic(name).map(|row| row.id);
+            let every = names.iter().filter(|name| !by_id || row(name).is_some());
+            every
+                .map(|name| Wanted {
+                    name: Some(name),
+                    id: row(name).unwrap_or(ZERO_TOPIC_ID),
+                    indexes: None,
+                })
+                .collect()
+        } else {
+            self.wanted(groups, |id| image.topic_by_id(id))
+        };
+        writer.group(self.group_id, wanted.len());
+        for topic in &wanted {
+            self.write_topic(home, topic, by_id, writer)?;
+        }
+        writer.end_group(ErrorCode::NONE);
+        Ok(())
+    }
+
+    /// The topics that are named, each once.
+    fn wanted<'t>(
+        &'t self,
+        groups: &[&FetchedGroup],
+        by_id: impl Fn(&TopicId) -> Option<&'t Arc<TopicRow>>,
+    ) -> Vec<Wanted<'t>> {
+        let mut wanted: Vec<Wanted<'t>> = Vec::new();
+        let mut places: HashMap<(Option<&str>, TopicId), usize> = HashMap::new();
+        let topics = || groups.iter().filter_map(|group| group.topics.clone());
+        let is_single = topics().map(|range| range.len()).sum::<usize>() == 1;
+        for topic in topics().flat_map(|range| self.request.topics.get(range).unwrap_or_default()) {
+            let indexes = self.request.indexes.get(topic.rows.clone()).unwrap_or_default();
+            let (name, id) = match &topic.topic {
+                TopicKey::Name(_) => (topic.topic.name(self.body), ZERO_TOPIC_ID),
+                TopicKey::Id(id) => (by_id(id).map(|row| &*row.name), *id),
+            };
+            let at = if is_single {
+                0
+            } else {
+                *places.entry((name, id)).or_insert(wanted.len())
+            };
+            match wanted.get_mut(at).and_then(|known| known.indexes.as_mut()) {
+                Some(known) => known.extend_from_slice(indexes),
+                None => wanted.push(Wanted {
+                    name,
+                    id,
+                    indexes: Some(indexes.to_vec()),
+                }),
+            }
+        }
+        for topic in &mut wanted {
+            if let Some(indexes) = &mut topic.indexes {
+                keep_firsts(indexes);
+            }
+        }
+        wanted
+    }
+
+    fn write_topic(
+        &self,
+        home: &Home,
+        topic: &Wanted<'_>,
+        by_id: bool,
+        writer: &mut OffsetFetchWriter<'_>,
+    ) -> Result<(), ErrorCode> {
+        let shard = home.groups(self.broker)?;
+        let name = topic.name.unwrap_or_default();
+        let rows = shard.rows(self.group_id, name);
+        let offsets = shard
+            .offsets(self.group_id)
+            .filter(|offsets| self.request.require_stable && offsets.has_unstable());
+        let error = |index| match offsets {
+            Some(offsets) if offsets.is_unstable(name, index) => Some(ErrorCode::UNSTABLE_OFFSET_COMMIT),
+            _ => None,
+        };
+        match &topic.indexes {
+            None => {
+                writer.topic(name, &topic.id, rows.len());
+                for (index, offset) in rows {
+                    writer.partition(*index, told(error(*index), offset));
+                }
+            }
+            Some(indexes) => {
+                writer.topic(name, &topic.id, indexes.len());
+                for index in indexes {
+                    if topic.name.is_none() {
+                        writer.partition(*index, FetchedOffset::nothing(ErrorCode::UNKNOWN_TOPIC_ID));
+                        continue;
+                    }
+                    // an offset of an earlier topic of the same name is not this topic's
+                    let is_of = |id: TopicId| !by_id || id == ZERO_TOPIC_ID || id == topic.id;
+                    let code = error(*index);
+                    let found = find(rows, *index).filter(|offset| is_of(offset.topic_id));
+                    let nothing = FetchedOffset::nothing(code.unwrap_or(ErrorCode::NONE));
+                    writer.partition(*index, found.map_or(nothing, |offset| told(code, offset)));
+                }
+            }
+        }
+        writer.end_topic();
+        Ok(())
+    }
+
+    /// An error of the group is its whole answer; the oldest version has it in each row.
+    fn write_error(&self, groups: &[&FetchedGroup], code: ErrorCode, writer: &mut OffsetFetchWriter<'_>) {
+        if self.version >= GROUP_ERROR_FROM {
+            writer.group(self.group_id, 0);
+            return writer.end_group(code);
+        }
+        let wanted = self.wanted(groups, |_| None);
+        writer.group(self.group_id, wanted.len());
+        for topic in &wanted {
+            let indexes = topic.indexes.as_deref().unwrap_or_default();
+            writer.topic(topic.name.unwrap_or_default(), &topic.id, indexes.len());
+            for index in indexes {
+                writer.partition(*index, FetchedOffset::nothing(code));
+            }
+            writer.end_topic();
+        }
+        writer.end_group(code);
+    }
+}
+
+fn told(error: Option<ErrorCode>, offset: &super::offsets::CommittedOffset) -> FetchedOffset<'_> {
+    match error {
+        Some(code) => FetchedOffset::nothing(code),
+        None => FetchedOffset {
+            offset: offset.offset,
+            leader_epoch: offset.leader_epoch,
+            metadata: &offset.metadata,
+            error: ErrorCode::NONE,
+        },
+    }
+}
+
+/// Each index once, where it stood first.
+fn keep_firsts(indexes: &mut Vec<i32>) {
+    if indexes.is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    let mut seen = std::collections::HashSet::with_capacity(indexes.len());
+    indexes.retain(|index| seen.insert(*index));
+}
+
+#[cfg(test)]
+mod tests;

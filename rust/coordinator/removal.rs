@@ -1,0 +1,271 @@
+//! Tombstones of committed offsets: the control plane says what goes, here the rows are found and appended, a batch at a time.
+//!
+//! What goes is found and appended in one step under the shard's lock, so that a commit comes before the tombstone in the log and
+//! was seen, or comes behind it and counts. The rows go from the cache when the high watermark has passed their tombstones.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::groups::{Groups, OFFSETS_TOPIC};
+use super::offset_commit::refused;
+use super::offsets::CommittedOffset;
+use super::records::{NO_TIMESTAMP, write_offset_key};
+use super::shard::{RemovedRow, Shard};
+use crate::broker::{Awaited, Broker, Partition};
+use crate::error::ErrorCode;
+use crate::record::{BatchBuilder, Origin};
+use crate::wire::{TopicId, ZERO_TOPIC_ID};
+
+/// Tombstones of one batch, as bytes of their keys: some 2,000, which one step appends and another folds.
+const MAX_BATCH_BYTES: usize = 128 << 10;
+
+/// What is to go.
+#[derive(Debug)]
+pub enum Removal<'a> {
+    /// Of a group, as asked for: these partitions, or all; what is being committed, too.
+    Asked {
+        /// The group.
+        group_id: &'a str,
+        /// By topic; `None` is everything.
+        topics: Option<&'a [(String, Vec<i32>)]>,
+    },
+    /// Of a topic that was deleted, in every group. One of that name that was made since keeps its own.
+    Topic(&'a str),
+    /// Of a group, by time (KIP-211).
+    Expired {
+        /// The group.
+        group_id: &'a str,
+        /// Topics that its members read stay.
+        subscribed: &'a HashSet<String>,
+        /// The time, ms.
+        now_ms: i64,
+        /// How long an offset stays, ms.
+        retention_ms: i64,
+        /// From when on; the time of each commit when `None`.
+        since_ms: Option<i64>,
+    },
+}
+
+/// Rows whose tombstones fit one batch.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Doomed {
+    rows: Vec<RemovedRow>,
+    bytes: usize,
+    /// Whether something stays for another reason than room.
+    pub is_kept: bool,
+}
+
+/// A batch of tombstones that was appended.
+pub struct Appended {
+    /// Where.
+    pub partition: Arc<Partition>,
+    /// What its end waits for.
+    pub awaited: Awaited,
+    /// Offset of the first.
+    pub base_offset: i64,
+    /// Of the last.
+    pub last_offset: i64,
+}
+
+/// What became of one step of a removal.
+pub struct Removed {
+    /// `None` when nothing was left to go.
+    pub appended: Option<Appended>,
+    /// Whether more is to go than one batch holds. What was committed since would count among it, so another step is wrong without it.
+    pub has_more: bool,
+    /// Whether something stays that is not to go.
+    pub is_kept: bool,
+}
+
+impl Doomed {
+    fn is_full(&self) -> bool {
+        self.bytes >= MAX_BATCH_BYTES
+    }
+
+    fn push(&mut self, group_id: &Arc<str>, topic: &Arc<str>, index: i32) {
+        if !self.is_full() {
+            self.bytes += group_id.len() + topic.len() + 16;
+            self.rows.push((Arc::clone(group_id), Arc::clone(topic), index));
+        }
+    }
+}
+
+/// Finds what goes next. `current` is the id of the topic that has the name of a deleted one now.
+fn find(shard: &mut Shard, removal: &Removal<'_>, current: Option<TopicId>) -> Doomed {
+    let mut doomed = Doomed::default();
+    match removal {
+        Removal::Asked { group_id, topics } => find_asked(shard, group_id, *topics, &mut doomed),
+        Removal::Topic(topic) => find_of_topic(shard, topic, current, &mut doomed),
+        Removal::Expired {
+            group_id,
+            subscribed,
+            now_ms,
+            retention_ms,
+            since_ms,
+        } => {
+            let is_expired = |offset: &CommittedOffset| match offset.expire_ms {
+                NO_TIMESTAMP => now_ms.saturating_sub(since_ms.unwrap_or(offset.commit_ms)) >= *retention_ms,
+                expire_ms => *now_ms >= expire_ms,
+            };
+            find_expired(shard, group_id, subscribed, is_expired, &mut doomed);
+        }
+    }
+    doomed
+}
+
+fn find_asked(shard: &mut Shard, group_id: &str, topics: Option<&[(String, Vec<i32>)]>, doomed: &mut Doomed) {
+    if !shard.has_offsets(group_id) {
+        return;
+    }
+    let id = shard.group_id(group_id);
+    let mut changing: HashSet<(Arc<str>, i32)> = shard.pending_of(group_id).map(|(key, _)| key).collect();
+    let Some(offsets) = shard.offsets(group_id) else { return };
+    changing.extend(offsets.unstable_keys().cloned());
+    match topics {
+        None => {
+            for (topic, rows) in offsets.topics() {
+                for (index, _) in rows {
+                    if !changing.is_empty() {
+                        changing.remove(&(Arc::clone(topic), *index));
+                    }
+                    doomed.push(&id, topic, *index);
+                }
+            }
+            for (topic, index) in &changing {
+                doomed.push(&id, topic, *index);
+            }
+        }
+        Some(topics) => {
+            for (topic, indexes) in topics {
+                let name: Arc<str> = topic.as_str().into();
+                for index in indexes {
+                    if offsets.row(topic, *index).is_some() || changing.contains(&(Arc::clone(&name), *index)) {
+                        doomed.push(&id, &name, *index);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn find_of_topic(shard: &Shard, topic: &str, current: Option<TopicId>, doomed: &mut Doomed) {
+    let is_other = |offset: &CommittedOffset| offset.topic_id == ZERO_TOPIC_ID || Some(offset.topic_id) != current;
+    for group_id in shard.groups_of_topic(topic) {
+        let Some(offsets) = shard.offsets(group_id) else {
+            continue;
+        };
+        let Some(name) = shard.topic(topic) else { continue };
+        for (index, offset) in offsets.rows(topic) {
+            if is_other(offset) {
+                doomed.push(group_id, &name, *index);
+            }
+        }
+        for (name, index) in offsets.unstable_keys().filter(|(name, _)| **name == *topic) {
+            if current.is_none() && offsets.row(name, *index).is_none() {
+                doomed.push(group_id, name, *index);
+            }
+        }
+        if doomed.is_full() {
+            return;
+        }
+    }
+    for (group_id, name, index, offset) in shard.pending_rows().filter(|(_, name, ..)| ***name == *topic) {
+        if is_other(offset) {
+            doomed.push(group_id, name, index);
+        }
+    }
+}
+
+fn find_expired(
+    shard: &mut Shard,
+    group_id: &str,
+    subscribed: &HashSet<String>,
+    is_expired: impl Fn(&CommittedOffset) -> bool,
+    doomed: &mut Doomed,
+) {
+    if !shard.has_offsets(group_id) {
+        return;
+    }
+    let id = shard.group_id(group_id);
+    let pending: HashSet<(Arc<str>, i32)> = shard.pending_of(group_id).map(|(key, _)| key).collect();
+    let Some(offsets) = shard.offsets(group_id) else { return };
+    doomed.is_kept = !pending.is_empty() || offsets.has_unstable();
+    for (topic, rows) in offsets.topics() {
+        if subscribed.contains(&**topic) {
+            doomed.is_kept = true;
+            continue;
+        }
+        for (index, offset) in rows {
+            let is_changing = (!pending.is_empty() && pending.contains(&(Arc::clone(topic), *index)))
+                || offsets.is_unstable(topic, *index);
+            if is_changing || !is_expired(offset) {
+                doomed.is_kept = true;
+            } else {
+                doomed.push(&id, topic, *index);
+            }
+        }
+    }
+}
+
+/// Appends the tombstones of what goes next in a partition's groups.
+///
+/// # Errors
+/// The code of the append as the log says it, or that of a partition that is not coordinated here.
+pub fn remove(
+    broker: &Broker,
+    groups: &Groups,
+    index: i32,
+    removal: &Removal<'_>,
+    now_ms: i64,
+) -> Result<Removed, ErrorCode> {
+    let home = groups.of(index).ok_or(ErrorCode::NOT_COORDINATOR)?;
+    let mut shard = home.groups(broker)?;
+    let current = match removal {
+        Removal::Topic(topic) => broker.image.load().topic(topic).map(|row| row.id),
+        _ => None,
+    };
+    let doomed = find(&mut shard, removal, current);
+    if doomed.rows.is_empty() {
+        return Ok(Removed {
+            appended: None,
+            has_more: false,
+            is_kept: doomed.is_kept,
+        });
+    }
+    let mut builder = BatchBuilder::new(groups.settings().codec);
+    let mut key = Vec::new();
+    for (group_id, topic, index) in &doomed.rows {
+        key.clear();
+        write_offset_key(&mut key, group_id, topic, *index);
+        builder.append(now_ms, Some(&key), None, &[]);
+    }
+    let mut batch = builder.build(0, -1);
+    let partition = Arc::clone(&home.partition);
+    debug_assert_eq!(&**partition.topic(), OFFSETS_TOPIC);
+    let (appended, awaited) = partition
+        .append(&mut batch, -1, Origin::Coordinator, now_ms)
+        .map_err(|error| refused(broker, &partition, error))?;
+    if awaited.wants_flush {
+        broker.flusher.enqueue(&partition);
+    }
+    let (has_more, is_kept) = (doomed.is_full(), doomed.is_kept);
+    shard.note_removal(doomed.rows, appended.first_offset);
+    if awaited.is_nothing() {
+        shard.settle(partition.offsets().high_watermark);
+    }
+    drop(shard);
+    let appended = Appended {
+        partition,
+        awaited,
+        base_offset: appended.first_offset,
+        last_offset: appended.last_offset,
+    };
+    Ok(Removed {
+        appended: Some(appended),
+        has_more,
+        is_kept,
+    })
+}
+
+#[cfg(test)]
+mod tests;

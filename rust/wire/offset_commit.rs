@@ -1,0 +1,182 @@
+//! `OffsetCommit`, versions 2 to 10.
+//!
+//! ```text
+//! request   := group_id:string generation_id:i32 member_id:string (v7+: group_instance_id:nullable)
+//!              (v2-4: retention_time_ms:i64) [topic] tags
+//! topic     := (v2-9: name:string) (v10+: topic_id:uuid) [partition] tags
+//! partition := index:i32 offset:i64 (v6+: leader_epoch:i32) metadata:nullable tags
+//! response  := (v3+: throttle_time_ms:i32) [(v2-9: name:string) (v10+: topic_id:uuid) [index:i32 error:i16 tags] tags] tags
+//! ```
+//! Lengths are compact and tags are there from version 8 on.
+
+use std::ops::Range;
+
+use crate::error::ErrorCode;
+
+use super::error::WireError;
+use super::reader::{MAX_ROWS, Reader};
+use super::topic::TopicKey;
+use super::writer::Writer;
+
+/// The first version served.
+pub const MIN_VERSION: i16 = 2;
+/// The last version.
+pub const MAX_VERSION: i16 = 10;
+const THROTTLE_FROM: i16 = 3;
+const RETENTION_UNTIL: i16 = 4;
+const LEADER_EPOCH_FROM: i16 = 6;
+const INSTANCE_FROM: i16 = 7;
+const FLEXIBLE_FROM: i16 = 8;
+const TOPIC_ID_FROM: i16 = 10;
+/// From this version on clients know `GROUP_ID_NOT_FOUND`.
+pub const GROUP_ID_NOT_FOUND_FROM: i16 = 9;
+/// A topic's name and its partition count, the least of both encodings.
+const MIN_TOPIC_BYTES: usize = 2;
+/// Index, offset and an empty metadata.
+const MIN_PARTITION_BYTES: usize = 13;
+/// The broker's own retention.
+pub const DEFAULT_RETENTION: i64 = -1;
+const NO_LEADER_EPOCH: i32 = -1;
+
+/// One offset to commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitPartition {
+    /// The partition.
+    pub index: i32,
+    /// What to commit.
+    pub offset: i64,
+    /// The leader epoch of the last record read, or -1.
+    pub leader_epoch: i32,
+    /// Where the client's own words stand in the body.
+    pub metadata: Option<Range<usize>>,
+}
+
+/// A topic and the rows of [`OffsetCommitRequest::partitions`] that are of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitTopic {
+    /// By name before version 10, by id from then on.
+    pub topic: TopicKey,
+    /// Its rows.
+    pub rows: Range<usize>,
+}
+
+/// A decoded `OffsetCommit` request; its vectors are reused from one request to the next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OffsetCommitRequest {
+    /// Where the group's id stands in the body.
+    pub group_id: Range<usize>,
+    /// The generation that the member is in; negative without one.
+    pub generation_id: i32,
+    /// Where the member's id stands; empty without one.
+    pub member_id: Range<usize>,
+    /// Of a static member.
+    pub group_instance_id: Option<Range<usize>>,
+    /// How long the offsets are kept, or [`DEFAULT_RETENTION`].
+    pub retention_time_ms: i64,
+    /// Its topics, in order.
+    pub topics: Vec<CommitTopic>,
+    /// The partitions of all topics, in order.
+    pub partitions: Vec<CommitPartition>,
+}
+
+impl OffsetCommitRequest {
+    /// Decodes a body, replacing what was here. After an error the content is unspecified.
+    pub fn decode(&mut self, version: i16, body: &[u8]) -> Result<(), WireError> {
+        self.topics.clear();
+        self.partitions.clear();
+        if !(MIN_VERSION..=MAX_VERSION).contains(&version) {
+            return Err(WireError::UnsupportedVersion);
+        }
+        let mut reader = Reader::new(body, version >= FLEXIBLE_FROM);
+        self.group_id = reader.string()?;
+        self.generation_id = reader.i32()?;
+        self.member_id = reader.string()?;
+        self.group_instance_id = if version >= INSTANCE_FROM {
+            reader.nullable_string()?
+        } else {
+            None
+        };
+        self.retention_time_ms = if version <= RETENTION_UNTIL {
+            reader.i64()?
+        } else {
+            DEFAULT_RETENTION
+        };
+        let count = reader.count(MIN_TOPIC_BYTES)?;
+        if count > MAX_ROWS {
+            return Err(WireError::TooManyElements);
+        }
+        for _ in 0..count {
+            let topic = self.decode_topic(&mut reader, version)?;
+            self.topics.push(topic);
+        }
+        reader.skip_tags()
+    }
+
+    fn decode_topic(&mut self, reader: &mut Reader<'_>, version: i16) -> Result<CommitTopic, WireError> {
+        let topic = reader.topic_key(version >= TOPIC_ID_FROM)?;
+        let count = reader.count(MIN_PARTITION_BYTES)?;
+        if count > MAX_ROWS - self.partitions.len() {
+            return Err(WireError::TooManyElements);
+        }
+        let start = self.partitions.len();
+        for _ in 0..count {
+            self.partitions.push(CommitPartition {
+                index: reader.i32()?,
+                offset: reader.i64()?,
+                leader_epoch: if version >= LEADER_EPOCH_FROM {
+                    reader.i32()?
+                } else {
+                    NO_LEADER_EPOCH
+                },
+                metadata: reader.nullable_string()?,
+            });
+            reader.skip_tags()?;
+        }
+        reader.skip_tags()?;
+        Ok(CommitTopic {
+            topic,
+            rows: start..self.partitions.len(),
+        })
+    }
+}
+
+/// Appends a response body: the error of each partition, `errors` in the order of the request's rows. Returns where each error
+/// stands in `out`, if `places` is asked for, so that it can be changed until the body is sent.
+pub fn encode_offset_commit_response(
+    out: &mut Vec<u8>,
+    version: i16,
+    body: &[u8],
+    request: &OffsetCommitRequest,
+    errors: &[ErrorCode],
+    mut places: Option<&mut Vec<usize>>,
+) {
+    debug_assert_eq!(request.partitions.len(), errors.len(), "one error for each partition");
+    let mut w = Writer::new(out, version >= FLEXIBLE_FROM);
+    if version >= THROTTLE_FROM {
+        w.i32(0);
+    }
+    w.length(Some(request.topics.len()));
+    for topic in &request.topics {
+        match &topic.topic {
+            TopicKey::Name(_) => w.string(topic.topic.name(body).unwrap_or_default()),
+            TopicKey::Id(id) => w.raw(id),
+        }
+        w.length(Some(topic.rows.len()));
+        for at in topic.rows.clone() {
+            let (Some(row), Some(error)) = (request.partitions.get(at), errors.get(at)) else {
+                continue;
+            };
+            w.i32(row.index);
+            if let Some(places) = &mut places {
+                places.push(w.out().len());
+            }
+            w.i16(error.0);
+            w.no_tags();
+        }
+        w.no_tags();
+    }
+    w.no_tags();
+}
+
+#[cfg(test)]
+mod tests;
