@@ -120,8 +120,8 @@ class GroupsCreated:
 class SessionsExpired:
     """Nothing was heard of these members for their session timeout. One that was heard of since has a session again."""
 
-    members: list[tuple[int, str, str]]
-    """(partition of ``__consumer_offsets``, group id, member id)."""
+    members: list[tuple[int, int, str, str]]
+    """(partition of ``__consumer_offsets``, number of its load, group id, member id)."""
 
 @final
 class LoadedGroups:
@@ -146,6 +146,8 @@ class GroupLease:
     def add_member(self, member_id: str, group_instance_id: str | None) -> None:
         """Without a session."""
     def remove_member(self, member_id: str, group_instance_id: str | None) -> None: ...
+    def replace_member(self, old_member_id: str, new_member_id: str, group_instance_id: str) -> None:
+        """A static member comes back under another id."""
     def start_session(self, member_id: str, timeout_ms: int) -> None:
         """Every heartbeat and commit of the member begins it anew; its end is told once, by :class:`SessionsExpired`."""
     def cancel_session(self, member_id: str) -> None: ...
@@ -169,12 +171,12 @@ class Groups:
         """Requests are told that the partition loads. The number of this load. Raises EngineError when this broker does not lead it."""
     def load(self, partition: int, number: int) -> LoadedGroups | None:
         """Reads the partition's log; nothing when it was begun anew or closed meanwhile. Blocks on the disk. Raises EngineError."""
-    def activate(self, partition: int) -> None:
-        """Requests for its groups are served; their leases must be there."""
+    def activate(self, partition: int, number: int) -> None:
+        """Requests for the groups of this load are served; their leases must be there."""
     def close(self, partition: int) -> None:
         """Requests are told NOT_COORDINATOR."""
-    def lease(self, partition: int, group_id: str) -> GroupLease:
-        """A new lease (Empty, generation 0, no members) in the place of the one that was there."""
+    def lease(self, partition: int, number: int, group_id: str) -> GroupLease:
+        """A new lease (Empty, generation 0, no members) in the place of the one that was there; nobody's, of a load that is over."""
     def delete_offsets(
         self, partition: int, group_id: str, topics: list[tuple[str, list[int]]] | None
     ) -> tuple[int, bool]:

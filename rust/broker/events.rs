@@ -109,8 +109,8 @@ pub enum Event {
         /// Their ids.
         groups: Vec<Arc<str>>,
     },
-    /// Sessions of members are over: partition of `__consumer_offsets`, group, member. One that was heard of again since has a new one.
-    SessionsExpired(Vec<(i32, Arc<str>, Arc<str>)>),
+    /// Sessions of members are over: partition of `__consumer_offsets`, number of its load, group, member. One that was heard of again since has a new one.
+    SessionsExpired(Vec<(i32, u64, Arc<str>, Arc<str>)>),
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {
         /// Its name.

@@ -51,7 +51,7 @@ pub struct Home {
     /// Where its records are.
     pub partition: Arc<Partition>,
     /// The leader epoch under which it was loaded; under another one its groups may have changed elsewhere.
-    leader_epoch: i32,
+    pub leader_epoch: i32,
     is_active: AtomicBool,
     shard: Mutex<Shard>,
 }
@@ -62,10 +62,11 @@ impl Home {
         if !self.is_active.load(Ordering::Acquire) {
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
         }
+        let groups = self.settled(broker);
         if self.partition.leading(self.leader_epoch).is_err() {
             return Err(ErrorCode::NOT_COORDINATOR);
         }
-        Ok(self.settled(broker))
+        Ok(groups)
     }
 
     /// The same for whoever knows that it may.
@@ -84,7 +85,7 @@ impl Home {
     /// Tells the control plane of groups that came by their first commit.
     pub fn report(&self, shard: &mut Shard, broker: &Broker) {
         let created = shard.take_created();
-        if !created.is_empty() {
+        if !created.is_empty() && super::groups(broker).has(self) {
             let index = self.partition.index();
             broker.events.push(Event::GroupsCreated { index, groups: created });
         }
@@ -158,9 +159,9 @@ impl Groups {
     }
 
     /// Whether a home is one still.
-    pub fn has(&self, home: &Arc<Home>) -> bool {
+    pub fn has(&self, home: &Home) -> bool {
         self.of(home.partition.index())
-            .is_some_and(|now| Arc::ptr_eq(&now, home))
+            .is_some_and(|now| now.number == home.number)
     }
 
     fn change(&self, edit: impl FnOnce(&mut HashMap<i32, Arc<Home>>)) {
@@ -194,8 +195,8 @@ impl Groups {
     }
 
     /// The partition is loaded and its groups have their leases: they are served from now on.
-    pub fn activate(&self, index: i32) {
-        if let Some(home) = self.of(index) {
+    pub fn activate(&self, index: i32, number: u64) {
+        if let Some(home) = self.of(index).filter(|home| home.number == number) {
             home.is_active.store(true, Ordering::Release);
         }
     }
@@ -245,10 +246,8 @@ impl Groups {
                 let mut shard = home.lock();
                 (shard.take_expired(now), shard.next_timer())
             };
-            expired.extend(
-                over.into_iter()
-                    .map(|(group_id, member_id)| (*index, group_id, member_id)),
-            );
+            let of_home = |(group_id, member_id)| (*index, home.number, group_id, member_id);
+            expired.extend(over.into_iter().map(of_home));
             if let Some(at) = next {
                 self.note_timer(at);
             }

@@ -87,6 +87,12 @@ impl GroupLease {
         }
     }
 
+    /// A static member comes back under another id: nobody sees the group without one of the two.
+    pub fn replace_member(&mut self, old_member_id: &str, new_member_id: &str, group_instance_id: &str) {
+        self.remove_member(old_member_id, Some(group_instance_id));
+        self.add_member(new_member_id, Some(group_instance_id));
+    }
+
     /// A member and its id.
     pub fn member(&mut self, member_id: &str) -> Option<(Arc<str>, &mut MemberLease)> {
         let id = self.members.get_key_value(member_id).map(|(id, _)| Arc::clone(id))?;

@@ -18,7 +18,7 @@ use crate::broker::{
     WaitKind, Waiter,
 };
 use crate::error::{Error, ErrorCode};
-use crate::record::{BatchBuilder, Origin};
+use crate::record::BatchBuilder;
 use crate::storage::AppendError;
 use crate::wire::offset_commit::{DEFAULT_RETENTION, GROUP_ID_NOT_FOUND_FROM};
 use crate::wire::topic::text;
@@ -182,7 +182,7 @@ fn commit(
     };
     let (appended, awaited) = home
         .partition
-        .append(&mut batch, -1, Origin::Coordinator, call.now_ms)
+        .append_in_epoch(&mut batch, home.leader_epoch, call.now_ms)
         .map_err(|error| refused(broker, &home.partition, error))?;
     let id = groups.group_id(group_id);
     for (at, row) in (appended.first_offset..).zip(&mut rows) {
@@ -238,7 +238,8 @@ fn write(
                 metadata: metadata(partition, body),
                 commit_ms: call.now_ms,
                 expire_ms,
-                topic_id: Some(row.id),
+                // its record has no place for it when it has a time to go
+                topic_id: Some(row.id).filter(|_| expire_ms == NO_TIMESTAMP),
             };
             key.clear();
             value.clear();

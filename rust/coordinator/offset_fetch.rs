@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::groups;
 use super::groups::Home;
-use super::offsets::find;
+use super::offsets::{CommittedOffset, TopicOffsets};
 use crate::broker::{Api, Broker, Errand, Place, Request, Rest, Served, Thread, TopicRow};
 use crate::error::ErrorCode;
 use crate::wire::offset_fetch::{GROUP_ERROR_FROM, TOPIC_ID_FROM};
@@ -226,9 +226,9 @@ impl Answering<'_> {
         };
         match &topic.indexes {
             None => {
-                writer.topic(name, &topic.id, rows.len());
-                for (index, offset) in rows {
-                    writer.partition(*index, told(error(*index), offset));
+                writer.topic(name, &topic.id, rows.map_or(0, TopicOffsets::len));
+                for (index, offset) in rows.into_iter().flat_map(TopicOffsets::iter) {
+                    writer.partition(index, told(error(index), offset));
                 }
             }
             Some(indexes) => {
@@ -241,7 +241,9 @@ impl Answering<'_> {
                     // an offset of an earlier topic of the same name is not this topic's
                     let is_of = |id: TopicId| !by_id || id == ZERO_TOPIC_ID || id == topic.id;
                     let code = error(*index);
-                    let found = find(rows, *index).filter(|offset| is_of(offset.topic_id));
+                    let found = rows
+                        .and_then(|rows| rows.get(*index))
+                        .filter(|offset| is_of(offset.topic_id));
                     let nothing = FetchedOffset::nothing(code.unwrap_or(ErrorCode::NONE));
                     writer.partition(*index, found.map_or(nothing, |offset| told(code, offset)));
                 }
@@ -271,7 +273,7 @@ impl Answering<'_> {
     }
 }
 
-fn told(error: Option<ErrorCode>, offset: &super::offsets::CommittedOffset) -> FetchedOffset<'_> {
+fn told(error: Option<ErrorCode>, offset: &CommittedOffset) -> FetchedOffset<'_> {
     match error {
         Some(code) => FetchedOffset::nothing(code),
         None => FetchedOffset {

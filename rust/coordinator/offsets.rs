@@ -43,17 +43,106 @@ impl CommittedOffset {
     }
 }
 
-/// A partition's row.
-pub type Row = (i32, CommittedOffset);
+/// What open transactions are to commit: by topic and partition, by producer id.
+type InTransactions = BTreeMap<Arc<str>, BTreeMap<i32, HashMap<i64, CommittedOffset>>>;
 
-/// What open transactions are to commit: by partition of a topic, by producer id.
-type InTransactions = BTreeMap<(Arc<str>, i32), HashMap<i64, CommittedOffset>>;
+/// Rows of a topic beyond which they stand in a tree: in a row of cells a late one would move all behind it.
+const MANY_ROWS: usize = 256;
+
+/// The rows of one topic, by partition. Few stand close together, which most groups of most clusters have.
+#[derive(Debug)]
+pub enum TopicOffsets {
+    /// In order.
+    Few(Vec<(i32, CommittedOffset)>),
+    /// More than [`MANY_ROWS`] at some time.
+    Many(BTreeMap<i32, CommittedOffset>),
+}
+
+impl Default for TopicOffsets {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl TopicOffsets {
+    /// How many.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Few(rows) => rows.len(),
+            Self::Many(rows) => rows.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One of them.
+    pub fn get(&self, index: i32) -> Option<&CommittedOffset> {
+        match self {
+            Self::Few(rows) => {
+                let at = rows.binary_search_by_key(&index, |row| row.0).ok()?;
+                rows.get(at).map(|row| &row.1)
+            }
+            Self::Many(rows) => rows.get(&index),
+        }
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (i32, &CommittedOffset)> {
+        let (few, many) = match self {
+            Self::Few(rows) => (Some(rows), None),
+            Self::Many(rows) => (None, Some(rows)),
+        };
+        let few = few.into_iter().flatten().map(|(index, offset)| (*index, offset));
+        few.chain(many.into_iter().flatten().map(|(index, offset)| (*index, offset)))
+    }
+
+    /// Keeps the newer record of the two.
+    fn put(&mut self, index: i32, offset: CommittedOffset) {
+        if self
+            .get(index)
+            .is_some_and(|before| before.record_offset >= offset.record_offset)
+        {
+            return;
+        }
+        match self {
+            Self::Many(rows) => {
+                rows.insert(index, offset);
+            }
+            Self::Few(rows) => {
+                match rows.binary_search_by_key(&index, |row| row.0) {
+                    Err(at) => rows.insert(at, (index, offset)),
+                    Ok(at) => rows[at].1 = offset,
+                }
+                if rows.len() > MANY_ROWS {
+                    *self = Self::Many(std::mem::take(rows).into_iter().collect());
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, index: i32, record_offset: i64) {
+        if self
+            .get(index)
+            .is_none_or(|before| before.record_offset > record_offset)
+        {
+            return;
+        }
+        match self {
+            Self::Many(rows) => {
+                rows.remove(&index);
+            }
+            Self::Few(rows) => rows.retain(|row| row.0 != index),
+        }
+    }
+}
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct GroupOffsets {
-    /// By topic, in order of the partitions.
-    topics: BTreeMap<Arc<str>, Vec<Row>>,
+    topics: BTreeMap<Arc<str>, TopicOffsets>,
     /// Few groups have any.
     in_transactions: Option<Box<InTransactions>>,
 }
@@ -66,32 +155,38 @@ impl GroupOffsets {
 
     /// Whether a topic has a row, or one in an open transaction.
     pub fn has_topic(&self, topic: &str) -> bool {
-        self.topics.contains_key(topic) || self.unstable_keys().any(|(name, _)| **name == *topic)
+        self.topics.contains_key(topic)
+            || self
+                .in_transactions
+                .as_ref()
+                .is_some_and(|open| open.contains_key(topic))
     }
 
     /// Its topics with their rows, in name order.
-    pub fn topics(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &[Row])> {
-        self.topics.iter().map(|(topic, rows)| (topic, rows.as_slice()))
+    pub fn topics(&self) -> impl ExactSizeIterator<Item = (&Arc<str>, &TopicOffsets)> {
+        self.topics.iter()
     }
 
-    /// The rows of a topic, in order.
-    pub fn rows(&self, topic: &str) -> &[Row] {
-        self.topics.get(topic).map_or(&[], Vec::as_slice)
+    /// The rows of a topic that has any.
+    pub fn topic(&self, topic: &str) -> Option<&TopicOffsets> {
+        self.topics.get(topic)
     }
 
     /// One row.
     pub fn row(&self, topic: &str, index: i32) -> Option<&CommittedOffset> {
-        find(self.rows(topic), index)
+        self.topics.get(topic).and_then(|rows| rows.get(index))
     }
 
     /// Partitions that open transactions are to commit.
-    pub fn unstable_keys(&self) -> impl Iterator<Item = &(Arc<str>, i32)> {
-        self.in_transactions.iter().flat_map(|open| open.keys())
+    pub fn unstable(&self) -> impl Iterator<Item = (&Arc<str>, i32)> {
+        let topics = self.in_transactions.iter().flat_map(|open| open.iter());
+        topics.flat_map(|(topic, rows)| rows.keys().map(move |index| (topic, *index)))
     }
 
     /// Whether an open transaction is to commit this partition.
     pub fn is_unstable(&self, topic: &str, index: i32) -> bool {
-        self.in_transactions.is_some() && self.unstable_keys().any(|(name, at)| *at == index && **name == *topic)
+        let open = self.in_transactions.as_ref().and_then(|open| open.get(topic));
+        open.is_some_and(|rows| rows.contains_key(&index))
     }
 
     /// Whether any transaction is open.
@@ -101,79 +196,59 @@ impl GroupOffsets {
 
     /// A commit outside of transactions.
     pub fn put(&mut self, topic: &Arc<str>, index: i32, offset: CommittedOffset) {
-        let rows = match self.topics.get_mut(&**topic) {
-            Some(rows) => rows,
-            None => self.topics.entry(Arc::clone(topic)).or_default(),
-        };
-        match rows.binary_search_by_key(&index, |row| row.0) {
-            Err(at) => rows.insert(at, (index, offset)),
-            Ok(at) => {
-                if let Some(row) = rows
-                    .get_mut(at)
-                    .filter(|row| row.1.record_offset < offset.record_offset)
-                {
-                    row.1 = offset;
-                }
-            }
+        match self.topics.get_mut(&**topic) {
+            Some(rows) => rows.put(index, offset),
+            None => self.topics.entry(Arc::clone(topic)).or_default().put(index, offset),
         }
     }
 
     /// A tombstone at `record_offset`. What open transactions wrote before it goes, too.
     pub fn remove(&mut self, topic: &str, index: i32, record_offset: i64) {
-        self.forget_unstable(topic, index, record_offset);
+        self.forget_unstable(topic, index, |_, offset| offset.record_offset <= record_offset);
         let Some(rows) = self.topics.get_mut(topic) else { return };
-        if let Ok(at) = rows.binary_search_by_key(&index, |row| row.0)
-            && rows.get(at).is_some_and(|row| row.1.record_offset <= record_offset)
-        {
-            rows.remove(at);
-        }
+        rows.remove(index, record_offset);
         if rows.is_empty() {
             self.topics.remove(topic);
         }
     }
 
-    fn forget_unstable(&mut self, topic: &str, index: i32, record_offset: i64) {
-        let Some(open) = &mut self.in_transactions else { return };
-        open.retain(|(name, at), by_producer| {
-            if *at == index && **name == *topic {
-                by_producer.retain(|_, offset| offset.record_offset > record_offset);
-            }
-            !by_producer.is_empty()
-        });
+    /// Takes offsets of open transactions out, and tells the last of them.
+    fn forget_unstable(
+        &mut self,
+        topic: &str,
+        index: i32,
+        goes: impl Fn(i64, &CommittedOffset) -> bool,
+    ) -> Option<CommittedOffset> {
+        let open = self.in_transactions.as_mut()?;
+        let rows = open.get_mut(topic)?;
+        let by_producer = rows.get_mut(&index)?;
+        let taken = by_producer.extract_if(|id, offset| goes(*id, offset)).last();
+        if by_producer.is_empty() {
+            rows.remove(&index);
+        }
+        if rows.is_empty() {
+            open.remove(topic);
+        }
         if open.is_empty() {
             self.in_transactions = None;
         }
+        taken.map(|(_, offset)| offset)
     }
 
     /// A commit within an open transaction of this producer.
     pub fn put_unstable(&mut self, topic: &Arc<str>, index: i32, producer_id: i64, offset: CommittedOffset) {
         let open = self.in_transactions.get_or_insert_default();
-        let by_producer = open.entry((Arc::clone(topic), index)).or_default();
-        by_producer.insert(producer_id, offset);
+        let rows = open.entry(Arc::clone(topic)).or_default();
+        rows.entry(index).or_default().insert(producer_id, offset);
     }
 
     /// The producer's transaction has ended: what it was to commit counts from where it was written, or is dropped.
     pub fn end_transaction(&mut self, topic: &Arc<str>, index: i32, producer_id: i64, is_committed: bool) {
-        let Some(open) = &mut self.in_transactions else { return };
-        let key = (Arc::clone(topic), index);
-        let Some(by_producer) = open.get_mut(&key) else { return };
-        let ended = by_producer.remove(&producer_id);
-        if by_producer.is_empty() {
-            open.remove(&key);
-        }
-        if open.is_empty() {
-            self.in_transactions = None;
-        }
+        let ended = self.forget_unstable(topic, index, |id, _| id == producer_id);
         if let Some(offset) = ended.filter(|_| is_committed) {
             self.put(topic, index, offset);
         }
     }
-}
-
-/// The offset of a partition among the rows of a topic.
-pub fn find(rows: &[Row], index: i32) -> Option<&CommittedOffset> {
-    let at = rows.binary_search_by_key(&index, |row| row.0).ok()?;
-    rows.get(at).map(|row| &row.1)
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::groups::{Groups, OFFSETS_TOPIC};
 use super::offset_commit::refused;
-use super::offsets::CommittedOffset;
+use super::offsets::{CommittedOffset, TopicOffsets};
 use super::records::{NO_TIMESTAMP, write_offset_key};
 use super::shard::{RemovedRow, Shard};
 use crate::broker::{Awaited, Broker, Partition};
 use crate::error::ErrorCode;
-use crate::record::{BatchBuilder, Origin};
+use crate::record::BatchBuilder;
 use crate::wire::{TopicId, ZERO_TOPIC_ID};
 
 /// Tombstones of one batch, as bytes of their keys: some 2,000, which one step appends and another folds.
@@ -120,15 +120,18 @@ fn find_asked(shard: &mut Shard, group_id: &str, topics: Option<&[(String, Vec<i
     let id = shard.group_id(group_id);
     let mut changing: HashSet<(Arc<str>, i32)> = shard.pending_of(group_id).map(|(key, _)| key).collect();
     let Some(offsets) = shard.offsets(group_id) else { return };
-    changing.extend(offsets.unstable_keys().cloned());
+    changing.extend(offsets.unstable().map(|(topic, index)| (Arc::clone(topic), index)));
     match topics {
         None => {
             for (topic, rows) in offsets.topics() {
-                for (index, _) in rows {
+                for (index, _) in rows.iter() {
                     if !changing.is_empty() {
-                        changing.remove(&(Arc::clone(topic), *index));
+                        changing.remove(&(Arc::clone(topic), index));
                     }
-                    doomed.push(&id, topic, *index);
+                    doomed.push(&id, topic, index);
+                    if doomed.is_full() {
+                        return;
+                    }
                 }
             }
             for (topic, index) in &changing {
@@ -155,14 +158,14 @@ fn find_of_topic(shard: &Shard, topic: &str, current: Option<TopicId>, doomed: &
             continue;
         };
         let Some(name) = shard.topic(topic) else { continue };
-        for (index, offset) in offsets.rows(topic) {
+        for (index, offset) in offsets.topic(topic).into_iter().flat_map(TopicOffsets::iter) {
             if is_other(offset) {
-                doomed.push(group_id, &name, *index);
+                doomed.push(group_id, &name, index);
             }
         }
-        for (name, index) in offsets.unstable_keys().filter(|(name, _)| **name == *topic) {
-            if current.is_none() && offsets.row(name, *index).is_none() {
-                doomed.push(group_id, name, *index);
+        for (name, index) in offsets.unstable().filter(|(name, _)| ***name == *topic) {
+            if current.is_none() && offsets.row(name, index).is_none() {
+                doomed.push(group_id, name, index);
             }
         }
         if doomed.is_full() {
@@ -195,13 +198,17 @@ fn find_expired(
             doomed.is_kept = true;
             continue;
         }
-        for (index, offset) in rows {
-            let is_changing = (!pending.is_empty() && pending.contains(&(Arc::clone(topic), *index)))
-                || offsets.is_unstable(topic, *index);
+        for (index, offset) in rows.iter() {
+            let is_changing = (!pending.is_empty() && pending.contains(&(Arc::clone(topic), index)))
+                || offsets.is_unstable(topic, index);
             if is_changing || !is_expired(offset) {
                 doomed.is_kept = true;
             } else {
-                doomed.push(&id, topic, *index);
+                doomed.push(&id, topic, index);
+            }
+            if doomed.is_full() {
+                doomed.is_kept = true; // whoever asks comes again
+                return;
             }
         }
     }
@@ -243,7 +250,7 @@ pub fn remove(
     let partition = Arc::clone(&home.partition);
     debug_assert_eq!(&**partition.topic(), OFFSETS_TOPIC);
     let (appended, awaited) = partition
-        .append(&mut batch, -1, Origin::Coordinator, now_ms)
+        .append_in_epoch(&mut batch, home.leader_epoch, now_ms)
         .map_err(|error| refused(broker, &partition, error))?;
     if awaited.wants_flush {
         broker.flusher.enqueue(&partition);

@@ -1,9 +1,9 @@
 //! The groups of one partition of `__consumer_offsets`: their leases, and the offsets that the partition's log has.
 //!
-//! Invariants: the offsets are the fold of the log up to the high watermark. A change is appended and noted as pending under the lock
-//! that holds this shard, so pending changes are in the order of the log; [`Shard::settle`] folds those that the high watermark has
-//! passed. So a commit that failed for its client, and is replicated later, shows when it is replicated. A group stands here
-//! while it has a lease, an offset, or a pending commit. Never: appends, decides who is a member.
+//! Invariants: the offsets are the fold of the log up to the high watermark; a load folds the log to its end. A change is appended and
+//! noted as pending under the lock that holds this shard, so pending changes are in the order of the log; [`Shard::settle`] folds those
+//! that the high watermark has passed. So a commit that failed for its client, and is replicated later, shows when it is replicated. A
+//! group stands here while it has a lease, an offset, or a pending commit. Never: appends, decides who is a member.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::lease::{Claim, GroupLease, GroupState};
-use super::offsets::{CommittedOffset, GroupOffsets, Row};
+use super::offsets::{CommittedOffset, GroupOffsets, TopicOffsets};
 use crate::error::ErrorCode;
 
 /// Rows to commit: topic, partition, offset.
@@ -273,8 +273,8 @@ impl Shard {
     }
 
     /// The rows of a topic in a group.
-    pub fn rows(&self, group_id: &str, topic: &str) -> &[Row] {
-        self.offsets(group_id).map_or(&[], |offsets| offsets.rows(topic))
+    pub fn rows(&self, group_id: &str, topic: &str) -> Option<&TopicOffsets> {
+        self.offsets(group_id).and_then(|offsets| offsets.topic(topic))
     }
 
     // ---- leases

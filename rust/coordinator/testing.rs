@@ -71,7 +71,7 @@ impl World {
         let loaded = super::load(&self.fixture.broker, self.groups(), 0, number)
             .unwrap()
             .unwrap();
-        self.groups().activate(0);
+        self.groups().activate(0, number);
         loaded
     }
 

@@ -123,8 +123,8 @@ pub struct GroupsCreated {
 /// Sessions of members are over.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct SessionsExpired {
-    /// (partition of `__consumer_offsets`, group id, member id).
-    members: Vec<(i32, String, String)>,
+    /// (partition of `__consumer_offsets`, number of its load, group id, member id).
+    members: Vec<(i32, u64, String, String)>,
 }
 
 /// A line for the log.
@@ -213,8 +213,8 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
         )?
         .into_any(),
         broker::Event::SessionsExpired(members) => {
-            let row = |(index, group_id, member_id): (i32, Arc<str>, Arc<str>)| {
-                (index, group_id.to_string(), member_id.to_string())
+            let row = |(index, number, group_id, member_id): (i32, u64, Arc<str>, Arc<str>)| {
+                (index, number, group_id.to_string(), member_id.to_string())
             };
             let members = members.into_iter().map(row).collect();
             Py::new(py, SessionsExpired { members })?.into_any()

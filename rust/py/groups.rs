@@ -88,6 +88,14 @@ impl GroupLease {
         });
     }
 
+    fn replace_member(&self, old_member_id: &str, new_member_id: &str, group_instance_id: &str) {
+        self.with(|shard| {
+            if let Some(lease) = shard.lease(&self.group_id) {
+                lease.replace_member(old_member_id, new_member_id, group_instance_id);
+            }
+        });
+    }
+
     fn start_session(&self, member_id: &str, timeout_ms: i64) {
         let (timeout, now) = (session_timeout(timeout_ms), Instant::now());
         self.with(|shard| shard.begin_session(&self.group_id, member_id, timeout, now));
@@ -117,11 +125,12 @@ impl GroupLease {
 
     fn release(&self) {
         let Some(home) = &self.home else { return };
+        if !coordinator::groups(&self.broker).has(home) {
+            return; // it goes with its partition
+        }
         let mut shard = home.settled(&self.broker);
         shard.release(&self.group_id);
-        if coordinator::groups(&self.broker).has(home) {
-            home.report(&mut shard, &self.broker);
-        }
+        home.report(&mut shard, &self.broker);
     }
 }
 
@@ -164,16 +173,16 @@ impl PyGroups {
         }))
     }
 
-    fn activate(&self, partition: i32) {
-        self.groups().activate(partition);
+    fn activate(&self, partition: i32, number: u64) {
+        self.groups().activate(partition, number);
     }
 
     fn close(&self, partition: i32) {
         self.groups().close(partition);
     }
 
-    fn lease(&self, partition: i32, group_id: &str) -> GroupLease {
-        let home = self.groups().of(partition);
+    fn lease(&self, partition: i32, number: u64, group_id: &str) -> GroupLease {
+        let home = self.groups().of(partition).filter(|home| home.number == number);
         if let Some(home) = &home {
             home.lock().grant(group_id, GroupState::Empty, 0);
         }

@@ -16,7 +16,7 @@ from kafkastore.errors import KafkastoreError, NotControllerError
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.store import Create, NodeExistsError, NoNodeError
 from kafkastore.purgatory.turns import Turn
-from kafkastore.topics.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import Growth, NewTopic
 from simulator.faults import FAULTS_FROM_S, FAULTS_TO_S, Fault
 from simulator.network import Lost
 

@@ -25,7 +25,7 @@ from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.unreachable import BrokerUnreachableError
 from kafkastore.metadata.store import Delete
 from kafkastore.server.surroundings import Surroundings
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from simulator import changes, ending, faults, operations
 from simulator.clients import Consumer, Producer
 from simulator.metadata import NAME as STORE

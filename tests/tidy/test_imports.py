@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import kafkastore
 from tidy.sources import PYTHON, RUST, is_rust_test, python_files, rust_files
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ PYTHON_RANKS = {
     "coordinator": 15,
     "coordinator.group": 14,
     "controller": 13,
-    "topics": 12,
+    "topic": 12,
     "configuration": 11,
     "replica": 10,
     "purgatory": 9,
@@ -188,3 +189,10 @@ def test_unsafe_stands_only_in_io_and_py_and_pyo3_only_in_py(path: Path) -> None
         assert not re.search(r"\bunsafe\s*(\{|fn|impl)", code), f"unsafe in {path.relative_to(RUST)}"
     if own not in ("py", "lib"):
         assert "pyo3" not in code, f"pyo3 in {path.relative_to(RUST)}"
+
+
+def test_no_module_takes_the_place_of_a_public_name() -> None:
+    """A module that is imported becomes an attribute of its package: ``kafkastore.topics`` is a function."""
+    public = set(kafkastore.__all__)
+    modules = {path.stem for path in PYTHON.glob("*.py")} | {path.parent.name for path in PYTHON.glob("*/__init__.py")}
+    assert not public & modules

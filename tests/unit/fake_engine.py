@@ -265,7 +265,7 @@ class GroupsCreated:
 
 
 class SessionsExpired:
-    def __init__(self, members: list[tuple[int, str, str]]) -> None:
+    def __init__(self, members: list[tuple[int, int, str, str]]) -> None:
         self.members = members
 
 
@@ -289,7 +289,7 @@ class Groups:
         is_loading = self.states.get(partition) == "loading"
         return LoadedGroups() if is_loading else None
 
-    def activate(self, partition: int) -> None:
+    def activate(self, partition: int, _number: int) -> None:
         if partition in self.states:
             self.states[partition] = "active"
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.assignment import Assigned
     from kafkastore.metadata.broker_nodes import Registration
     from kafkastore.metadata.store import MetadataStore
-    from kafkastore.topics.new_topic import Growth, NewTopic
+    from kafkastore.topic.new_topic import Growth, NewTopic
 
 T = TypeVar("T")
 

@@ -32,7 +32,7 @@ from kafkastore.errors import (
 )
 from kafkastore.metadata.assignment import encode_in_steps
 from kafkastore.metadata.store import SetData
-from kafkastore.topics.checks import check_target
+from kafkastore.topic.checks import check_target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -31,8 +31,8 @@ from kafkastore.metadata.store import (
     SetData,
 )
 from kafkastore.metadata.stored_topics import load_config, load_configs, load_topic
-from kafkastore.topics.checks import check_addition, check_growth, check_replicas
-from kafkastore.topics.placement import place_replicas
+from kafkastore.topic.checks import check_addition, check_growth, check_replicas
+from kafkastore.topic.placement import place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafkastore.controller.term import Term
     from kafkastore.metadata.store import Operation
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.topics.new_topic import Growth, NewTopic
+    from kafkastore.topic.new_topic import Growth, NewTopic
 
 logger = logging.getLogger("kafkastore.controller.topics")
 

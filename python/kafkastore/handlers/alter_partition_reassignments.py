@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (45): moves partitions to other brokers, or cancels that (KIP-455, KIP-860).
 
-Translates between the wire and ``topics/topics.py``. One partition's error never fails the others.
+Translates between the wire and ``topic/topics.py``. One partition's error never fails the others.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 overrides.
 
 A request names resources; each is checked as it stands (A), then turned into the resource's new overrides (B), then
-given to its owner, ``topics/topics.py`` or ``configuration/changes.py``, which writes the store and makes the change
+given to its owner, ``topic/topics.py`` or ``configuration/changes.py``, which writes the store and makes the change
 known (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of the
 checks and the messages are Kafka's.
 """
@@ -28,7 +28,7 @@ from kafkastore.handlers import broker_loggers
 from kafkastore.handlers.broker_config_rules import check_broker_overrides
 from kafkastore.handlers.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, broker_id
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.topics.names import validate_topic_name
+from kafkastore.topic.names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """CreatePartitions (37): grows topics to a number of partitions, with replicas placed by the broker or by the asker.
 
-Translates between the wire and ``topics/topics.py``, which owns the rules. What concerns the request as a whole is
+Translates between the wire and ``topic/topics.py``, which owns the rules. What concerns the request as a whole is
 checked here: a topic that stands in it more than once fails once. One topic's error never fails the others.
 """
 
@@ -16,7 +16,7 @@ from kafkastore.errors import (
 )
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.context import milliseconds
-from kafkastore.topics.new_topic import Growth
+from kafkastore.topic.new_topic import Growth
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten

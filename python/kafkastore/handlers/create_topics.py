@@ -1,6 +1,6 @@
 """CreateTopics (19): creates topics, or with ``validate_only`` says what would become of it.
 
-Translates between the wire and ``topics/topics.py``, which owns the rules. What concerns the request as a whole is
+Translates between the wire and ``topic/topics.py``, which owns the rules. What concerns the request as a whole is
 checked here: a name that stands in it more than once fails once, whatever is asked for it. One topic's error never
 fails the others.
 """
@@ -21,8 +21,8 @@ from kafkastore.errors import (
 )
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.requests.context import milliseconds
-from kafkastore.topics.new_topic import NewTopic
-from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST
+from kafkastore.topic.new_topic import NewTopic
+from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

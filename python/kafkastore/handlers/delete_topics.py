@@ -1,6 +1,6 @@
 """DeleteTopics (20): deletes topics by name or, from version 6 on, by id.
 
-Translates between the wire and ``topics/topics.py``. What concerns the request as a whole is checked here, in Kafka's
+Translates between the wire and ``topic/topics.py``. What concerns the request as a whole is checked here, in Kafka's
 order: (A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids
 that stand in the request more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same
 topic. One topic's error never fails the others.

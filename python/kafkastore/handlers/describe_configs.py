@@ -31,7 +31,7 @@ from kafkastore.handlers.config_resources import (
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.topics.names import validate_topic_name
+from kafkastore.topic.names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,7 +14,7 @@ from kafkastore._core import EngineError
 from kafkastore.errors import ErrorCode, InvalidTopicError, KafkastoreError, UnknownTopicOrPartitionError
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.topics.names import validate_topic_name
+from kafkastore.topic.names import validate_topic_name
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.errors import ErrorCode, InvalidRequestError, InvalidTopicError
-from kafkastore.topics.names import validate_topic_name
+from kafkastore.topic.names import validate_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -1,6 +1,6 @@
 """ElectLeaders (43): preferred leaders, or uncleanly any that is alive (KIP-183, KIP-460).
 
-Translates between the wire and ``topics/topics.py``. One partition's error never fails the others. Asked for all partitions, every
+Translates between the wire and ``topic/topics.py``. One partition's error never fails the others. Asked for all partitions, every
 topic is in the answer, with those partitions that an election changes or fails for, as in Kafka.
 """
 

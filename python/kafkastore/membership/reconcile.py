@@ -38,8 +38,8 @@ from kafkastore.metadata.nodes import new_id, topic_id_text
 from kafkastore.metadata.store import Delete, SetData
 from kafkastore.metadata.stored_topics import CONFIGS, TOPICS, UNREADABLE, StoredTopic, load_configs
 from kafkastore.plain_files import open_plain
-from kafkastore.topics.internal import internal_configs
-from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST
+from kafkastore.topic.internal import internal_configs
+from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping

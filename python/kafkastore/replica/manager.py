@@ -156,7 +156,7 @@ class ReplicaManager:
     def tell(self, topic: TopicImage) -> None:
         """Tells the listener of this topic, if any, what changed of who leads its partitions."""
         if topic.name in self._starters and any(state.leader == self.node_id for state in topic.partitions):
-            self._starters.pop(topic.name)()  # it listens, and is told
+            self._starters[topic.name]()  # it listens, which takes it out of the starters, and is told
         listener = self._listeners.get(topic.name)
         if listener is None:
             return

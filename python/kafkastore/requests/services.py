@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkastore.replica.log_dir_moves import LogDirMoves
     from kafkastore.replica.manager import ReplicaManager
     from kafkastore.requests.forwarding import Forwarding
-    from kafkastore.topics.topics import Topics
+    from kafkastore.topic.topics import Topics
 
 T = TypeVar("T")
 

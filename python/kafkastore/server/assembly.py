@@ -28,7 +28,7 @@ from kafkastore.replica.taken_orders import take
 from kafkastore.requests.forwarding import Forwarding
 from kafkastore.requests.services import BrokerServices, Once, Provider
 from kafkastore.server.dispatch import Dispatch
-from kafkastore.topics.topics import Topics
+from kafkastore.topic.topics import Topics
 
 if TYPE_CHECKING:
     from kafkastore._core import Engine

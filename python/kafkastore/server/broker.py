@@ -29,7 +29,7 @@ from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.surroundings import REAL
-from kafkastore.topics.internal import is_internal
+from kafkastore.topic.internal import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -28,6 +28,21 @@ impl Partition {
         done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
     }
 
+    /// The same for a coordinator whose state is that of this leader epoch: under another one the batch is refused, since others may
+    /// have written since.
+    pub fn append_in_epoch(&self, batch: &mut [u8], leader_epoch: i32, now_ms: i64) -> Result<Done, AppendError> {
+        let judge = |log: &Log, batch: &[u8]| {
+            let lease = self.leadership.lease(); // it stays while the log is locked
+            if lease.as_ref().is_none_or(|lease| lease.leader_epoch != leader_epoch) {
+                let message = format!("{}-{} is led in another epoch", self.topic, self.index);
+                return Err(Rejection::new(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));
+            }
+            validate(batch, log.rules(), Origin::Coordinator, now_ms).map(Some)
+        };
+        let done = self.append_judged(batch, -1, Origin::Coordinator, now_ms, judge)?;
+        done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
+    }
+
     /// The same for a client's batch on a network loop; `None` when judging it takes more than `room`, and nothing was appended.
     pub fn append_within(
         &self,

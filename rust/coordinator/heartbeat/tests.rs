@@ -104,7 +104,7 @@ fn the_end_of_a_session_is_told_once_and_a_heartbeat_begins_another() {
             found.extend(
                 members
                     .into_iter()
-                    .map(|(_, group, member)| format!("{group} {member}")),
+                    .map(|(_, _, group, member)| format!("{group} {member}")),
             );
         }
         found

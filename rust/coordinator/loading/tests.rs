@@ -265,7 +265,7 @@ fn kafkas_offsets_load_as_kafka_fetches_them() {
                 continue;
             };
             for (topic, rows) in offsets.topics() {
-                for (index, row) in rows {
+                for (index, row) in rows.iter() {
                     found.push(format!(
                         "{group} {topic}-{index} {} {} {}",
                         row.offset, row.leader_epoch, row.metadata

@@ -58,7 +58,8 @@ proptest! {
                 let found = offsets.row(name, index).map(|offset| offset.record_offset);
                 prop_assert_eq!(found, twin.get(&(topic, index)).copied());
             }
-            prop_assert!(offsets.rows(name).is_sorted_by_key(|row| row.0));
+            let rows = offsets.topic(name).into_iter().flat_map(TopicOffsets::iter);
+            prop_assert!(rows.is_sorted_by_key(|row| row.0));
             prop_assert_eq!(offsets.has_topic(name), twin.keys().any(|key| key.0 == topic));
         }
         prop_assert_eq!(offsets.is_empty(), twin.is_empty());
@@ -78,4 +79,24 @@ fn a_tombstone_takes_what_open_transactions_wrote_before_it_and_nothing_behind_i
     offsets.end_transaction(&topic, 0, 8, true);
     assert_eq!(offsets.row("t", 0), Some(&at(3)));
     assert!(!offsets.has_unstable());
+}
+
+#[test]
+fn many_rows_of_a_topic_stand_in_a_tree_and_are_the_same() {
+    let topic: Arc<str> = "t".into();
+    let mut offsets = GroupOffsets::default();
+    let count = i64::try_from(3 * MANY_ROWS).unwrap();
+    for record_offset in 0..count {
+        offsets.put(&topic, i32::try_from(count - record_offset).unwrap(), at(record_offset));
+    }
+    assert!(matches!(offsets.topic("t"), Some(TopicOffsets::Many(_))));
+    offsets.put(&topic, 1, at(0)); // older than what is there
+    assert_eq!(offsets.row("t", 1), Some(&at(count - 1)));
+    let rows = offsets.topic("t").unwrap();
+    assert_eq!(rows.len(), 3 * MANY_ROWS);
+    assert!(rows.iter().map(|row| row.0).eq(1..=i32::try_from(count).unwrap()));
+    for index in 1..=i32::try_from(count).unwrap() {
+        offsets.remove("t", index, count);
+    }
+    assert!(offsets.is_empty());
 }

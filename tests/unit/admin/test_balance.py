@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkastore.admin.balance import Plan, plan_added, plan_removed
 from kafkastore.errors import InvalidReplicationFactorError
-from kafkastore.topics.placement import place_replicas
+from kafkastore.topic.placement import place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

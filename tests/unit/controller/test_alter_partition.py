@@ -12,7 +12,7 @@ from kio.schema.alter_partition.v3 import request as v3
 from kio.schema.errors import ErrorCode
 
 from kafkastore.metadata.leadership import Leadership
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:

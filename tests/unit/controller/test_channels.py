@@ -15,7 +15,7 @@ from kafkastore.interbroker.orders import EPOCH_DURING_DELETE
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.broker_nodes import Registration
 from kafkastore.metadata.leadership import Leadership
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, World, play
 
 if TYPE_CHECKING:

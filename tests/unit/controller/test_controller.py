@@ -21,7 +21,7 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.sqlite import SqliteStore
 from kafkastore.metadata.store import Check, StoreUnavailableError
 from kafkastore.metadata.stored_topics import StoredTopics
-from kafkastore.topics.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import Growth, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, World, WorldBroker, play
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from kafkastore.controller.settings import ControllerSettings
 from kafkastore.errors import BrokerNotAvailableError, ErrorCode, StaleBrokerEpochError
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import SetData
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:

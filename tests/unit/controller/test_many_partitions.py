@@ -10,7 +10,7 @@ from kafkastore.controller.channels import ROWS
 from kafkastore.controller.context import Topic
 from kafkastore.errors import TopicAlreadyExistsError
 from kafkastore.metadata.store import BATCH_BYTES
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, UPDATE_METADATA, World, play
 
 if TYPE_CHECKING:

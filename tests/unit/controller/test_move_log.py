@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.controller.move_log import NAMED, MoveLog
 from kafkastore.controller.states import PartitionStatus, ReplicaState
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:

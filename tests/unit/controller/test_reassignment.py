@@ -11,7 +11,7 @@ from kafkastore.controller import admin_nodes
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.assignment import Assigned, decode_assigned
 from kafkastore.metadata.store import NoNodeError, SetData
-from kafkastore.topics.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import Growth, NewTopic
 from unit.controller.controller_world import LEADER_AND_ISR, STOP_REPLICA, World, play
 from unit.controller.test_alter_partition import Leader
 

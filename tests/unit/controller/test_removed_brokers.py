@@ -12,7 +12,7 @@ from kafkastore.errors import ConfigError, InvalidReplicaAssignmentError, Invali
 from kafkastore.metadata.admin_nodes import REASSIGN_PARTITIONS, encode_reassignments
 from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import NoNodeError
-from kafkastore.topics.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import Growth, NewTopic
 from unit.controller.controller_world import play
 from unit.controller.test_spoiled_nodes import make
 

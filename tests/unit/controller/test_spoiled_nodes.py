@@ -15,7 +15,7 @@ from kafkastore.metadata.leadership import Leadership, encode_leadership
 from kafkastore.metadata.nodes import decode_controller
 from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, Delete
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import play
 
 if TYPE_CHECKING:

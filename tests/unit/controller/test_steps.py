@@ -14,7 +14,7 @@ from kafkastore.errors import NotControllerError
 from kafkastore.interbroker.orders import Answer, LeaderAndIsr, StopReplica, UpdateMetadata
 from kafkastore.metadata import assignment, batches, stored_topics, writes
 from kafkastore.purgatory import turns
-from kafkastore.topics.new_topic import Growth, NewTopic
+from kafkastore.topic.new_topic import Growth, NewTopic
 from unit.controller.controller_world import World, play
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from kafkastore.controller import topic_deletion
 from kafkastore.controller.context import Topic
 from kafkastore.errors import ErrorCode, TopicAlreadyExistsError, UnknownTopicOrPartitionError
 from kafkastore.interbroker.orders import Answer, Stopped, StopReplica
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import LIMIT_S, STOP_REPLICA, World, WorldBroker, play
 
 if TYPE_CHECKING:

@@ -201,6 +201,10 @@ class MemoryLease:
         if group_instance_id is not None and self.now.static_members.get(group_instance_id) == member_id:
             del self.now.static_members[group_instance_id]
 
+    def replace_member(self, old_member_id: str, new_member_id: str, group_instance_id: str) -> None:
+        self.remove_member(old_member_id, group_instance_id)
+        self.add_member(new_member_id, group_instance_id)
+
     def _member(self, member_id: str) -> Member | None:
         return None if self.now is None else self.now.members.get(member_id)
 
@@ -289,13 +293,15 @@ class MemoryGroups:
         simple = [group_id for group_id in shard.offsets if group_id not in found]
         return Loaded(list(found.items()), simple, self.log.unstable.get(partition, []), skipped, reason)
 
-    def lease(self, partition: int, group_id: str) -> MemoryLease:
-        shard = self.shards.get(partition) or Shard(self, partition)
+    def lease(self, partition: int, number: int, group_id: str) -> MemoryLease:
+        shard = self.shards.get(partition)
+        if shard is None or id(shard) != number:
+            shard = Shard(self, partition)  # nobody's
         shard.leases[group_id] = LeaseState()
         return MemoryLease(shard, group_id)
 
-    def activate(self, partition: int) -> None:
-        if partition in self.shards:
+    def activate(self, partition: int, number: int) -> None:
+        if id(self.shards.get(partition)) == number:
             self.shards[partition].is_active = True
 
     def close(self, partition: int) -> None:
@@ -368,7 +374,7 @@ class MemoryGroups:
 
     def end_session(self, shard: Shard, group_id: str, member_id: str) -> None:
         if shard.is_open:
-            self.coordinator.on_sessions_expired([(shard.partition, group_id, member_id)])
+            self.coordinator.on_sessions_expired([(shard.partition, id(shard), group_id, member_id)])
 
     def home(self, group_id: str) -> Shard | int:
         """Or what requests of the group are answered."""

@@ -135,7 +135,7 @@ def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
     loader = world.coordinator.loader
     epoch, _ = loader.begin(partition)
     loaded = run_to_end(loader.load(partition, epoch))
-    steps = Stepped(world, loader.finish(partition, epoch, loaded))
+    steps = Stepped(world, loader.finish(partition, epoch, *loaded))
     gc.disable()
     try:
         while "g" not in world.coordinator.store.groups:
@@ -308,7 +308,7 @@ def test_a_partition_that_is_given_up_while_it_loads_stays_given_up() -> None:
     world.stable_group()
     loader, partition = world.coordinator.loader, world.partition_of("g")
     epoch, _ = loader.begin(partition)
-    steps = Stepped(world, loader.finish(partition, epoch, run_to_end(loader.load(partition, epoch))))
+    steps = Stepped(world, loader.finish(partition, epoch, *run_to_end(loader.load(partition, epoch))))
     assert steps.next()
     loader.resign(partition)
     steps.to_end()
@@ -322,7 +322,7 @@ def test_a_member_that_is_heard_of_before_its_session_begins_is_not_lost() -> No
     loader, partition = world.coordinator.loader, world.partition_of("g")
     epoch, before = loader.begin(partition)
     Stepped(world, loader.end(before)).to_end()
-    steps = Stepped(world, loader.finish(partition, epoch, run_to_end(loader.load(partition, epoch))))
+    steps = Stepped(world, loader.finish(partition, epoch, *run_to_end(loader.load(partition, epoch))))
     while "g" not in world.coordinator.store.groups:
         assert steps.next()
     assert world.heartbeat(one) == ErrorCode.NONE

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkastore.metadata.nodes import encode_config
-from kafkastore.topics import topics
+from kafkastore.topic import topics
 
 if TYPE_CHECKING:
     from .one_broker import OneBroker

@@ -28,7 +28,7 @@ from kafkastore.metadata.store import SessionExpiredError
 from kafkastore.requests import forwarding
 from kafkastore.requests.context import schema_class
 from kafkastore.requests.registry import BY_KEY, BY_NAME
-from kafkastore.topics import topics
+from kafkastore.topic import topics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,7 +18,7 @@ from fake_engine import Request
 from world import run, running_broker
 
 from kafkastore.cli.broker_process import collect_seldom
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -100,7 +100,7 @@ class GroupCoordinator:
         try:
             loaded = await self.loader.load(partition, epoch)
             if loaded is not None and not self.loader.is_late(partition, epoch):
-                await self.run_steps(self.loader.finish(partition, epoch, loaded))
+                await self.run_steps(self.loader.finish(partition, epoch, *loaded))
         except KafkastoreError as error:
             self.loader.fail(partition, epoch, str(error))
         except (
@@ -116,14 +116,14 @@ class GroupCoordinator:
                 logger.info("Creating the simple group %s by its first offset commit", cut(group_id))
                 self.store.create(group_id)
 
-    def on_sessions_expired(self, members: Sequence[tuple[int, str, str]]) -> None:
-        """The data plane has not heard of these members for long: (partition, group, member)."""
+    def on_sessions_expired(self, members: Sequence[tuple[int, int, str, str]]) -> None:
+        """The data plane has not heard of these members for long: (partition, number of its load, group, member)."""
         self._start(self.run_steps(self._end_sessions(members)))
 
-    def _end_sessions(self, members: Sequence[tuple[int, str, str]]) -> Steps[None]:
-        for _, group_id, member_id in members:
+    def _end_sessions(self, members: Sequence[tuple[int, int, str, str]]) -> Steps[None]:
+        for partition, number, group_id, member_id in members:
             group = self.store.groups.get(group_id)
-            if group is not None:
+            if group is not None and (group.shard.partition, group.shard.number) == (partition, number):
                 self.rebalancer.end_session(group, member_id)
             yield None
 

@@ -162,8 +162,7 @@ class Group:
         assert instance_id is not None
         self.complete_join(old, JoinResult(ErrorCode.FENCED_INSTANCE_ID, old_member_id))
         old.complete_sync(SyncResult(ErrorCode.FENCED_INSTANCE_ID))
-        self.lease.remove_member(old_member_id, instance_id)
-        self.lease.add_member(new_member_id, instance_id)
+        self.lease.replace_member(old_member_id, new_member_id, instance_id)
         new = Member(
             new_member_id,
             instance_id,

@@ -28,10 +28,11 @@ ACTIVE: Final = 2
 class Shard:
     """The groups of one partition of ``__consumer_offsets``, and where to find them."""
 
-    __slots__ = ("by_state", "groups", "partition")
+    __slots__ = ("by_state", "groups", "number", "partition")
 
-    def __init__(self, partition: int) -> None:
+    def __init__(self, partition: int, number: int) -> None:
         self.partition = partition
+        self.number = number  # of the load that made it
         self.groups: dict[str, Group] = {}
         self.by_state: dict[str, dict[str, Group]] = {state: {} for state in states.STATES}
 
@@ -94,7 +95,7 @@ class GroupStore:
 
     def new_group(self, group_id: str, shard: Shard) -> Group:
         """With a lease; in no list yet."""
-        lease = self.log.lease(shard.partition, group_id)
+        lease = self.log.lease(shard.partition, shard.number, group_id)
         return Group(group_id, shard, lease, self.budget, self.clock.now_ms())
 
     def is_current(self, group: Group) -> bool:

@@ -54,11 +54,13 @@ class Loader:
     def is_late(self, partition: int, epoch: int) -> bool:
         return self.epochs.get(partition) != epoch
 
-    async def load(self, partition: int, epoch: int) -> LoadedGroups | None:
-        """What the log has; nothing when the partition was given up meanwhile. Raises KafkastoreError."""
+    async def load(self, partition: int, epoch: int) -> tuple[int, LoadedGroups] | None:
+        """The number of the load and what the log has; nothing when the partition was given up meanwhile. Raises KafkastoreError."""
         if self.is_late(partition, epoch):
             return None  # given up before this ran: the data plane is not to believe that it loads
-        return await self.store.log.load(partition, self.store.log.begin(partition))
+        number = self.store.log.begin(partition)
+        loaded = await self.store.log.load(partition, number)
+        return None if loaded is None else (number, loaded)
 
     def fail(self, partition: int, epoch: int, reason: str) -> None:
         """The log could not be read: another election may do better (NOT_COORDINATOR until then)."""
@@ -67,21 +69,21 @@ class Loader:
             self.store.partitions.pop(partition, None)
             self.store.log.close(partition)
 
-    def finish(self, partition: int, epoch: int, loaded: LoadedGroups) -> Steps[None]:
+    def finish(self, partition: int, epoch: int, number: int, loaded: LoadedGroups) -> Steps[None]:
         """The groups become visible in one step; their members' sessions begin in the others, or with a heartbeat."""
-        making = _Making(self, partition)
-        for number, (group_id, record) in enumerate(loaded.records):
-            if number % ITEMS == 0:
+        making = _Making(self, partition, number)
+        for count, (group_id, record) in enumerate(loaded.records):
+            if count % ITEMS == 0:
                 yield None
             yield from making.add(group_id, record)
-        for number, group_id in enumerate(loaded.simple_groups):
-            if number % ITEMS == 0:
+        for count, group_id in enumerate(loaded.simple_groups):
+            if count % ITEMS == 0:
                 yield None
             making.add_simple(group_id)
         if self.is_late(partition, epoch):
             return
         self.store.add_shard(making.shard)
-        self.store.log.activate(partition)
+        self.store.log.activate(partition, number)
         making.report(loaded)
         for group in list(making.shard.groups.values()):
             yield from self._begin_sessions(group)
@@ -119,9 +121,9 @@ class _Making:
 
     __slots__ = ("loader", "shard", "skip_reason", "skipped")
 
-    def __init__(self, loader: Loader, partition: int) -> None:
+    def __init__(self, loader: Loader, partition: int, number: int) -> None:
         self.loader = loader
-        self.shard = Shard(partition)
+        self.shard = Shard(partition, number)
         self.skipped = 0
         self.skip_reason = ""
 

@@ -34,6 +34,9 @@ class Lease(Protocol):
 
     def remove_member(self, member_id: str, group_instance_id: str | None) -> None: ...
 
+    def replace_member(self, old_member_id: str, new_member_id: str, group_instance_id: str) -> None:
+        """Nobody sees the group without one of the two."""
+
     def start_session(self, member_id: str, timeout_ms: int) -> None:
         """Of a member; each heartbeat and commit begins it anew. Its end is told once."""
 
@@ -135,11 +138,11 @@ class OffsetsLog(Protocol):
     async def load(self, partition: int, number: int) -> LoadedGroups | None:
         """Reads what the log has when asked; nothing when the partition was begun anew, or closed. Raises KafkastoreError."""
 
-    def lease(self, partition: int, group_id: str) -> Lease:
-        """A new one: Empty, generation 0."""
+    def lease(self, partition: int, number: int, group_id: str) -> Lease:
+        """A new one: Empty, generation 0. Of a load that is over it is nobody's."""
 
-    def activate(self, partition: int) -> None:
-        """Requests for its groups are served."""
+    def activate(self, partition: int, number: int) -> None:
+        """Requests for the groups of this load are served."""
 
     def close(self, partition: int) -> None:
         """Another broker has it."""

@@ -150,11 +150,11 @@ class ReplicatedOffsetsLog:
         except EngineError as error:
             raise KafkastoreError(str(error), error.code) from error
 
-    def lease(self, partition: int, group_id: str) -> GroupLease:
-        return self.groups.lease(partition, group_id)
+    def lease(self, partition: int, number: int, group_id: str) -> GroupLease:
+        return self.groups.lease(partition, number, group_id)
 
-    def activate(self, partition: int) -> None:
-        self.groups.activate(partition)
+    def activate(self, partition: int, number: int) -> None:
+        self.groups.activate(partition, number)
 
     def close(self, partition: int) -> None:
         self.groups.close(partition)

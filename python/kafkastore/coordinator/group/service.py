@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import MetadataImage, TopicImage
     from kafkastore.purgatory.timer import Wake
     from kafkastore.replica.manager import ReplicaManager
-    from kafkastore.topics.topics import Topics
+    from kafkastore.topic.topics import Topics
 
 
 class LoopClock:

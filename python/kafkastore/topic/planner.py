@@ -20,9 +20,9 @@ from kafkastore.errors import (
 )
 from kafkastore.metadata.image import PartitionState, TopicImage
 from kafkastore.metadata.nodes import new_id
-from kafkastore.topics.checks import check_addition, check_replicas
-from kafkastore.topics.names import metrics_name, validate_topic_name
-from kafkastore.topics.placement import next_place, place_replicas
+from kafkastore.topic.checks import check_addition, check_replicas
+from kafkastore.topic.names import metrics_name, validate_topic_name
+from kafkastore.topic.placement import next_place, place_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.purgatory.turns import Turn
-    from kafkastore.topics.new_topic import NewTopic
+    from kafkastore.topic.new_topic import NewTopic
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 """Kafka's ReplicationControlManager.MAX_PARTITIONS_PER_BATCH."""

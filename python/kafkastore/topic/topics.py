@@ -34,10 +34,10 @@ from kafkastore.metadata.nodes import decode_config
 from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.purgatory.turns import Turn
-from kafkastore.topics.checks import check_growth
-from kafkastore.topics.internal import internal_topic
-from kafkastore.topics.new_topic import Growth, NewTopic
-from kafkastore.topics.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
+from kafkastore.topic.checks import check_growth
+from kafkastore.topic.internal import internal_topic
+from kafkastore.topic.new_topic import Growth, NewTopic
+from kafkastore.topic.planner import MAX_PARTITIONS_PER_REQUEST, TopicPlanner
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence

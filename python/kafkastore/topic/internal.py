@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic.new_topic import NewTopic
 
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig

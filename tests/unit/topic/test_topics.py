@@ -17,8 +17,8 @@ from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.metadata.image import NO_LEADER, BrokerImage, MetadataImage, TopicImage
 from kafkastore.purgatory.turns import Turn
 from kafkastore.requests.context import AbandonedError
-from kafkastore.topics.new_topic import NewTopic
-from kafkastore.topics.planner import TopicPlanner
+from kafkastore.topic.new_topic import NewTopic
+from kafkastore.topic.planner import TopicPlanner
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -25,8 +25,8 @@ from kafkastore.membership import member
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER, PartitionState
 from kafkastore.replica.assigned import Told
-from kafkastore.topics import topics
-from kafkastore.topics.new_topic import NewTopic
+from kafkastore.topic import topics
+from kafkastore.topic.new_topic import NewTopic
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from kafkastore.errors import InvalidReplicationFactorError
-from kafkastore.topics.placement import place_replicas
+from kafkastore.topic.placement import place_replicas
 
 
 def test_partition_i_prefers_broker_i_mod_n() -> None:  # spec: R1.2
