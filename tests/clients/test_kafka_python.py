@@ -54,6 +54,13 @@ def consumer(broker: BrokerProcess, **config: Any) -> KafkaConsumer:
     )
 
 
+def subscribe(member: KafkaConsumer, topic: str) -> None:
+    """Partitions first: kafka-python 3.0 never looks again at a join that it begins because they become known after the first one (see
+    ``member.run_kafka_python``; seen with Apache Kafka, too, when ``group.initial.rebalance.delay.ms`` is 0)."""
+    assert member.partitions_for_topic(topic)
+    member.subscribe([topic])
+
+
 def take(member: KafkaConsumer, count: int) -> list[Any]:
     records: list[Any] = []
 
@@ -131,11 +138,11 @@ def test_group_resumes_at_its_committed_offset(broker: BrokerProcess, topic: str
     sent = samples(100)
     produce(broker, topic, sent)
     with closing(consumer(broker, group_id=name)) as first:
-        first.subscribe([topic])
+        subscribe(first, topic)
         take(first, 40)
         first.commit()
     with closing(consumer(broker, group_id=name)) as second:
-        second.subscribe([topic])
+        subscribe(second, topic)
         assert [as_sample(record) for record in take(second, 60)] == sent[40:]
         assert second.committed(TopicPartition(topic, 0)) == 40
 
@@ -183,7 +190,7 @@ def test_groups_are_listed_described_and_deleted(
 ) -> None:
     produce(broker, topic, samples(10))
     with closing(consumer(broker, group_id=name)) as member:
-        member.subscribe([topic])
+        subscribe(member, topic)
         take(member, 10)
         member.commit()
         assert admin.describe_groups([name])[name]["group_state"] == "Stable"
