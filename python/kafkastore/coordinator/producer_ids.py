@@ -52,27 +52,31 @@ class ProducerIds:
         self._store = store
         self._node_id = node_id
         self._ids = ids
-        self._claiming: asyncio.Task[tuple[int, int]] | None = None
+        self._claiming: asyncio.Task[None] | None = None
 
     async def next_id(self) -> int:
         """An id never given before. Raises CoordinatorLoadInProgressError, which clients retry, when no block could be
         claimed, and ProducerIdsExhaustedError."""
         while (producer_id := self._ids.take_producer_id()) is None:
-            self.claim_ahead()
-            assert self._claiming is not None
-            await asyncio.shield(self._claiming)  # whoever gives up does not end it for the others
+            await asyncio.shield(self.claiming())  # whoever gives up does not end it for the others
         return producer_id
 
     def claim_ahead(self) -> None:
         """Begins to claim the next block, unless that is under way."""
-        if self._claiming is None:
-            self._claiming = asyncio.get_running_loop().create_task(self._claim())
-            self._claiming.add_done_callback(self._claimed)
+        self.claiming()
 
-    def _claimed(self, claiming: asyncio.Task[tuple[int, int]]) -> None:
-        self._claiming = None
-        if not claiming.cancelled() and claiming.exception() is None:
-            self._ids.add_producer_ids(*claiming.result())
+    def claiming(self) -> asyncio.Task[None]:
+        """The claim that is under way, or begins: not done yet, and its block is there to be taken as soon as it is."""
+        if self._claiming is None:
+            self._claiming = asyncio.get_running_loop().create_task(self._claim_one())
+            self._claiming.add_done_callback(_retrieve)
+        return self._claiming
+
+    async def _claim_one(self) -> None:
+        try:
+            self._ids.add_producer_ids(*await self._claim())
+        finally:
+            self._claiming = None
 
     async def _claim(self) -> tuple[int, int]:
         """(first id, last id) of a block that is this broker's alone."""
@@ -107,6 +111,12 @@ class ProducerIds:
         except BadVersionError:
             return None
         return start, start + BLOCK_SIZE - 1
+
+
+def _retrieve(claiming: asyncio.Task[None]) -> None:
+    """A failure that nobody waits for is told by the next request that finds no id."""
+    if not claiming.cancelled():
+        claiming.exception()
 
 
 def _encode(node_id: int, start: int) -> bytes:

@@ -126,3 +126,38 @@ def test_those_who_wait_for_a_block_share_its_failure(  # issue 13, item 7: with
     assert len(attempts) == 1
     monkeypatch.undo()
     assert draw(broker, ids, 1) == [0], "the next one tries again"
+
+
+class _CountedIds(AdminEngine):
+    """Ends a loop that asks again and again without giving way."""
+
+    asked = 0
+
+    def take_producer_id(self) -> int | None:
+        self.asked += 1
+        assert self.asked < 100
+        return super().take_producer_id()
+
+
+def test_who_asks_in_the_moment_in_which_a_claim_ends_gets_an_id(broker: OneBroker) -> None:
+    """A claim that has ended and whose callbacks have not run held the loop for ever."""
+    ids = ProducerIds(broker.store, 1, _CountedIds(1, []))
+
+    async def asking() -> int:
+        claiming = ids.claiming()
+        found: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def look() -> None:
+            if not claiming.done():
+                asyncio.get_running_loop().call_soon(look)  # in every pass, before the callbacks of that pass's end
+            else:
+                coroutine = ids.next_id()
+                try:
+                    coroutine.send(None)
+                except StopIteration as finished:
+                    found.set_result(finished.value)
+
+        look()
+        return await found
+
+    assert broker.run(asking()) == 0
