@@ -63,7 +63,7 @@ class ProducerIds:
 
     def claim_ahead(self) -> None:
         """Begins to claim the next block, unless that is under way."""
-        self.claiming()
+        _ = self.claiming()
 
     def claiming(self) -> asyncio.Task[None]:
         """The claim that is under way, or begins: not done yet, and its block is there to be taken as soon as it is."""

@@ -156,6 +156,8 @@ def test_who_asks_in_the_moment_in_which_a_claim_ends_gets_an_id(broker: OneBrok
                     coroutine.send(None)
                 except StopIteration as finished:
                     found.set_result(finished.value)
+                except AssertionError as error:
+                    found.set_exception(error)
 
         look()
         return await found
