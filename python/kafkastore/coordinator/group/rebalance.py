@@ -70,8 +70,8 @@ class Rebalancer:
         if is_initial:
             delay_ms = self.config.initial_rebalance_delay_ms
             self._start_initial_delay(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
-        elif group.has_all_members_joined:
-            self.complete(group)
+        elif group.has_all_members_joined or group.rebalance_timeout_ms <= 0:
+            self.complete(group)  # at once: who asks next, of the data plane, sees the end of it
         else:
             self._start_join_timer(group, group.rebalance_timeout_ms)
 
