@@ -15,10 +15,10 @@ use crate::error::shortage::is_removed;
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batches, ControlType};
 use crate::storage::log_dir::{Checkpoint, LogDir};
-use crate::storage::{Log, TopicPartition};
+use crate::storage::{AppendError, Log, TopicPartition};
 
-/// Most bytes that the records of one batch may inflate to when the control plane reads its own topics.
-const INFLATE_LIMIT_BYTES: usize = 128 << 20;
+/// Most bytes that the records of one batch may inflate to when the control plane's own topics are read.
+pub const INFLATE_LIMIT_BYTES: usize = 128 << 20;
 
 /// How often a shortage of descriptors or memory is told at most.
 const SAY_SHORTAGE_AGAIN: Duration = Duration::from_secs(10);
@@ -92,6 +92,17 @@ impl Broker {
             None => self.storage_failed_in(&here, error),
             Some(_) if matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound) => {}
             Some(before) => self.storage_failed_in(&before, error),
+        }
+    }
+
+    /// What an append of the broker's own failed with; a failure of the disk takes its log directory offline.
+    pub fn append_failed(&self, partition: &Partition, error: AppendError) -> Error {
+        match error {
+            AppendError::Rejected(rejection) => Error::rejected(rejection.code, rejection.message),
+            AppendError::Storage(error) => {
+                self.storage_failed(partition, &error);
+                error
+            }
         }
     }
 

@@ -59,7 +59,7 @@ pub use figures::{Figures, PartitionFigures};
 pub use followers::{FollowerFetch, Proposal};
 pub use guard::{Watched, guarded, message_of};
 pub use hosting::HostedLog;
-pub use housekeeping::{LogDirDescription, ReadRecord, read_batches};
+pub use housekeeping::{INFLATE_LIMIT_BYTES, LogDirDescription, ReadRecord, read_batches};
 pub use image::{BrokerRow, PartitionRow, TopicRow};
 pub use lease::Lease;
 pub use list_offsets::ListOffsets;

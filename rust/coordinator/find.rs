@@ -1,13 +1,13 @@
 //! `FindCoordinator` for groups: the leader of the partition of `__consumer_offsets` that keeps each.
 
 use super::MANY_BYTES;
+use super::groups::OFFSETS_TOPIC;
 use super::partitioning::partition_for;
 use crate::broker::{Api, Request, Rest, Served, Size};
 use crate::error::ErrorCode;
 use crate::wire::find_coordinator::key_type;
 use crate::wire::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError, encode_find_coordinator_response};
 
-const OFFSETS_TOPIC: &str = "__consumer_offsets";
 /// From this version on a found coordinator has an empty message; before, Kafka says that there is no error.
 const EMPTY_MESSAGE_FROM: i16 = 4;
 

@@ -72,9 +72,14 @@ impl Home {
     /// The same for whoever knows that it may.
     pub fn settled(&self, broker: &Broker) -> MutexGuard<'_, Shard> {
         let mut shard = self.shard.lock();
-        shard.settle(self.partition.offsets().high_watermark);
-        self.report(&mut shard, broker);
+        self.settle(&mut shard, broker);
         shard
+    }
+
+    /// Folds what has become durable into its groups.
+    pub fn settle(&self, shard: &mut Shard, broker: &Broker) {
+        shard.settle(self.partition.offsets().high_watermark);
+        self.report(shard, broker);
     }
 
     /// As it is, not settled.
@@ -222,6 +227,13 @@ impl Groups {
         (micros != u64::MAX).then(|| self.begin + Duration::from_micros(micros))
     }
 
+    /// Sessions of a shard may be over when its first timer comes up.
+    pub fn note_timers(&self, shard: &Shard) {
+        if let Some(at) = shard.next_timer() {
+            self.note_timer(at);
+        }
+    }
+
     /// A session may be over at this time.
     pub fn note_timer(&self, at: Instant) {
         let micros =
@@ -242,15 +254,10 @@ impl Groups {
         self.next_timer.store(u64::MAX, Ordering::Release);
         let mut expired = Vec::new();
         for (index, home) in self.homes.load().iter() {
-            let (over, next) = {
-                let mut shard = home.lock();
-                (shard.take_expired(now), shard.next_timer())
-            };
+            let mut shard = home.lock();
             let of_home = |(group_id, member_id)| (*index, home.number, group_id, member_id);
-            expired.extend(over.into_iter().map(of_home));
-            if let Some(at) = next {
-                self.note_timer(at);
-            }
+            expired.extend(shard.take_expired(now).into_iter().map(of_home));
+            self.note_timers(&shard);
         }
         if !expired.is_empty() {
             broker.events.push(Event::SessionsExpired(expired));

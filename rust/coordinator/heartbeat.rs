@@ -31,9 +31,7 @@ fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
     let served = groups.home(broker, request.group_id).and_then(|home| {
         let mut shard = home.groups(broker)?;
         let code = shard.heartbeat(request.group_id, claim, asked.now);
-        if let Some(at) = shard.next_timer() {
-            groups.note_timer(at);
-        }
+        groups.note_timers(&shard);
         Ok(code)
     });
     match served {

@@ -13,15 +13,13 @@ use super::groups::Groups;
 use super::offsets::CommittedOffset;
 use super::records::{Key, read_key, read_offset_value};
 use super::shard::{RemovedRow, Shard};
-use crate::broker::{Broker, read_batches};
+use crate::broker::{Broker, INFLATE_LIMIT_BYTES, read_batches};
 use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batch, BatchError, Batches, ControlType, Record};
 use crate::wire::WireError;
 
 /// Read at a time.
 const READ_BYTES: usize = 1 << 20;
-/// What a batch may inflate to.
-const INFLATE_LIMIT_BYTES: usize = 256 << 20;
 /// How often progress is told.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 

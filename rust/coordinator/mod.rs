@@ -6,6 +6,7 @@
 //! `removal` takes offsets out; one file for each API. A request that cannot be answered here goes to the control plane, which
 //! makes the topic, claims ids, or says why it cannot. Never: decides who coordinates what, or who is a member.
 
+mod append;
 mod find;
 mod groups;
 mod heartbeat;
@@ -26,7 +27,7 @@ use crate::broker::{Api, Broker};
 use crate::wire::ApiTable;
 
 pub use groups::{GroupSettings, Groups, Home, OFFSETS_TOPIC};
-pub use lease::GroupState;
+pub use lease::{GroupLease, GroupState};
 pub use loading::{LoadedGroups, load};
 pub use offsets::GroupOffsets;
 pub use removal::{Removal, remove};

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::append::{append, told};
 use super::groups;
 use super::groups::{Groups, Home};
 use super::lease::Claim;
@@ -17,9 +18,8 @@ use crate::broker::{
     Api, Attempt, Awaited, Broker, Delayed, Errand, Partition, Place, Request, Rest, Served, Thread, TopicRow, Tried,
     WaitKind, Waiter,
 };
-use crate::error::{Error, ErrorCode};
+use crate::error::ErrorCode;
 use crate::record::BatchBuilder;
-use crate::storage::AppendError;
 use crate::wire::offset_commit::{DEFAULT_RETENTION, GROUP_ID_NOT_FOUND_FROM};
 use crate::wire::topic::text;
 use crate::wire::{ApiTable, CommitPartition, OffsetCommitRequest, TopicKey, WireError, encode_offset_commit_response};
@@ -171,19 +171,14 @@ fn commit(
     };
     let mut groups = home.groups(broker)?;
     groups.check_commit(group_id, claim, call.version >= GROUP_ID_NOT_FOUND_FROM, call.now)?;
-    if let Some(at) = groups.next_timer() {
-        call.groups.note_timer(at);
-    }
+    call.groups.note_timers(&groups);
     if rows.is_empty() {
         return Ok(None);
     }
     let Some(mut batch) = batch else {
         return Err(ErrorCode::UNKNOWN_SERVER_ERROR);
     };
-    let (appended, awaited) = home
-        .partition
-        .append_in_epoch(&mut batch, home.leader_epoch, call.now_ms)
-        .map_err(|error| refused(broker, &home.partition, error))?;
+    let (appended, awaited) = append(broker, &home, &mut batch, call.now_ms)?;
     let id = groups.group_id(group_id);
     for (at, row) in (appended.first_offset..).zip(&mut rows) {
         row.2.record_offset = at;
@@ -192,12 +187,8 @@ fn commit(
         }
     }
     groups.note_commit(&id, rows, appended.last_offset + 1);
-    if awaited.wants_flush {
-        broker.flusher.enqueue(&home.partition);
-    }
     if awaited.is_nothing() {
-        groups.settle(home.partition.offsets().high_watermark);
-        home.report(&mut groups, broker);
+        home.settle(&mut groups, broker);
         return Ok(None);
     }
     drop(groups);
@@ -258,40 +249,6 @@ fn write(
         return (None, rows);
     }
     (Some(builder.build(0, -1)), rows)
-}
-
-/// What a failed append of group state is called towards a client.
-pub fn told(code: ErrorCode) -> ErrorCode {
-    match code {
-        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-        | ErrorCode::NOT_ENOUGH_REPLICAS
-        | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        | ErrorCode::REQUEST_TIMED_OUT => ErrorCode::COORDINATOR_NOT_AVAILABLE,
-        ErrorCode::NOT_LEADER_OR_FOLLOWER | ErrorCode::KAFKA_STORAGE_ERROR => ErrorCode::NOT_COORDINATOR,
-        ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE | ErrorCode::INVALID_FETCH_SIZE => {
-            ErrorCode::UNKNOWN_SERVER_ERROR
-        }
-        other => other,
-    }
-}
-
-/// The code of an append that failed; a storage failure takes the log directory offline.
-pub fn refused(broker: &Broker, partition: &Arc<Partition>, error: AppendError) -> ErrorCode {
-    let (code, message) = match error {
-        AppendError::Rejected(rejection) => (rejection.code, rejection.message),
-        AppendError::Storage(error) => {
-            if !matches!(error, Error::Rejected { .. } | Error::Closed { .. }) {
-                broker.storage_failed(partition, &error);
-            }
-            (error.code(), error.to_string())
-        }
-    };
-    broker.log(&format!(
-        "append to {}-{} failed: {message}",
-        partition.topic(),
-        partition.index()
-    ));
-    told(code)
 }
 
 impl Delayed for DelayedCommit {

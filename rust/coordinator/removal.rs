@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::groups::{Groups, OFFSETS_TOPIC};
-use super::offset_commit::refused;
+use super::append::append;
+use super::groups::Groups;
 use super::offsets::{CommittedOffset, TopicOffsets};
 use super::records::{NO_TIMESTAMP, write_offset_key};
 use super::shard::{RemovedRow, Shard};
@@ -247,22 +247,14 @@ pub fn remove(
         builder.append(now_ms, Some(&key), None, &[]);
     }
     let mut batch = builder.build(0, -1);
-    let partition = Arc::clone(&home.partition);
-    debug_assert_eq!(&**partition.topic(), OFFSETS_TOPIC);
-    let (appended, awaited) = partition
-        .append_in_epoch(&mut batch, home.leader_epoch, now_ms)
-        .map_err(|error| refused(broker, &partition, error))?;
-    if awaited.wants_flush {
-        broker.flusher.enqueue(&partition);
-    }
+    let (appended, awaited) = append(broker, &home, &mut batch, now_ms)?;
     let (has_more, is_kept) = (doomed.is_full(), doomed.is_kept);
     shard.note_removal(doomed.rows, appended.first_offset);
     if awaited.is_nothing() {
-        shard.settle(partition.offsets().high_watermark);
+        home.settle(&mut shard, broker);
     }
-    drop(shard);
     let appended = Appended {
-        partition,
+        partition: Arc::clone(&home.partition),
         awaited,
         base_offset: appended.first_offset,
         last_offset: appended.last_offset,

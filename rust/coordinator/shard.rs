@@ -289,19 +289,12 @@ impl Shard {
 
     /// The group has no members any more, and its lease ends. It stays while it has offsets; then it is a new group to the control plane.
     pub fn release(&mut self, group_id: &str) {
-        let Some((id, group)) = self
-            .groups
-            .get_key_value(group_id)
-            .map(|(id, _)| Arc::clone(id))
-            .and_then(|id| {
-                let group = self.groups.get_mut(&id)?;
-                Some((id, group))
-            })
-        else {
+        let Some(group) = self.groups.get_mut(group_id) else {
             return;
         };
         group.lease = None;
         group.is_reported = false;
+        let id = self.group_id(group_id);
         self.report(&id);
         self.forget_if_nothing(&id);
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::apis;
-use super::dispatch::{self, framed};
+use super::dispatch::{self, framed, framed_answer};
 use super::elsewhere::{Away, Body, Returned, Task, Whole, Work};
 use super::mailbox::{ConnectionRef, Message};
 use super::operations::{Framing, Operation, Parked};
@@ -180,10 +180,7 @@ impl Reactor {
             now: Instant::now(),
         };
         let mut answer = Outbox::default();
-        let answered = framed(&mut answer, framing, |out| match api.serve(request, out) {
-            Ok(Served::Answered(rest)) => Ok(rest),
-            other => Err(other),
-        });
+        let answered = framed_answer(&mut answer, framing, |out| api.serve(request, out));
         match answered {
             Ok(()) => self.fill(connection, number, answer),
             Err(Ok(Served::Elsewhere(errand))) => {

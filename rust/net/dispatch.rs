@@ -31,7 +31,7 @@ use crate::wire::{
 use framing::SIZE_BYTES;
 
 pub use completion::try_complete;
-pub use framing::{answer, framed};
+pub use framing::{answer, framed, framed_answer};
 
 /// Why a connection must be closed.
 #[derive(Debug, thiserror::Error)]
@@ -168,10 +168,7 @@ fn serve_api(
         now_ms: context.now_ms,
         now: context.now,
     };
-    let answered = framed(connection.answer_box(), framing, |out| match api.serve(request, out) {
-        Ok(Served::Answered(rest)) => Ok(rest),
-        other => Err(other),
-    });
+    let answered = framed_answer(connection.answer_box(), framing, |out| api.serve(request, out));
     let Err(served) = answered else { return Ok(()) };
     match served.map_err(|e| Refused::Malformed(api.key(), version, e))? {
         Served::Answered(_) | Served::Silent => {}

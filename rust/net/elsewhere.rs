@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use super::dispatch::{self, Refused, framed};
+use super::dispatch::{self, Refused, framed, framed_answer};
 use super::mailbox::{Mailbox, Message};
 use super::operations::Framing;
 use super::outbox::Outbox;
@@ -269,10 +269,7 @@ impl Origin {
             now_ms: wall_clock_ms(),
             now: Instant::now(),
         };
-        let answered = framed(&mut answer, self.framing, |out| match whole.api.serve(request, out) {
-            Ok(Served::Answered(rest)) => Ok(rest),
-            other => Err(other),
-        });
+        let answered = framed_answer(&mut answer, self.framing, |out| whole.api.serve(request, out));
         let Err(served) = answered else {
             return self.post(Returned::Answer(answer));
         };

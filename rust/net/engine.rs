@@ -13,9 +13,8 @@ use super::replica_fetchers::ReplicaFetchers;
 use super::server::{ListenerConfig, Server};
 use crate::broker::{AppendDone, Awaited, Broker, Event, Partition};
 use crate::coordinator::{self, Groups, Removal};
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::{ErrorCode, Result};
 use crate::record::Origin;
-use crate::storage::AppendError;
 
 /// One step of a removal of committed offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,13 +164,7 @@ impl Engine {
         let partition = self.broker.partition(topic, index)?;
         let (appended, awaited) = partition
             .append(batch, acks, Origin::Coordinator, now_ms)
-            .map_err(|e| match e {
-                AppendError::Rejected(r) => Error::rejected(r.code, r.message),
-                AppendError::Storage(e) => {
-                    self.broker.storage_failed(&partition, &e);
-                    e
-                }
-            })?;
+            .map_err(|error| self.broker.append_failed(&partition, error))?;
         if awaited.wants_flush {
             self.broker.flusher.enqueue(&partition);
         }

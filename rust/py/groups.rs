@@ -49,6 +49,11 @@ impl GroupLease {
     fn with<T: Default>(&self, act: impl FnOnce(&mut Shard) -> T) -> T {
         self.home.as_ref().map_or_else(T::default, |home| act(&mut home.lock()))
     }
+
+    /// Changes the lease, if the group has it still.
+    fn edit(&self, act: impl FnOnce(&mut coordinator::GroupLease)) {
+        self.with(|shard| shard.lease(&self.group_id).map(act));
+    }
 }
 
 fn state(index: u8) -> GroupState {
@@ -64,36 +69,22 @@ fn state(index: u8) -> GroupState {
 impl GroupLease {
     /// `state`: the index of the state among those of a classic group.
     fn set_state(&self, state: u8, generation_id: i32) {
-        self.with(|shard| {
-            if let Some(lease) = shard.lease(&self.group_id) {
-                lease.state = self::state(state);
-                lease.generation_id = generation_id;
-            }
+        self.edit(|lease| {
+            lease.state = self::state(state);
+            lease.generation_id = generation_id;
         });
     }
 
     fn add_member(&self, member_id: &str, group_instance_id: Option<&str>) {
-        self.with(|shard| {
-            if let Some(lease) = shard.lease(&self.group_id) {
-                lease.add_member(member_id, group_instance_id);
-            }
-        });
+        self.edit(|lease| lease.add_member(member_id, group_instance_id));
     }
 
     fn remove_member(&self, member_id: &str, group_instance_id: Option<&str>) {
-        self.with(|shard| {
-            if let Some(lease) = shard.lease(&self.group_id) {
-                lease.remove_member(member_id, group_instance_id);
-            }
-        });
+        self.edit(|lease| lease.remove_member(member_id, group_instance_id));
     }
 
     fn replace_member(&self, old_member_id: &str, new_member_id: &str, group_instance_id: &str) {
-        self.with(|shard| {
-            if let Some(lease) = shard.lease(&self.group_id) {
-                lease.replace_member(old_member_id, new_member_id, group_instance_id);
-            }
-        });
+        self.edit(|lease| lease.replace_member(old_member_id, new_member_id, group_instance_id));
     }
 
     fn start_session(&self, member_id: &str, timeout_ms: i64) {

@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
+from kafkastore._core import EngineError
+from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.interbroker.encoding import Rows, encoder_of
 from kafkastore.requests.context import build_entity, schema_class
 
@@ -40,11 +42,21 @@ _NAMES = ("name", "group_id", "key", "partition_index", "partition_id", "partiti
 
 NO_TIME = -1  # milliseconds
 
+UNEXPECTED = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
+
 _UNKNOWN = frozenset(
     ("node_id", "port", "generation_id", "low_watermark", "end_offset", "leader_epoch", "producer_id", "producer_epoch",
      "committed_offset", "committed_leader_epoch", "controller_id")
 )  # fmt: skip
 """Numbers that are -1, not 0, when they are not known."""
+
+
+def expected(error: Exception) -> tuple[int, str] | None:
+    """The code and the sentence that a client is told of an error; ``None`` of a bug, which is logged and told as
+    :data:`UNEXPECTED`."""
+    if isinstance(error, KafkastoreError):
+        return error.code, error.client_message
+    return (error.code, str(error)) if isinstance(error, EngineError) else None
 
 
 def error_response(api: Api, version: int, request: Any, code: int, message: str | None) -> Any:

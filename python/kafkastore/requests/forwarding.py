@@ -20,9 +20,8 @@ from datetime import timedelta
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkastore._core import EngineError, register_shape, sanitize
+from kafkastore._core import register_shape, sanitize
 from kafkastore.errors import (
-    ErrorCode,
     InvalidRequestError,
     KafkastoreError,
     NotControllerError,
@@ -379,13 +378,9 @@ def _decode(shape: int, version: int, entity_class: type[Any], body: bytes) -> A
 
 
 def _error_answer(api: Api, passed: PassedOn, request: Any, error: Exception) -> Any:
-    from kafkastore.requests.error_response import error_answer
+    from kafkastore.requests.error_response import UNEXPECTED, error_answer, expected
 
-    code, message = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
-    if isinstance(error, KafkastoreError):
-        code, message = error.code, error.client_message
-    elif isinstance(error, EngineError):
-        code, message = error.code, str(error)
-    else:
+    told = expected(error)
+    if told is None:
         logger.error("%s v%d, passed on, failed", api.name, passed.api_version, exc_info=error)
-    return error_answer(api, passed.api_version, request, code, message)
+    return error_answer(api, passed.api_version, request, *(told or UNEXPECTED))

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import (
     AppendDone,
-    EngineError,
     GroupsCreated,
     IsrChange,
     LogDirFailed,
@@ -44,7 +43,7 @@ from kafkastore._core import (
     register_shape,
     sanitize,
 )
-from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode, KafkastoreError
+from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
 from kafkastore.requests.admission import Admission
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
 from kafkastore.requests.forwarding import LIMITED
@@ -436,21 +435,17 @@ class KafkaApis:
         if isinstance(error, AbandonedError):  # F
             self._put(request.token, None)
             return
-        code, message = ErrorCode.UNKNOWN_SERVER_ERROR, KafkastoreError.text
-        if isinstance(error, KafkastoreError):
-            code, message = error.code, error.client_message
-        elif isinstance(error, EngineError):
-            code, message = error.code, str(error)
-        else:
+        from kafkastore.requests.error_response import UNEXPECTED, error_answer, expected
+
+        told = expected(error)
+        if told is None:
             logger.error(
                 "%s v%d from %s (%s) failed", context.api.name, request.api_version, request.client_host,
                 request.client_id or "", exc_info=error,
             )  # fmt: skip
         # whoever still holds the error (a task that has ended with it) would hold all that the handler had in hand
         error.__traceback__ = error.__context__ = error.__cause__ = None
-        from kafkastore.requests.error_response import error_answer
-
-        response = error_answer(context.api, request.api_version, context.decoded, code, message)
+        response = error_answer(context.api, request.api_version, context.decoded, *(told or UNEXPECTED))
         self._write(context, response.pieces(), is_error=True)
 
     def _put(self, token: int, body: bytes | None) -> None:

@@ -1,10 +1,10 @@
 //! A response's frame around its body: size, header, and what of the body is not in the buffer.
 
-use crate::broker::{Rest, Splice};
+use crate::broker::{Rest, Served, Splice};
 use crate::net::connection::Connection;
 use crate::net::operations::Framing;
 use crate::net::outbox::{FileRange, Outbox};
-use crate::wire::write_response_header;
+use crate::wire::{WireError, write_response_header};
 
 /// Bytes of a response's size prefix.
 pub const SIZE_BYTES: usize = 4;
@@ -43,6 +43,19 @@ pub fn framed<T>(
         }
     }
     Ok(())
+}
+
+/// Has an API append the body of a response, and frames it; what became of the request when there is no response yet.
+#[inline]
+pub fn framed_answer(
+    outbox: &mut Outbox,
+    framing: Framing,
+    serve: impl FnOnce(&mut Vec<u8>) -> Result<Served, WireError>,
+) -> Result<(), Result<Served, WireError>> {
+    framed(outbox, framing, |out| match serve(out) {
+        Ok(Served::Answered(rest)) => Ok(rest),
+        other => Err(other),
+    })
 }
 
 /// Starts a response; returns where it starts.

@@ -88,6 +88,11 @@ class Remover:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return ErrorCode.NONE if group.state == states.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
+    def _refusal(self, group: Group) -> int:
+        """Why it cannot be deleted any more; another group of its id is not the one that was asked for."""
+        error_code = self._check_deletion(group.group_id)
+        return error_code or (ErrorCode.NONE if self.store.is_current(group) else ErrorCode.GROUP_ID_NOT_FOUND)
+
     def _delete(self, groups: Sequence[Group]) -> Steps[dict[str, int]]:
         """Offsets first, then the groups; all of them a batch at a time."""
         results: dict[str, int] = {}
@@ -96,9 +101,7 @@ class Remover:
         while left or bare:
             begun = []
             for group in left:
-                error_code = self._check_deletion(group.group_id)
-                if not error_code and not self.store.is_current(group):
-                    error_code = ErrorCode.GROUP_ID_NOT_FOUND
+                error_code = self._refusal(group)
                 removed = None
                 if not error_code:
                     removed = self.store.log.remove(group.partition, AskedRemoval(group.group_id, None))
@@ -109,7 +112,7 @@ class Remover:
                     begun.append((group, removed.append, removed.has_more))
                 else:
                     bare.append(group)
-            batches = self._tombstones(bare, lambda group: self._check_deletion(group.group_id), results)
+            batches = self._tombstones(bare, self._refusal, results)
             # all of them at once: whoever began an append in this step hears of its end only if it asks in this step
             ended = yield from appended([append for _, append, _ in begun] + [append for _, append in batches])
             left, bare = [], []
