@@ -1,0 +1,42 @@
+//! Appending to a partition of `__consumer_offsets` for its groups, and what its failures are called.
+
+use super::groups::{Home, OFFSETS_TOPIC};
+use crate::broker::{Awaited, Broker};
+use crate::error::ErrorCode;
+use crate::storage::Appended;
+
+/// Appends a batch in the leader epoch of a home, whose shard the caller has locked.
+///
+/// # Errors
+/// What clients are told; the log says more.
+pub fn append(broker: &Broker, home: &Home, batch: &mut [u8], now_ms: i64) -> Result<(Appended, Awaited), ErrorCode> {
+    let partition = &home.partition;
+    debug_assert_eq!(&**partition.topic(), OFFSETS_TOPIC);
+    let done = partition
+        .append_in_epoch(batch, home.leader_epoch, now_ms)
+        .map_err(|error| {
+            let error = broker.append_failed(partition, error);
+            let (topic, index) = (partition.topic(), partition.index());
+            broker.log(&format!("append to {topic}-{index} failed: {error}"));
+            told(error.code())
+        })?;
+    if done.1.wants_flush {
+        broker.flusher.enqueue(partition);
+    }
+    Ok(done)
+}
+
+/// What a failed append of group state is called towards a client.
+pub fn told(code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+        | ErrorCode::NOT_ENOUGH_REPLICAS
+        | ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        | ErrorCode::REQUEST_TIMED_OUT => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+        ErrorCode::NOT_LEADER_OR_FOLLOWER | ErrorCode::KAFKA_STORAGE_ERROR => ErrorCode::NOT_COORDINATOR,
+        ErrorCode::MESSAGE_TOO_LARGE | ErrorCode::RECORD_LIST_TOO_LARGE | ErrorCode::INVALID_FETCH_SIZE => {
+            ErrorCode::UNKNOWN_SERVER_ERROR
+        }
+        other => other,
+    }
+}
