@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.coordinator.group.listing import DescribedGroup
+from kafkastore.coordinator.group.classic.listing import DescribedGroup
 from kafkastore.errors import ErrorCode, InvalidRequestError
 from kafkastore.handlers.repeats import Repeats
 from kafkastore.interbroker.request_types.since import since

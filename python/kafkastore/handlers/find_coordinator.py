@@ -6,12 +6,11 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
-from kafkastore.coordinator.group.partitioning import partition_for
-from kafkastore.coordinator.group.service import make_offsets_topic
+from kafkastore.coordinator.runtime.partitioning import partition_for
 from kafkastore.errors import CoordinatorNotAvailableError, ErrorCode, InvalidRequestError, KafkastoreError
 from kafkastore.handlers.no_transactions import MESSAGE, refused
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.internal_topics import GROUP, INTERNAL_TOPICS, TRANSACTION
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.handlers.find_coordinator")
 
-GROUP: Final = 0
-TRANSACTION: Final = 1
-SHARE: Final = 2
+TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
+"""Where the coordinators of a kind keep their state, by ``key_type``."""
 
 
 class Found(NamedTuple):
@@ -36,7 +34,7 @@ async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Un
     key_type = request.key_type if since(request, 1) else GROUP
     if since(request, 4):
         # Kafka names the reason for a key type that nobody knows, and none for those that it knows and refuses
-        message = InvalidRequestError.text if key_type not in (GROUP, TRANSACTION, SHARE) else ""
+        message = InvalidRequestError.text if key_type not in TOPICS else ""
         message = MESSAGE if key_type == TRANSACTION else message
         rows = []
         async for key in context.turn().each(request.coordinator_keys):
@@ -70,13 +68,13 @@ async def _find(context: RequestContext, key: str, key_type: int) -> Found:
         return Found(refused(context, key).code)
     if key_type != GROUP:
         return Found(ErrorCode.INVALID_REQUEST)
-    broker = context.broker
+    broker, name = context.broker, TOPICS[key_type]
     try:
-        topic = broker.image.topic(OFFSETS_TOPIC)
+        topic = broker.image.topic(name)
         if topic is None:
-            topic = await make_offsets_topic(broker.group_coordinator.config, broker.topics)
+            topic = await broker.topics.create_internal(name)
     except KafkastoreError as error:
-        logger.warning("Cannot create __consumer_offsets: %s", error)
+        logger.warning("Cannot create %s: %s", name, error)
         return Found(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader = broker.image.brokers.get(topic.partitions[partition_for(key, len(topic.partitions))].leader)
     if leader is not None:

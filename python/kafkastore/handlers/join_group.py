@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.coordinator.group.join import JoinRequest
+from kafkastore.coordinator.group.classic.join import JoinRequest
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
 from kafkastore.requests.context import milliseconds

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.coordinator.group.membership import MAX_LEAVING, LeavingMember
+from kafkastore.coordinator.group.classic.membership import MAX_LEAVING, LeavingMember
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
 

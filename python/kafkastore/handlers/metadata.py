@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkastore.errors import KafkastoreError
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.metadata.image import INTERNAL_TOPICS
+from kafkastore.internal_topics import is_internal
 from kafkastore.requests.context import SERVED_BY_DATA_PLANE
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def handle(context: RequestContext, request: MetadataRequest) -> object:
 
 async def _create(context: RequestContext, name: str) -> None:
     try:
-        if name in INTERNAL_TOPICS:
+        if is_internal(name):
             await context.broker.topics.create_internal(name)
         else:
             await context.broker.topics.create_if_absent(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.coordinator.group.sync import SyncRequest
+from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkastore.internal_topics import is_internal
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
-"""Topics that Kafka calls internal: clients may read them but not write them (spec R3.2)."""
 
 NO_LEADER = -1
 NO_CONTROLLER = -1
@@ -49,7 +48,7 @@ class TopicImage:
 
     @property
     def is_internal(self) -> bool:
-        return self.name in INTERNAL_TOPICS
+        return is_internal(self.name)
 
 
 class BrokerImage(NamedTuple):

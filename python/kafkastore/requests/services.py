@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkastore.configuration.changes import ConfigChanges
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.controller.controller import Controller
-    from kafkastore.coordinator.group.coordinator import GroupCoordinator
+    from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.replica.assigned import AssignedReplicas

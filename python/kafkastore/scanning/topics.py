@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from kafkastore import _core
+from kafkastore.internal_topics import INTERNAL_TOPICS
 from kafkastore.scanning.bounds import as_datetime, as_log_dirs
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
     from kafkastore.scanning.bounds import PathLike
 
-INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"})
-"""What Kafka keeps for itself; their records are not for applications."""
+INTERNAL = frozenset({*INTERNAL_TOPICS, "__cluster_metadata"})
+"""What Kafka keeps for itself, KRaft's log included; their records are not for applications."""
 
 
 @dataclass(frozen=True, slots=True)

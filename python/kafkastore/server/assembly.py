@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.configuration.dynamic_configs import DynamicConfigs
     from kafkastore.configuration.kept_configs import KeptConfigs
-    from kafkastore.coordinator.group.coordinator import GroupCoordinator
+    from kafkastore.coordinator.group_coordinator import GroupCoordinator
     from kafkastore.coordinator.producer_ids import ProducerIds
     from kafkastore.log.manager import LogManager
     from kafkastore.membership.metadata_marks import MetadataMarks
@@ -166,9 +166,9 @@ class Parts:
 
     # ---- when somebody asks first
     def _start_groups(self) -> GroupCoordinator:
-        from kafkastore.coordinator.group import service
+        from kafkastore.coordinator import group_service
 
-        coordinator = service.start(
+        coordinator = group_service.start(
             self._config, self._image, self._engine, self._replica_manager, self._loop, self._surroundings.now_ms
         )
         self._topics.on_deleted.append(coordinator.on_topics_deleted)

@@ -17,6 +17,7 @@ from kafkastore.config import HELD
 from kafkastore.config.topic import warn_of_compaction
 from kafkastore.configuration.dynamic_configs import DynamicConfigs
 from kafkastore.errors import StartupError
+from kafkastore.internal_topics import OFFSETS_TOPIC, is_internal
 from kafkastore.log.manager import LogManager
 from kafkastore.membership import registration
 from kafkastore.membership.metadata_marks import MetadataMarks
@@ -29,7 +30,6 @@ from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.surroundings import REAL
-from kafkastore.topic.internal import is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -262,7 +262,7 @@ class Broker:
         services = self.parts.services
         self.engine.publish_api_versions(api_version_ranges())
         # it loads what this broker leads, though nobody may have asked the control plane for a group yet
-        services.replica_manager.start_when_led("__consumer_offsets", services.groups.get)
+        services.replica_manager.start_when_led(OFFSETS_TOPIC, services.groups.get)
         self.log_manager.start_housekeeping(services.loop)
         client_log.install()
         self._apis = KafkaApis(

@@ -5,23 +5,22 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.budget import member_bytes
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.budget import member_bytes
+from kafkastore.coordinator.group.classic.join import JoinRequest
+from kafkastore.coordinator.group.classic.membership import LeaveResult, LeavingMember
+from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.coordinator.group.config import GroupConfig
-from kafkastore.coordinator.group.coordinator import GroupCoordinator
-from kafkastore.coordinator.group.group_store import ACTIVE
-from kafkastore.coordinator.group.join import JoinRequest
-from kafkastore.coordinator.group.membership import LeaveResult, LeavingMember
-from kafkastore.coordinator.group.partitioning import partition_for
-from kafkastore.coordinator.group.steps import Appended
-from kafkastore.coordinator.group.sync import SyncRequest
+from kafkastore.coordinator.group_coordinator import GroupCoordinator
+from kafkastore.coordinator.runtime.partitioning import partition_for
+from kafkastore.coordinator.runtime.steps import Appended
 from unit.coordinator.memory_groups import NO_EXPIRY, Committed, MemoryGroups, MemoryLog, assert_every_end_is_asked_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kafkastore.coordinator.group.listing import ListedGroup
-    from kafkastore.coordinator.group.member import JoinResult, SyncResult
+    from kafkastore.coordinator.group.classic.listing import ListedGroup
+    from kafkastore.coordinator.group.classic.member import JoinResult, SyncResult
 
 RANGE = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"),)  # subscribed to topic t
 TOPIC_ID = bytes(range(16))
@@ -179,7 +178,7 @@ class World:
 
     def load(self, partition: int) -> None:
         self.coordinator.on_election(partition)
-        assert self.coordinator.store.partitions[partition] == ACTIVE
+        assert self.coordinator.partitions.is_active(partition)
 
     def restarted(self, **config: int) -> World:
         """Another broker that reads the same log."""
@@ -324,7 +323,7 @@ def indexes_are_right(world: World) -> None:
             held = sum(member.held_bytes for member in group.members.values())
             assert group.holds.held_bytes == held + sum(member_bytes((each,), ()) for each in group.pending_members)
             unstored += group.holds.unstored_bytes
-    assert store.budget.unstored_bytes == unstored
+    assert world.coordinator.budget.unstored_bytes == unstored
     leases_are_right(world)
 
 

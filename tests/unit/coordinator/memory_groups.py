@@ -11,23 +11,24 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from kafkastore.coordinator.group import states
+from kafkastore.coordinator.group.classic import states
 from kafkastore.coordinator.group.offsets_log import (
     AskedRemoval,
     ExpiredRemoval,
     Removed,
     TopicRemoval,
-    response_error,
 )
-from kafkastore.coordinator.group.partitioning import partition_for
+from kafkastore.coordinator.runtime.append_errors import response_error
+from kafkastore.coordinator.runtime.partitioning import partition_for
 from kafkastore.errors import ErrorCode
 from kafkastore.purgatory.timer import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kafkastore.coordinator.group.coordinator import GroupCoordinator
-    from kafkastore.coordinator.group.offsets_log import AppendDone, Removal
+    from kafkastore.coordinator.group.offsets_log import Removal
+    from kafkastore.coordinator.group_coordinator import GroupCoordinator
+    from kafkastore.coordinator.runtime.internal_log import AppendDone
     from kafkastore.purgatory.timer import Clock, Timer
 
 NO_EXPIRY = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkastore.coordinator.group.membership import LeavingMember
+from kafkastore.coordinator.group.classic.membership import LeavingMember
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World
 
@@ -536,7 +536,7 @@ def test_a_partition_that_is_not_ours_or_loads_is_told_so() -> None:
     assert world.sync(member).result.error_code == ErrorCode.NOT_COORDINATOR
     assert world.leave(member.member_id) == (ErrorCode.NOT_COORDINATOR, ())
     assert world.coordinator.describe_group("g").error_code == ErrorCode.NOT_COORDINATOR
-    world.coordinator.loader.begin(partition)
+    world.coordinator.partitions.begin(partition)
     world.groups.begin(partition)
     assert world.join().result.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert world.heartbeat(member) == ErrorCode.NONE

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from fixtures.offsets.segments import records as segment_records
-from kafkastore.coordinator.group import records
-from kafkastore.coordinator.group.partitioning import java_string_hash, partition_for
-from kafkastore.coordinator.group.records import GroupValue, MemberValue
+from kafkastore.coordinator.group.classic import records
+from kafkastore.coordinator.group.classic.records import GroupValue, MemberValue
+from kafkastore.coordinator.runtime.partitioning import java_string_hash, partition_for
 from unit.coordinator.group_world import World, leases_are_right
 from unit.coordinator.memory_groups import Committed, MemoryLog, OffsetRow
 

@@ -11,13 +11,13 @@ from compiled_core import broker_of_the_engine
 from world import run
 
 from fixtures.offsets.wire_client import WireClient
-from kafkastore.coordinator.group.join import JoinRequest
-from kafkastore.coordinator.group.loading import Loader
-from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
+from kafkastore.coordinator.group.classic.join import JoinRequest
+from kafkastore.coordinator.group.classic.loading import Loader
+from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.coordinator.group.removal import Remover
-from kafkastore.coordinator.group.service import LoopClock, make_offsets_topic
-from kafkastore.coordinator.group.sync import SyncRequest
+from kafkastore.coordinator.runtime.clock import LoopClock
 from kafkastore.errors import ErrorCode
+from kafkastore.internal_topics import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from kafkastore.coordinator.group.coordinator import GroupCoordinator
-    from kafkastore.coordinator.group.member import JoinResult
+    from kafkastore.coordinator.group.classic.member import JoinResult
+    from kafkastore.coordinator.group_coordinator import GroupCoordinator
 
 CONFIG = {
     "offsets__topic__num__partitions": "3",
@@ -106,7 +106,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 async def loaded(coordinator: GroupCoordinator) -> None:
-    await until(lambda: coordinator.store.partitions and not coordinator.store.is_loading)
+    await until(lambda: coordinator.partitions.states and not coordinator.partitions.is_loading)
 
 
 @asynccontextmanager
@@ -119,7 +119,7 @@ async def coordinating(folder: Path, **properties: str) -> AsyncIterator[tuple[A
             for name in ("t", "u"):
                 if services.image.topic(name) is None:
                     await services.topics.create(name)
-            await make_offsets_topic(services.group_coordinator.config, services.topics)
+            await services.topics.create_internal(OFFSETS_TOPIC)
             await loaded(services.group_coordinator)
             yield services, services.group_coordinator, client
         finally:
@@ -149,11 +149,11 @@ def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
             coordinator = services.group_coordinator
             assert services.image.topic(OFFSETS_TOPIC) is None
             assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NOT_COORDINATOR
-            topic = await make_offsets_topic(services.group_coordinator.config, services.topics)
+            topic = await services.topics.create_internal(OFFSETS_TOPIC)
             assert len(topic.partitions) == 3
             assert topic.configs["cleanup.policy"] == "compact"
             await loaded(coordinator)
-            assert sorted(coordinator.store.partitions) == [0, 1, 2]
+            assert sorted(coordinator.partitions.states) == [0, 1, 2]
 
     run(body)
 
@@ -261,7 +261,7 @@ def test_a_load_that_a_bug_ends_leaves_no_partition_loading(tmp_path: Path, capl
         async with coordinating(tmp_path) as (_, coordinator, client):
             joined = await stable_member(coordinator)
             partition = coordinator.store.partition_for("g")
-            with patch.object(Loader, "finish", side_effect=ZeroDivisionError):
+            with patch.object(Loader, "enter", side_effect=ZeroDivisionError):
                 coordinator.on_election(partition, 1)
                 await loaded(coordinator)
             assert (await coordinator.list_groups((), ())) == (ErrorCode.NONE, [])
@@ -278,7 +278,7 @@ def test_a_partition_that_is_not_led_is_not_loaded(tmp_path: Path, caplog: pytes
     async def body() -> None:
         async with coordinating(tmp_path) as (_, coordinator, _):
             coordinator.on_election(77, 1)
-            await until(lambda: 77 not in coordinator.store.partitions)
+            await until(lambda: 77 not in coordinator.partitions.states)
             assert (await coordinator.list_groups((), ())) == (ErrorCode.NONE, [])
 
     run(body)
@@ -303,7 +303,7 @@ def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplo
                     await passes.acquire()
 
     run(body)
-    assert "Offsets could not be expired" in caplog.text
+    assert "Expiry of offsets failed" in caplog.text
 
 
 def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_group_that_no_batch_can_be_built_of_is_answered_and_logged(
 
     async def body() -> None:
         async with coordinating(tmp_path, group__initial__rebalance__delay__ms="1000") as (_, coordinator, _):
-            with patch("kafkastore.coordinator.group.replicated_log.build_batch", refuse):
+            with patch("kafkastore.coordinator.runtime.internal_log.build_batch", refuse):
                 joined = await asyncio.wait_for(coordinator.join_group(join_request()), LIMIT_S)
             assert joined.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
             assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NONE

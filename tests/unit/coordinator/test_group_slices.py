@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.records import GroupValue, MemberValue, group_key, group_value
-from kafkastore.coordinator.group.running import ANSWERS_A_PASS, Answers
-from kafkastore.coordinator.group.steps import Appended
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.records import GroupValue, MemberValue, group_key, group_value
+from kafkastore.coordinator.runtime.running import ANSWERS_A_PASS, Answers
+from kafkastore.coordinator.runtime.steps import Appended
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import (
     RANGE,
@@ -104,7 +105,7 @@ def test_listing_costs_the_groups_that_are_listed_and_no_offset() -> None:
 
 
 def list_steps(world: World, wanted: tuple[str, ...]) -> Any:
-    from kafkastore.coordinator.group.listing import list_groups
+    from kafkastore.coordinator.group.classic.listing import list_groups
 
     return list_groups(world.coordinator.store, wanted, ())
 
@@ -132,10 +133,7 @@ def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
     rows = tuple(member._replace(member_id=f"member-{number}") for number in range(10_000))
     partition = world.partition_of("g")
     world.log.write(partition, group_key("g"), group_value(GroupValue("consumer", 3, "range", "member-0", 99, rows)))
-    loader = world.coordinator.loader
-    epoch, _ = loader.begin(partition)
-    loaded = run_to_end(loader.load(partition, epoch))
-    steps = Stepped(world, loader.finish(partition, epoch, *loaded))
+    steps = loading(world, partition)
     gc.disable()
     try:
         while "g" not in world.coordinator.store.groups:
@@ -149,7 +147,7 @@ def test_a_record_of_ten_thousand_members_is_loaded_in_short_steps() -> None:
     assert steps.to_end().count > 600
     assert steps.longest_s < STEP_LIMIT_S
     assert all(world.group().lease.has_session(each) for each in world.group().members)
-    assert world.coordinator.store.budget.unstored_bytes == 0
+    assert world.coordinator.budget.unstored_bytes == 0
     leases_are_right(world)
 
 
@@ -294,35 +292,32 @@ def test_offsets_of_a_topic_that_is_made_again_are_kept_when_the_old_one_is_forg
 # ---- partitions that come and go
 
 
-def test_a_partition_that_is_given_up_before_its_load_begins_is_not_loading() -> None:
-    world = World()
-    loader, partition = world.coordinator.loader, world.partition_of("g")
-    epoch, _ = loader.begin(partition)
-    loader.resign(partition)
-    assert run_to_end(loader.load(partition, epoch)) is None
-    assert world.groups.heartbeat("g", "m", None, 1) == ErrorCode.NOT_COORDINATOR
+def loading(world: World, partition: int) -> Stepped:
+    """The broker is elected anew. The steps by which the partition's groups come back."""
+    loader, partitions = world.coordinator.loader, world.coordinator.partitions
+    number = partitions.begin(partition)
+    Stepped(world, loader.leave(partition)).to_end()
+    read = run_to_end(loader.read(partition))
+    return Stepped(world, loader.enter(partition, read, partial(partitions.activate, partition, number)))
 
 
 def test_a_partition_that_is_given_up_while_it_loads_stays_given_up() -> None:
     world = World()
     world.stable_group()
-    loader, partition = world.coordinator.loader, world.partition_of("g")
-    epoch, _ = loader.begin(partition)
-    steps = Stepped(world, loader.finish(partition, epoch, *run_to_end(loader.load(partition, epoch))))
+    partition = world.partition_of("g")
+    steps = loading(world, partition)
     assert steps.next()
-    loader.resign(partition)
+    world.coordinator.on_resignation(partition)
     steps.to_end()
-    assert partition not in world.coordinator.store.partitions
+    assert not world.coordinator.store.groups
+    assert world.coordinator.store.check("g") == ErrorCode.NOT_COORDINATOR
     assert world.groups.heartbeat("g", "m", None, 1) == ErrorCode.NOT_COORDINATOR
 
 
 def test_a_member_that_is_heard_of_before_its_session_begins_is_not_lost() -> None:
     world = World()
     one, two = world.stable_group(2)
-    loader, partition = world.coordinator.loader, world.partition_of("g")
-    epoch, before = loader.begin(partition)
-    Stepped(world, loader.end(before)).to_end()
-    steps = Stepped(world, loader.finish(partition, epoch, *run_to_end(loader.load(partition, epoch))))
+    steps = loading(world, world.partition_of("g"))
     while "g" not in world.coordinator.store.groups:
         assert steps.next()
     assert world.heartbeat(one) == ErrorCode.NONE
@@ -366,13 +361,13 @@ def test_ids_that_are_handed_out_count(small_budget: World) -> None:
     assert codes[-1] == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert len(small_budget.group().pending_members) == codes.count(ErrorCode.MEMBER_ID_REQUIRED) < 70
     small_budget.clock.advance(60_000)
-    assert small_budget.coordinator.store.budget.unstored_bytes == 0
+    assert small_budget.coordinator.budget.unstored_bytes == 0
 
 
 def test_all_groups_together_are_told_to_come_again_and_stored_ones_go_on(small_budget: World) -> None:
     world = small_budget
     (joined,) = world.stable_group(group_id="honest", protocols=big(20_000), protocol_type="x")
-    assert world.coordinator.store.budget.unstored_bytes == 0  # the log has it
+    assert world.coordinator.budget.unstored_bytes == 0  # the log has it
     for group_id in ("a", "b"):
         world.join(group_id=group_id, version=3, protocols=big(70_000), protocol_type="x")
     refused = world.join(group_id="c", version=3, protocols=big(70_000), protocol_type="x")
@@ -383,13 +378,13 @@ def test_all_groups_together_are_told_to_come_again_and_stored_ones_go_on(small_
     assert again.result.error_code == 0
     world.leave(*world.group("a").members, group_id="a")
     world.leave(*world.group("b").members, group_id="b")
-    assert world.coordinator.store.budget.unstored_bytes == 0
+    assert world.coordinator.budget.unstored_bytes == 0
 
 
 def test_protocols_that_are_not_selected_count_beyond_the_record(small_budget: World) -> None:
     world = small_budget
     world.stable_group(protocols=(("range", b"x" * 1000), ("other", b"x" * 40_000)), protocol_type="x")
-    assert 30_000 < world.coordinator.store.budget.unstored_bytes < 42_000
+    assert 30_000 < world.coordinator.budget.unstored_bytes < 42_000
 
 
 def test_an_assignment_beyond_one_batch_fails_and_is_not_written() -> None:

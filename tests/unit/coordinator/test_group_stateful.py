@@ -15,9 +15,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.budget import Budget
-from kafkastore.coordinator.group.group import Group
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.budget import Budget
+from kafkastore.coordinator.group.classic.group import Group
 from kafkastore.coordinator.group.group_store import Shard
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import Call, World, indexes_are_right, run_at_once

@@ -10,9 +10,9 @@ from typing import Any
 from kio.serial import entity_reader, entity_writer
 
 from fixtures.offsets.wire_client import API_KEYS, build, entity_class
-from kafkastore.coordinator.group.offsets_log import OFFSETS_TOPIC
 from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.interbroker.encoding import row_pieces
+from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
 from kafkastore.requests.context import RequestContext
 from kafkastore.requests.registry import BY_KEY
@@ -27,16 +27,14 @@ class FakeTopics:
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
-        self.created: list[tuple[str, int, int, dict[str, str]]] = []
+        self.created: list[str] = []
         self.is_refusing = False
 
-    async def create_if_absent(
-        self, name: str, *, partitions: int, replication_factor: int, configs: dict[str, str]
-    ) -> TopicImage:
+    async def create_internal(self, name: str) -> TopicImage:
         if self.is_refusing:
             raise InvalidReplicationFactorError("Unable to replicate the partition 3 time(s)")
-        self.created.append((name, partitions, replication_factor, configs))
-        topic = image_topic(name, partitions)
+        self.created.append(name)
+        topic = image_topic(name, 4)
         self.image.put_topic(topic)
         return topic
 
@@ -49,7 +47,7 @@ class GroupBroker:
     """Answers requests of the group APIs. Topic ``t`` has three partitions; this is node 1."""
 
     def __init__(self, **config: int) -> None:
-        self.world = World(**{"offsets_topic_num_partitions": 4, "offsets_topic_replication_factor": 1, **config})
+        self.world = World(**config)
         image = MetadataImage()
         image.brokers[1] = BrokerImage(1, None, (("INTERNAL", "inside", 9093), ("PLAINTEXT", "127.0.0.1", 9092)))
         image.put_topic(image_topic("t", 3, TOPIC_ID))

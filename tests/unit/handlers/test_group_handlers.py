@@ -93,8 +93,7 @@ def test_the_offsets_topic_is_made_when_it_is_first_asked_for_and_answered_at_on
     assert broker.offsets_topic() is None
     answer = plain(broker.ask("find_coordinator", 4, key_type=0, coordinator_keys=["g", "h"]))
     assert [row["port"] for row in answer["coordinators"]] == [9092, 9092]  # of the listener that was asked on
-    configs = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
-    assert broker.topics.created == [("__consumer_offsets", 4, 1, configs)]
+    assert broker.topics.created == ["__consumer_offsets"]
 
 
 def test_a_topic_that_cannot_be_made_is_a_coordinator_that_is_not_available() -> None:

@@ -324,18 +324,28 @@ def test_deletion_whose_checkpoints_cannot_be_written_is_finished_by_the_next_st
     check(tmp_path, test)
 
 
-def test_internal_topic_is_made_as_kafka_makes_it(tmp_path: Path) -> None:
-    async def test(broker: Broker) -> None:
-        topic = await broker.services.topics.create_internal("__consumer_offsets")
-        assert topic.is_internal
-        assert len(topic.partitions) == 50
-        assert topic.configs == {
-            "cleanup.policy": "compact",
-            "compression.type": "producer",
-            "segment.bytes": "104857600",
-        }
+MADE_BY_KAFKA = {
+    "__consumer_offsets": {"compression.type": "producer"},
+    "__transaction_state": {
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "2",
+        "unclean.leader.election.enable": "false",
+    },
+    "__share_group_state": {"compression.type": "producer", "min.insync.replicas": "2"},
+}
+"""As Apache Kafka 4.3 describes the topics that it made, beside ``cleanup.policy`` and ``segment.bytes``."""
 
-    check(tmp_path, test, offsets__topic__replication__factor="1")
+
+def test_internal_topics_are_made_as_kafka_makes_them(tmp_path: Path) -> None:
+    async def test(broker: Broker) -> None:
+        for name, configs in MADE_BY_KAFKA.items():
+            topic = await broker.services.topics.create_internal(name)
+            assert topic.is_internal
+            assert len(topic.partitions) == 50
+            assert topic.configs == {"cleanup.policy": "compact", "segment.bytes": "104857600", **configs}
+
+    factors = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
+    check(tmp_path, test, **{f"{each}.replication.factor".replace(".", "__"): "1" for each in factors})
 
 
 def test_coordinator_hears_of_the_partitions_it_leads(tmp_path: Path) -> None:

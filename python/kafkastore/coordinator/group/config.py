@@ -19,10 +19,7 @@ KEYS: Final[dict[str, tuple[str, int]]] = {
     "offsets_retention_minutes": ("offsets.retention.minutes", 10080),
     "offsets_retention_check_interval_ms": ("offsets.retention.check.interval.ms", 600000),
     "offsets_commit_timeout_ms": ("offsets.commit.timeout.ms", 5000),
-    "offsets_topic_num_partitions": ("offsets.topic.num.partitions", 50),
-    "offsets_topic_replication_factor": ("offsets.topic.replication.factor", 3),
     "offsets_topic_compression_codec": ("offsets.topic.compression.codec", 0),
-    "offsets_topic_segment_bytes": ("offsets.topic.segment.bytes", 104857600),
     "group_max_bytes": ("kafkastore.group.max.bytes", 8388608),
     "unstored_max_bytes": ("kafkastore.groups.unstored.max.bytes", 33554432),
 }
@@ -39,10 +36,7 @@ class GroupConfig:
     offsets_retention_minutes: int
     offsets_retention_check_interval_ms: int
     offsets_commit_timeout_ms: int
-    offsets_topic_num_partitions: int
-    offsets_topic_replication_factor: int
     offsets_topic_compression_codec: int
-    offsets_topic_segment_bytes: int
     group_max_bytes: int
     unstored_max_bytes: int
 

@@ -1,8 +1,7 @@
 """Where a coordinator keeps its groups: the contracts. ``replicated_log`` is the real one, tests have one in memory.
 
-Records are appended by callbacks, not coroutines: an append costs no task for its caller, and its order is plain. ``done`` is
-called exactly once, on the loop, maybe before ``append`` returns. Appends to one partition finish in the order of the
-calls.
+Records are appended by callbacks, not coroutines: an append costs no task for its caller, and its order is plain. Appends to one
+partition end in the order of the calls.
 
 Committed offsets are the data plane's: it loads, keeps and serves them, and appends the tombstones of those that are to go. What
 it must know of a group is its :class:`Lease`, which follows each decision in the step that takes it.
@@ -10,17 +9,14 @@ it must know of a group is its :class:`Lease`, which follows each decision in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.records import Record
+    from collections.abc import Callable, Sequence
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-
-AppendDone = Callable[[int, int], None]  # (error code, offset of the first record or -1)
+    from kafkastore.coordinator.runtime.internal_log import AppendDone, Record
 
 
 class Lease(Protocol):
@@ -149,21 +145,3 @@ class OffsetsLog(Protocol):
 
     def stop(self) -> None:
         """Nothing is served any more."""
-
-
-# What a failed append of group state is called towards a client (Kafka's CoordinatorOperationExceptionHelper).
-_APPEND_ERRORS: Final = {
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-    ErrorCode.INVALID_FETCH_SIZE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
-
-
-def response_error(append_error: int) -> int:
-    return _APPEND_ERRORS.get(append_error, append_error)

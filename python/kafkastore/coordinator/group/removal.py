@@ -21,24 +21,23 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.log_lines import some
-from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, TopicRemoval, response_error
-from kafkastore.coordinator.group.records import NO_TIMESTAMP, group_key
-from kafkastore.coordinator.group.steps import ITEMS, appended
-from kafkastore.coordinator.group.subscription import subscribed_among
+from kafkastore.coordinator.group.group_store import StoredGroup
+from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, TopicRemoval
+from kafkastore.coordinator.runtime.append_errors import response_error
+from kafkastore.coordinator.runtime.log_lines import some
+from kafkastore.coordinator.runtime.steps import ITEMS, appended
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.offsets_log import AppendDone, Removal
-    from kafkastore.coordinator.group.steps import Appended, Steps
+    from kafkastore.coordinator.group.offsets_log import Lease, Removal
+    from kafkastore.coordinator.runtime.internal_log import AppendDone
+    from kafkastore.coordinator.runtime.steps import Appended, Steps
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
@@ -51,10 +50,48 @@ WAVE_LETTERS: Final = 64 * 1024
 PartitionErrors = list[tuple[str, list[tuple[int, int]]]]  # [(topic, [(partition, error code)])] in the order asked
 
 
+class Group(StoredGroup, Protocol):
+    """What must be known of a group, of whatever kind, to say what of it may go."""
+
+    @property
+    def lease(self) -> Lease: ...
+
+    @property
+    def membership_changes(self) -> int:
+        """Rises whenever a member comes, goes or says something else about itself."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no member."""
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it has no member, nor an id that was handed out and may come back."""
+
+    @property
+    def knows_subscriptions(self) -> bool:
+        """Whether it can tell which topics its members subscribe to."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its offsets may expire (not E)."""
+
+    @property
+    def empty_since_ms(self) -> int | None:
+        """B; None where the time of each commit counts."""
+
+    def subscribed_among(self, topics: Collection[str]) -> Steps[frozenset[str] | None]:
+        """Which of the topics its members subscribe to; None when that cannot be told. Looks at the members as they are at the call."""
+
+    def record_keys(self) -> list[bytes]:
+        """Keys of the group's own records."""
+
+
 class Remover:
     __slots__ = ("config", "store")
 
-    def __init__(self, config: GroupConfig, store: GroupStore) -> None:
+    def __init__(self, config: GroupConfig, store: GroupStore[Any]) -> None:
+        """``store``: of groups that are a :class:`Group`."""
         self.config = config
         self.store = store
 
@@ -86,7 +123,7 @@ class Remover:
         group = self.store.groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
-        return ErrorCode.NONE if group.state == states.EMPTY else ErrorCode.NON_EMPTY_GROUP
+        return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
 
     def _refusal(self, group: Group) -> int:
         """Why it cannot be deleted any more; another group of its id is not the one that was asked for."""
@@ -135,7 +172,12 @@ class Remover:
             if not results[group.group_id]:
                 by_partition.setdefault(group.partition, []).append(group)
         return [
-            (buried, partial(self.store.log.append, number, [(group_key(group.group_id), None) for group in buried]))
+            (
+                buried,
+                partial(
+                    self.store.log.append, number, [(key, None) for group in buried for key in group.record_keys()]
+                ),
+            )
             for number, buried in by_partition.items()
         ]
 
@@ -143,8 +185,7 @@ class Remover:
         """Their tombstones were appended; one that has an offset by then is told as a new one."""
         for group in buried:
             results[group.group_id] = response_error(result.error_code)
-            is_left = group.state == states.EMPTY and not group.pending_members
-            if not result.error_code and self.store.is_current(group) and is_left:
+            if not result.error_code and self.store.is_current(group) and group.is_unused:
                 self.store.remove(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def _bury(self, group: Group) -> Steps[int]:
@@ -167,7 +208,7 @@ class Remover:
         group = self.store.groups.get(group_id)
         if error_code or group is None:
             return error_code or ErrorCode.GROUP_ID_NOT_FOUND, []
-        if group.state != states.EMPTY and not group.uses_consumer_protocol:
+        if not group.knows_subscriptions:
             return ErrorCode.NON_EMPTY_GROUP, []
         names = [topic for topic, _ in topics]
         changes, subscribed = yield from self._read_subscriptions(group, names)
@@ -200,9 +241,9 @@ class Remover:
         changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
         for _ in range(SUBSCRIPTION_ATTEMPTS):
             changes = group.membership_changes
-            if group.state == states.EMPTY:
+            if group.is_empty:
                 return changes, frozenset()
-            subscribed = yield from subscribed_among(group, topics)
+            subscribed = yield from group.subscribed_among(topics)
             if changes == group.membership_changes:
                 return changes, subscribed
         return group.membership_changes, None
@@ -242,10 +283,10 @@ class Remover:
         while True:
             changes = group.membership_changes
             subscribed: frozenset[str] = frozenset()
-            if group.protocol_type is not None and group.state != states.EMPTY:
-                if group.state != states.STABLE or not group.uses_consumer_protocol:
-                    return  # E
-                found = yield from subscribed_among(group, group.lease.offset_topics())
+            if not group.is_settled:
+                return  # E
+            if not group.is_empty:
+                found = yield from group.subscribed_among(group.lease.offset_topics())
                 if found is None:
                     return  # E
                 subscribed = found
@@ -254,7 +295,7 @@ class Remover:
             removed = self.store.log.remove(
                 group.partition,
                 ExpiredRemoval(
-                    group.group_id, subscribed, now_ms, self.config.offsets_retention_ms, _empty_since_ms(group)
+                    group.group_id, subscribed, now_ms, self.config.offsets_retention_ms, group.empty_since_ms
                 ),
             )
             if removed.error_code:
@@ -272,7 +313,7 @@ class Remover:
             _warn("expired groups", error_code)
 
     def _may_expire(self, group: Group) -> bool:
-        return group.state == states.EMPTY and not group.pending_members and not group.lease.has_offsets()
+        return group.is_unused and not group.lease.has_offsets()
 
 
 def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
@@ -287,16 +328,6 @@ def _waves(groups: Iterable[Group]) -> Iterator[list[Group]]:
             wave, size = [], 0
     if wave:
         yield wave
-
-
-def _empty_since_ms(group: Group) -> int | None:
-    """B; C, D and groups of old records go by the time of the commit."""
-    is_known = group.state_timestamp_ms != NO_TIMESTAMP
-    return (
-        group.state_timestamp_ms
-        if group.protocol_type is not None and group.state == states.EMPTY and is_known
-        else None
-    )
 
 
 def _warn(what: str, error_code: int) -> None:

@@ -1,24 +1,18 @@
-"""``__consumer_offsets`` on the broker's own log: the replica manager appends (spec R3.1), the engine does the rest.
+"""``__consumer_offsets`` on the broker's own log: coordinators' records by ``InternalLog``, offsets by the engine.
 
-Durable after ``done(0, …)``: as ``acks=-1`` says, on every in-sync replica. Loading runs in the thread pool, several partitions at
-a time.
+Loading runs in the thread pool, several partitions at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING, Final, assert_never
 
-from kafkastore._core import EngineError, build_batch
-from kafkastore.coordinator.group.offsets_log import (
-    OFFSETS_TOPIC,
-    AskedRemoval,
-    ExpiredRemoval,
-    Removed,
-    TopicRemoval,
-)
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore._core import EngineError
+from kafkastore.coordinator.group.offsets_log import AskedRemoval, ExpiredRemoval, Removed, TopicRemoval
+from kafkastore.coordinator.runtime.internal_log import InternalLog
+from kafkastore.errors import KafkastoreError
+from kafkastore.internal_topics import OFFSETS_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,21 +20,18 @@ if TYPE_CHECKING:
     from kafkastore._core import Engine, GroupLease
     from kafkastore.config import BrokerConfig
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.offsets_log import AppendDone, LoadedGroups, Removal
-    from kafkastore.coordinator.group.records import Record
+    from kafkastore.coordinator.group.offsets_log import LoadedGroups, Removal
+    from kafkastore.coordinator.runtime.internal_log import AppendDone, Record
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.replica.manager import AppendResult, ReplicaManager
+    from kafkastore.replica.manager import ReplicaManager
 
-logger = logging.getLogger("kafkastore.coordinator.group")
-
-UNKNOWN_LIMIT: Final = 1 << 62
 _CODECS: Final = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}  # offsets.topic.compression.codec
 
 
 class ReplicatedOffsetsLog:
     """See the module."""
 
-    __slots__ = ("broker_config", "compression", "config", "groups", "image", "now_ms", "replica_manager", "tasks")
+    __slots__ = ("_groups", "_log")
 
     def __init__(
         self,
@@ -51,71 +42,36 @@ class ReplicatedOffsetsLog:
         replica_manager: ReplicaManager,
         now_ms: Callable[[], int],
     ) -> None:
-        self.broker_config = broker_config
-        self.config = config
-        self.image = image
-        self.replica_manager = replica_manager
-        self.now_ms = now_ms
-        self.compression = _CODECS.get(config.offsets_topic_compression_codec, "none")
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.groups = engine.groups()
-        self.groups.configure(
-            config.offset_metadata_max_bytes,
-            config.offsets_commit_timeout_ms,
-            config.offsets_topic_compression_codec,
+        codec = config.offsets_topic_compression_codec
+        timeout_ms = config.offsets_commit_timeout_ms
+        self._log = InternalLog(
+            OFFSETS_TOPIC, broker_config, image, replica_manager, now_ms, timeout_ms, _CODECS.get(codec, "none")
         )
+        self._groups = engine.groups()
+        self._groups.configure(config.offset_metadata_max_bytes, timeout_ms, codec)
 
     def partition_count(self) -> int:
-        topic = self.image.topic(OFFSETS_TOPIC)
-        return self.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+        return self._log.partition_count()
 
     def max_batch_bytes(self) -> int:
-        """``max.message.bytes`` of the topic; unknown beforehand when batches are compressed."""
-        topic = self.image.topic(OFFSETS_TOPIC)
-        if topic is None or self.compression != "none":
-            return UNKNOWN_LIMIT
-        own = topic.configs.get("max.message.bytes")
-        return int(own if own is not None else self.broker_config.get("message.max.bytes"))
-
-    # ---- records
+        return self._log.max_batch_bytes()
 
     def append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
-        # tasks begin in the order they are made, so that appends reach the engine in the order of the calls
-        task = asyncio.get_running_loop().create_task(self._append(partition, records, done))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def _append(self, partition: int, records: Sequence[Record], done: AppendDone) -> None:
-        key = (OFFSETS_TOPIC, partition)
-        try:
-            batch = build_batch(records, self.now_ms(), self.compression)
-            results = await self.replica_manager.append_records({key: batch}, -1, self.config.offsets_commit_timeout_ms)
-            result = results[key]
-        except Exception:  # whoever waits for the append would wait for ever
-            logger.exception("Append to %s-%d failed", *key)
-            done(ErrorCode.UNKNOWN_SERVER_ERROR, -1)
-            return
-        self._finish(partition, result, done)
-
-    def _finish(self, partition: int, result: AppendResult, done: AppendDone) -> None:
-        if result.error_code:
-            logger.warning(
-                "Append to %s-%d failed: error %d, %s", OFFSETS_TOPIC, partition, result.error_code, result.message
-            )
-        done(result.error_code, result.base_offset)
+        self._log.append(partition, records, done)
 
     # ---- offsets
 
     def remove(self, partition: int, removal: Removal) -> Removed:
         is_kept = has_more = False
+        groups = self._groups
         try:
             if isinstance(removal, AskedRemoval):
                 topics = None if removal.topics is None else [(name, list(each)) for name, each in removal.topics]
-                token, has_more = self.groups.delete_offsets(partition, removal.group_id, topics)
+                token, has_more = groups.delete_offsets(partition, removal.group_id, topics)
             elif isinstance(removal, TopicRemoval):
-                token, has_more = self.groups.forget_topic(partition, removal.topic)
+                token, has_more = groups.forget_topic(partition, removal.topic)
             elif isinstance(removal, ExpiredRemoval):
-                token, has_more, is_kept = self.groups.expire_offsets(
+                token, has_more, is_kept = groups.expire_offsets(
                     partition,
                     removal.group_id,
                     set(removal.subscribed),
@@ -131,7 +87,7 @@ class ReplicatedOffsetsLog:
             return Removed(None, is_kept)
 
         def when_durable(done: AppendDone) -> None:
-            self.replica_manager.await_append(token, lambda result: self._finish(partition, result, done))
+            self._log.await_append(token, partition, done)
 
         return Removed(when_durable, is_kept, has_more)
 
@@ -139,25 +95,25 @@ class ReplicatedOffsetsLog:
 
     def begin(self, partition: int) -> int:
         try:
-            return self.groups.begin(partition)
+            return self._groups.begin(partition)
         except EngineError as error:
             raise KafkastoreError(str(error), error.code) from error
 
     async def load(self, partition: int, number: int) -> LoadedGroups | None:
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(None, self.groups.load, partition, number)
+            return await loop.run_in_executor(None, self._groups.load, partition, number)
         except EngineError as error:
             raise KafkastoreError(str(error), error.code) from error
 
     def lease(self, partition: int, number: int, group_id: str) -> GroupLease:
-        return self.groups.lease(partition, number, group_id)
+        return self._groups.lease(partition, number, group_id)
 
     def activate(self, partition: int, number: int) -> None:
-        self.groups.activate(partition, number)
+        self._groups.activate(partition, number)
 
     def close(self, partition: int) -> None:
-        self.groups.close(partition)
+        self._groups.close(partition)
 
     def stop(self) -> None:
-        self.groups.stop()
+        self._groups.stop()

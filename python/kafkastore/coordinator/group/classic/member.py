@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kafkastore.coordinator.group.budget import member_bytes
+from kafkastore.coordinator.group.classic.budget import member_bytes
 from kafkastore.errors import ErrorCode
 
 NO_GENERATION: Final = -1

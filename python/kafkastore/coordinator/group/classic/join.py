@@ -17,11 +17,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.budget import Holds, member_bytes
-from kafkastore.coordinator.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from kafkastore.coordinator.group.log_lines import cut
-from kafkastore.coordinator.group.member import (
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.budget import Holds, member_bytes
+from kafkastore.coordinator.group.classic.member import (
     UNKNOWN_MEMBER_ID,
     JoinRespond,
     JoinResult,
@@ -29,15 +27,18 @@ from kafkastore.coordinator.group.member import (
     Protocols,
     new_member_id,
 )
-from kafkastore.coordinator.group.offsets_log import response_error
-from kafkastore.coordinator.group.records import GroupValue, group_key, group_value
+from kafkastore.coordinator.group.classic.records import GroupValue, group_key, group_value
+from kafkastore.coordinator.group.config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from kafkastore.coordinator.runtime.append_errors import response_error
+from kafkastore.coordinator.runtime.log_lines import cut
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkastore.coordinator.group.classic.budget import Budget
+    from kafkastore.coordinator.group.classic.group import Group
+    from kafkastore.coordinator.group.classic.rebalance import Rebalancer
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.rebalance import Rebalancer
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
@@ -58,9 +59,10 @@ class JoinRequest(NamedTuple):
 
 
 class Joiner:
-    __slots__ = ("config", "rebalancer", "store")
+    __slots__ = ("budget", "config", "rebalancer", "store")
 
-    def __init__(self, config: GroupConfig, store: GroupStore, rebalancer: Rebalancer) -> None:
+    def __init__(self, config: GroupConfig, store: GroupStore[Group], rebalancer: Rebalancer, budget: Budget) -> None:
+        self.budget = budget
         self.config = config
         self.store = store
         self.rebalancer = rebalancer
@@ -84,9 +86,9 @@ class Joiner:
             return
         if group is None:
             group = self.store.create(request.group_id)
-            self._append_new_group(group)
-            if not self.store.is_current(group):  # the append failed at once
-                respond(JoinResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID))
+            error_code = self._append_new_group(group)
+            if error_code:
+                respond(JoinResult(error_code, UNKNOWN_MEMBER_ID))
                 return
         if not group.supports_protocols(request.protocol_type, request.protocols):
             respond(JoinResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
@@ -96,7 +98,7 @@ class Joiner:
             self._join_known(group, request, respond)
 
     def _check(self, request: JoinRequest) -> int:
-        if not self.store.is_running:
+        if not self.store.partitions.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID
@@ -105,10 +107,13 @@ class Joiner:
             return ErrorCode.INVALID_SESSION_TIMEOUT
         return self.store.check(request.group_id)
 
-    def _append_new_group(self, group: Group) -> None:
-        """Kafka notes a group in the log as soon as somebody asks to join it."""
+    def _append_new_group(self, group: Group) -> int:
+        """Kafka notes a group in the log as soon as somebody asks to join it. The error code of an append that failed at once, after
+        which there is no such group."""
+        error_code = int(ErrorCode.NONE)
 
         def done(append_error: int, _: int) -> None:
+            nonlocal error_code
             if append_error and self.store.is_current(group):
                 error_code = response_error(append_error)
                 logger.warning("Failed to write empty metadata of group %s: error %d", group.group_id, error_code)
@@ -117,6 +122,7 @@ class Joiner:
 
         value = GroupValue("", 0, None, None, group.state_timestamp_ms, ())
         self.store.log.append(group.partition, [(group_key(group.group_id), group_value(value))], done)
+        return ErrorCode.NONE if self.store.is_current(group) else error_code
 
     def _has_room(self, group: Group, member_id: str) -> bool:
         if group.state == states.EMPTY:
@@ -129,7 +135,7 @@ class Joiner:
 
     def _check_room(self, group: Group | None, request: JoinRequest) -> int:
         more = self._bytes_more(group, request)
-        holds = Holds(self.store.budget) if group is None else group.holds
+        holds = Holds(self.budget) if group is None else group.holds
         has_room = group is None or self._has_room(group, request.member_id)
         if not has_room or not holds.fits_group(more):
             return ErrorCode.GROUP_MAX_SIZE_REACHED

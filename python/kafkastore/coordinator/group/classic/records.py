@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Record = tuple[bytes, bytes | None]
-
 NO_TIMESTAMP: Final = -1
 
 

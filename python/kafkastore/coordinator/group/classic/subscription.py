@@ -12,13 +12,13 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.coordinator.group.steps import ITEMS
+from kafkastore.coordinator.runtime.steps import ITEMS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from kafkastore.coordinator.group.group import Group
-    from kafkastore.coordinator.group.steps import Steps
+    from kafkastore.coordinator.group.classic.group import Group
+    from kafkastore.coordinator.runtime.steps import Steps
 
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 TOPICS_A_STEP: Final = ITEMS * 8

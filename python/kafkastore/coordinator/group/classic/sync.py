@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.member import SyncRespond, SyncResult
-from kafkastore.coordinator.group.offsets_log import response_error
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.member import SyncRespond, SyncResult
+from kafkastore.coordinator.runtime.append_errors import response_error
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.group import Group
+    from kafkastore.coordinator.group.classic.group import Group
+    from kafkastore.coordinator.group.classic.rebalance import Rebalancer
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.rebalance import Rebalancer
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
@@ -35,7 +35,7 @@ class SyncRequest(NamedTuple):
 class Syncer:
     __slots__ = ("rebalancer", "store")
 
-    def __init__(self, store: GroupStore, rebalancer: Rebalancer) -> None:
+    def __init__(self, store: GroupStore[Group], rebalancer: Rebalancer) -> None:
         self.store = store
         self.rebalancer = rebalancer
 
@@ -57,7 +57,7 @@ class Syncer:
             self._store_assignment(group, request)
 
     def _check(self, group: Group | None, request: SyncRequest) -> int:
-        if not self.store.is_running:
+        if not self.store.partitions.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID

@@ -1,8 +1,9 @@
 """The group coordinator: the one object that the handlers and the replica manager know.
 
-Place: ``handlers → GroupCoordinator → (join, sync, membership, removal, listing) → OffsetsLog``.
+Place: ``handlers → GroupCoordinator → (join, sync, membership, removal, listing) → OffsetsLog``; elections of ``__consumer_offsets``
+come through the runtime.
 Everything runs on one loop and nothing here is locked. Time comes from the clock that is given. The parts work with
-callbacks and steps and need no loop; only the ``async`` methods here do, and ``service``, which runs what nobody waits for.
+callbacks and steps and need no loop; only the ``async`` methods here do, and ``group_service``, which runs what nobody waits for.
 """
 
 from __future__ import annotations
@@ -11,31 +12,38 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkastore.coordinator.group.group_store import ACTIVE, GroupStore
-from kafkastore.coordinator.group.join import Joiner
-from kafkastore.coordinator.group.listing import describe_group, list_groups
-from kafkastore.coordinator.group.loading import Loader
-from kafkastore.coordinator.group.log_lines import cut
-from kafkastore.coordinator.group.membership import Membership
-from kafkastore.coordinator.group.rebalance import Rebalancer
+from kafkastore.coordinator.group.classic.budget import Budget
+from kafkastore.coordinator.group.classic.group import Group
+from kafkastore.coordinator.group.classic.join import Joiner
+from kafkastore.coordinator.group.classic.listing import describe_group, list_groups
+from kafkastore.coordinator.group.classic.loading import Loader
+from kafkastore.coordinator.group.classic.membership import Membership
+from kafkastore.coordinator.group.classic.rebalance import Rebalancer
+from kafkastore.coordinator.group.classic.sync import Syncer
+from kafkastore.coordinator.group.group_store import GroupStore
 from kafkastore.coordinator.group.removal import Remover
-from kafkastore.coordinator.group.running import Answers, answer, in_turns
-from kafkastore.coordinator.group.sync import Syncer
-from kafkastore.errors import ErrorCode, KafkastoreError
+from kafkastore.coordinator.runtime.elections import Elections
+from kafkastore.coordinator.runtime.log_lines import cut
+from kafkastore.coordinator.runtime.partitions import Partitions
+from kafkastore.coordinator.runtime.periodic import Periodic
+from kafkastore.coordinator.runtime.running import Answers, answer, in_turns
+from kafkastore.errors import ErrorCode
+from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.purgatory.timer import Timers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 
+    from kafkastore.coordinator.group.classic.join import JoinRequest
+    from kafkastore.coordinator.group.classic.listing import DescribedGroup, ListedGroup
+    from kafkastore.coordinator.group.classic.member import JoinResult, SyncResult
+    from kafkastore.coordinator.group.classic.membership import LeaveResult, LeavingMember
+    from kafkastore.coordinator.group.classic.sync import SyncRequest
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.join import JoinRequest
-    from kafkastore.coordinator.group.listing import DescribedGroup, ListedGroup
-    from kafkastore.coordinator.group.member import JoinResult, SyncResult
-    from kafkastore.coordinator.group.membership import LeaveResult, LeavingMember
-    from kafkastore.coordinator.group.offsets_log import OffsetsLog
+    from kafkastore.coordinator.group.group_store import Shard
+    from kafkastore.coordinator.group.offsets_log import Lease, OffsetsLog
     from kafkastore.coordinator.group.removal import PartitionErrors
-    from kafkastore.coordinator.group.steps import Steps
-    from kafkastore.coordinator.group.sync import SyncRequest
+    from kafkastore.coordinator.runtime.steps import Steps
     from kafkastore.purgatory.timer import Clock
 
 T = TypeVar("T")
@@ -53,15 +61,25 @@ class GroupCoordinator:
     ) -> None:
         """``start``: runs a coroutine that nobody waits for, until it ends or the coordinator is shut down."""
         self.config = config
+        self.budget = Budget(config.group_max_bytes, config.unstored_max_bytes)
         self.timers = Timers(clock)
-        self.store = GroupStore(config, clock, log)
+        self.partitions = Partitions(OFFSETS_TOPIC)
+        self.store: GroupStore[Group] = GroupStore(self.partitions, clock, log, partial(_new_group, self.budget))
         self.rebalancer = Rebalancer(config, self.store, self.timers)
-        self.joiner = Joiner(config, self.store, self.rebalancer)
+        self.joiner = Joiner(config, self.store, self.rebalancer, self.budget)
         self.syncer = Syncer(self.store, self.rebalancer)
         self.membership = Membership(self.store, self.rebalancer)
         self.remover = Remover(config, self.store)
         self.loader = Loader(config, self.store, self.rebalancer)
-        self._expiry = self.timers.timer(lambda: self._start(self._expire()))
+        self.elections = Elections(self.partitions, self.loader, self.run_steps, start)
+        self._expiry = Periodic(
+            "Expiry of offsets",
+            config.offsets_retention_check_interval_ms,
+            self.remover.expire,
+            self.timers,
+            self.run_steps,
+            start,
+        )
         self._answers = Answers()
         self._start = start
 
@@ -69,50 +87,33 @@ class GroupCoordinator:
 
     def startup(self) -> None:
         """Serves from now on; partitions come by ``on_election``."""
-        self.store.is_running = True
-        self._expiry.start(self.config.offsets_retention_check_interval_ms)
+        self.partitions.is_running = True
+        self._expiry.begin()
 
     def shutdown(self) -> None:
         """Serves no more (COORDINATOR_NOT_AVAILABLE), and answers whoever waits with NOT_COORDINATOR, in turns: the handlers of
         those are what the broker waits for before it ends."""
-        for partition in list(self.store.partitions):
-            self.on_resignation(partition)
-        self.store.is_running = False
+        self.elections.give_up_all()
+        self.partitions.is_running = False
+        self._expiry.stop()
         self.store.log.stop()
         self.timers.close()
 
     def on_election(self, partition: int, _leader_epoch: int = 0) -> None:
         """This broker leads the partition of ``__consumer_offsets``: loads it, then serves its groups."""
-        epoch, before = self.loader.begin(partition)
-        if before is not None:
-            self._start(self.run_steps(self.loader.end(before)))
-        self._start(self._load(partition, epoch))
+        self.elections.on_election(partition)
 
     def on_resignation(self, partition: int) -> None:
         """This broker leads the partition no more."""
-        self._start(self.run_steps(self.loader.end(self.loader.resign(partition))))
+        self.elections.on_resignation(partition)
 
     def on_topics_deleted(self, topics: Iterable[str]) -> None:
         self._start(self.run_steps(self.remover.forget_topics(list(topics))))
 
-    async def _load(self, partition: int, epoch: int) -> None:
-        """Reads the whole partition, then serves it. ``epoch`` is compared after whatever takes time."""
-        try:
-            loaded = await self.loader.load(partition, epoch)
-            if loaded is not None and not self.loader.is_late(partition, epoch):
-                await self.run_steps(self.loader.finish(partition, epoch, *loaded))
-        except KafkastoreError as error:
-            self.loader.fail(partition, epoch, str(error))
-        except (
-            Exception
-        ) as error:  # a bug must not leave the partition loading for ever: no list of groups would come either
-            logger.exception("Loading __consumer_offsets-%d failed", partition)
-            self.loader.fail(partition, epoch, repr(error))
-
     def on_groups_created(self, partition: int, group_ids: Iterable[str]) -> None:
         """The data plane took the first commits of these groups, which have no members."""
         for group_id in group_ids:
-            if self.store.partitions.get(partition) == ACTIVE and group_id not in self.store.groups:
+            if self.partitions.is_active(partition) and group_id not in self.store.groups:
                 logger.info("Creating the simple group %s by its first offset commit", cut(group_id))
                 self.store.create(group_id)
 
@@ -126,14 +127,6 @@ class GroupCoordinator:
             if group is not None and (group.shard.partition, group.shard.number) == (partition, number):
                 self.rebalancer.end_session(group, member_id)
             yield None
-
-    async def _expire(self) -> None:
-        try:
-            await self.run_steps(self.remover.expire())
-        except Exception:  # a bug in one pass must not be the end of all
-            logger.exception("Offsets could not be expired")
-        if self.store.is_running:
-            self._expiry.start(self.config.offsets_retention_check_interval_ms)
 
     async def run_steps(self, steps: Steps[T]) -> T:
         return await in_turns(steps)
@@ -163,12 +156,12 @@ class GroupCoordinator:
     ) -> tuple[int, list[ListedGroup]]:
         """(error code, groups). Partitions that still load are an error, as in Kafka: the list would not be whole. Those that
         begin to load while the list is made leave it as whole as if it had been asked for then."""
-        if not self.store.is_running:
+        if not self.partitions.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
-        if self.store.is_loading:
+        if self.partitions.is_loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, []
         found = await self.run_steps(list_groups(self.store, states_filter, types_filter))
-        if self.store.is_loading:
+        if self.partitions.is_loading:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, []
         return ErrorCode.NONE, found
 
@@ -177,3 +170,7 @@ class GroupCoordinator:
 
     async def delete_groups(self, group_ids: Iterable[str]) -> dict[str, int]:
         return await self.run_steps(self.remover.delete_groups(group_ids))
+
+
+def _new_group(budget: Budget, group_id: str, shard: Shard[Group], lease: Lease, now_ms: int) -> Group:
+    return Group(group_id, shard, lease, budget, now_ms)

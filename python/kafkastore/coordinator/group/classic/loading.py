@@ -1,90 +1,89 @@
-"""Taking over and giving up partitions of ``__consumer_offsets``.
+"""Classic groups made of their records, partition by partition of ``__consumer_offsets``.
 
-While a partition loads, its groups answer COORDINATOR_LOAD_IN_PROGRESS (a heartbeat: NONE). The data plane reads the log and keeps
-the offsets; here groups are made of the last record of each, and of those that have offsets alone. They become visible all at once
-when all are there. Records of groups that do not follow their grammar are skipped with one line for each partition.
-A partition that is resigned while it loads is forgotten: an epoch tells a late load that it came too late.
+The data plane reads the log and keeps the offsets; here groups are made of the last record of each, and of those that have offsets
+alone. They become visible all at once when all are there. Records of groups that do not follow their grammar are skipped with one line
+for each partition.
 
-All of it is in steps (see ``steps``). Groups that load are seen by nobody else, so that steps rely on nothing but the epoch. Groups
-that are given up leave ``GroupStore.groups`` in one step and are ended in others; until then their timers do nothing, as no timer
-acts for a group that is not current.
+Place: ``Elections`` calls when partitions come and go. All of it is in steps. Groups that load are seen by nobody else, so that steps
+rely on nothing but the election. Groups that are given up leave ``GroupStore.groups`` in one step and are ended in others; until then
+their timers do nothing, as no timer acts for a group that is not current.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.group_store import LOADING, Shard
-from kafkastore.coordinator.group.log_lines import some
-from kafkastore.coordinator.group.member import Member
-from kafkastore.coordinator.group.records import MalformedRecordError, read_group_head, read_members
-from kafkastore.coordinator.group.steps import ITEMS
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.member import Member
+from kafkastore.coordinator.group.classic.records import MalformedRecordError, read_group_head, read_members
+from kafkastore.coordinator.group.group_store import Shard
+from kafkastore.coordinator.runtime.log_lines import some
+from kafkastore.coordinator.runtime.steps import ITEMS
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafkastore.coordinator.group.classic.group import Group
+    from kafkastore.coordinator.group.classic.rebalance import Rebalancer
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
     from kafkastore.coordinator.group.offsets_log import LoadedGroups
-    from kafkastore.coordinator.group.rebalance import Rebalancer
-    from kafkastore.coordinator.group.steps import Steps
+    from kafkastore.coordinator.runtime.steps import Steps
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
 
-class Loader:
-    __slots__ = ("config", "epochs", "rebalancer", "store")
+class ReadPartition(NamedTuple):
+    number: int  # of the load in the data plane
+    groups: LoadedGroups
 
-    def __init__(self, config: GroupConfig, store: GroupStore, rebalancer: Rebalancer) -> None:
+
+class Loader:
+    """The :class:`kafkastore.coordinator.runtime.elections.Shards` of groups."""
+
+    __slots__ = ("config", "rebalancer", "store")
+
+    def __init__(self, config: GroupConfig, store: GroupStore[Group], rebalancer: Rebalancer) -> None:
         self.config = config
         self.store = store
         self.rebalancer = rebalancer
-        self.epochs: dict[int, int] = {}  # partition -> number of the latest election or resignation
 
-    def begin(self, partition: int) -> tuple[int, Shard | None]:
-        """Marks the partition as loading. Returns the epoch that ``is_late`` and ``finish`` need, and the groups that were there,
-        for ``end``."""
-        self.epochs[partition] = self.epochs.get(partition, 0) + 1
-        before = self.store.remove_shard(partition)
-        self.store.partitions[partition] = LOADING
-        return self.epochs[partition], before
+    def leave(self, partition: int) -> Steps[None]:
+        return self._end(self.store.remove_shard(partition))
 
-    def is_late(self, partition: int, epoch: int) -> bool:
-        return self.epochs.get(partition) != epoch
+    def _end(self, shard: Shard[Group] | None) -> Steps[None]:
+        """Requests that wait in one of these groups are answered NOT_COORDINATOR. Groups of the same ids that are in
+        ``GroupStore.groups`` by now are others."""
+        for group in list(shard.groups.values()) if shard is not None else ():
+            self.store.end(group, ErrorCode.NOT_COORDINATOR)
+            yield None
 
-    async def load(self, partition: int, epoch: int) -> tuple[int, LoadedGroups] | None:
-        """The number of the load and what the log has; nothing when the partition was given up meanwhile. Raises KafkastoreError."""
-        if self.is_late(partition, epoch):
-            return None  # given up before this ran: the data plane is not to believe that it loads
+    def close(self, partition: int) -> None:
+        self.store.log.close(partition)
+
+    async def read(self, partition: int) -> ReadPartition | None:
         number = self.store.log.begin(partition)
-        loaded = await self.store.log.load(partition, number)
-        return None if loaded is None else (number, loaded)
+        groups = await self.store.log.load(partition, number)
+        return None if groups is None else ReadPartition(number, groups)
 
-    def fail(self, partition: int, epoch: int, reason: str) -> None:
-        """The log could not be read: another election may do better (NOT_COORDINATOR until then)."""
-        logger.error("Failed to load __consumer_offsets-%d: %s", partition, reason)
-        if not self.is_late(partition, epoch):
-            self.store.partitions.pop(partition, None)
-            self.store.log.close(partition)
-
-    def finish(self, partition: int, epoch: int, number: int, loaded: LoadedGroups) -> Steps[None]:
+    def enter(self, partition: int, read: ReadPartition, activate: Callable[[], bool]) -> Steps[None]:
         """The groups become visible in one step; their members' sessions begin in the others, or with a heartbeat."""
-        making = _Making(self, partition, number)
-        for count, (group_id, record) in enumerate(loaded.records):
+        making = _Making(self, partition, read.number)
+        for count, (group_id, record) in enumerate(read.groups.records):
             if count % ITEMS == 0:
                 yield None
             yield from making.add(group_id, record)
-        for count, group_id in enumerate(loaded.simple_groups):
+        for count, group_id in enumerate(read.groups.simple_groups):
             if count % ITEMS == 0:
                 yield None
             making.add_simple(group_id)
-        if self.is_late(partition, epoch):
+        if not activate():
             return
         self.store.add_shard(making.shard)
-        self.store.log.activate(partition, number)
-        making.report(loaded)
+        self.store.log.activate(partition, read.number)
+        making.report(read.groups)
         for group in list(making.shard.groups.values()):
             yield from self._begin_sessions(group)
 
@@ -102,19 +101,6 @@ class Loader:
         if is_too_large and self.store.is_current(group) and group.can_rebalance:
             self.rebalancer.prepare(group, f"loaded with {len(group.members)} members, over group.max.size")
 
-    def resign(self, partition: int) -> Shard | None:
-        """Another broker has the partition. Returns the groups that were there, for ``end``."""
-        self.epochs[partition] = self.epochs.get(partition, 0) + 1
-        self.store.log.close(partition)
-        return self.store.remove_shard(partition)
-
-    def end(self, shard: Shard | None) -> Steps[None]:
-        """Whoever waits in one of these groups is told NOT_COORDINATOR. They are in ``GroupStore.groups`` no more; groups of the
-        same ids that are there by now are others."""
-        for group in list(shard.groups.values()) if shard is not None else ():
-            self.store.end(group, ErrorCode.NOT_COORDINATOR)
-            yield None
-
 
 class _Making:
     """The groups of one partition, until they become visible."""
@@ -123,7 +109,7 @@ class _Making:
 
     def __init__(self, loader: Loader, partition: int, number: int) -> None:
         self.loader = loader
-        self.shard = Shard(partition, number)
+        self.shard: Shard[Group] = Shard(partition, number)
         self.skipped = 0
         self.skip_reason = ""
 

@@ -1,6 +1,6 @@
-"""Which partition of ``__consumer_offsets`` keeps a group: as Kafka's brokers choose it, for ever.
+"""Which partition of an internal topic keeps a key (a group id, a transactional id): as Kafka's brokers choose it, for ever.
 
-Kafka takes ``Utils.abs(groupId.hashCode()) % partitions``, where ``Utils.abs`` maps the one integer without a positive
+Kafka takes ``Utils.abs(key.hashCode()) % partitions``, where ``Utils.abs`` maps the one integer without a positive
 twin to 0. That is not ``hash & 0x7fffffff``: the two differ for every negative hash.
 """
 
@@ -21,12 +21,6 @@ def java_string_hash(text: str) -> int:
     return result - (1 << 32) if result & 0x80000000 else result
 
 
-def partition_for(group_id: str, partition_count: int) -> int:
-    hash_code = java_string_hash(group_id)
+def partition_for(key: str, partition_count: int) -> int:
+    hash_code = java_string_hash(key)
     return (0 if hash_code == INT_MIN else abs(hash_code)) % partition_count
-
-
-def hash_map_bucket(text: str) -> int:
-    """Where a Java HashMap of 16 buckets keeps a key: the order in which Kafka meets the candidates of a tied vote."""
-    hash_code = java_string_hash(text) & 0xFFFFFFFF
-    return (hash_code ^ (hash_code >> 16)) & 15

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.steps import ITEMS
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.runtime.steps import ITEMS
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from kafkastore.coordinator.group.classic.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.steps import Steps
+    from kafkastore.coordinator.runtime.steps import Steps
 
 CLASSIC: Final = "classic"
 
@@ -43,7 +44,7 @@ class DescribedGroup(NamedTuple):
 
 
 def list_groups(
-    store: GroupStore, states_filter: Collection[str], types_filter: Collection[str]
+    store: GroupStore[Group], states_filter: Collection[str], types_filter: Collection[str]
 ) -> Steps[list[ListedGroup]]:
     """An empty filter lets everything pass; names compare without case, an unknown one matches nothing. Costs what it finds.
     Each group is listed as it is when its turn comes, if it is there and in one of the states then."""
@@ -54,7 +55,7 @@ def list_groups(
     found: list[ListedGroup] = []
     for shard in list(store.shards.values()):
         groups = [
-            group for state in wanted for group in shard.by_state[state].values()
+            group for state in wanted for group in shard.in_state(state).values()
         ]  # in one step: each is in one state
         for number, group in enumerate(groups):
             if number % ITEMS == 0:
@@ -64,7 +65,7 @@ def list_groups(
     return found
 
 
-def describe_group(store: GroupStore, group_id: str) -> DescribedGroup:
+def describe_group(store: GroupStore[Group], group_id: str) -> DescribedGroup:
     """A group that does not exist is Dead, with GROUP_ID_NOT_FOUND. Metadata and assignments are told in Stable
     only."""
     error_code = store.check(group_id)

@@ -17,19 +17,19 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.log_lines import cut, some
-from kafkastore.coordinator.group.member import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
-from kafkastore.coordinator.group.offsets_log import response_error
-from kafkastore.coordinator.group.records import GroupValue, MemberValue, group_key, group_value
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.member import UNKNOWN_MEMBER_ID, JoinResult, SyncResult
+from kafkastore.coordinator.group.classic.records import GroupValue, MemberValue, group_key, group_value
+from kafkastore.coordinator.runtime.append_errors import response_error
+from kafkastore.coordinator.runtime.log_lines import cut, some
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkastore.coordinator.group.classic.group import Group
+    from kafkastore.coordinator.group.classic.member import Member
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.group import Group
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.member import Member
-    from kafkastore.coordinator.group.offsets_log import AppendDone
+    from kafkastore.coordinator.runtime.internal_log import AppendDone
     from kafkastore.purgatory.timer import Timer, Timers
 
 logger = logging.getLogger("kafkastore.coordinator.group")
@@ -40,7 +40,7 @@ MIN_RETRY_MS: Final = 100  # of case D, so that a rebalance timeout of 0 does no
 class Rebalancer:
     __slots__ = ("clock", "config", "log", "store", "timers")
 
-    def __init__(self, config: GroupConfig, store: GroupStore, timers: Timers) -> None:
+    def __init__(self, config: GroupConfig, store: GroupStore[Group], timers: Timers) -> None:
         self.config = config
         self.store = store
         self.timers = timers

@@ -12,18 +12,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.budget import Holds, member_bytes
-from kafkastore.coordinator.group.member import JoinedMember, JoinResult, Member, SyncResult
-from kafkastore.coordinator.group.partitioning import hash_map_bucket
-from kafkastore.coordinator.group.subscription import CONSUMER_PROTOCOL_TYPE
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.budget import Holds, member_bytes
+from kafkastore.coordinator.group.classic.member import JoinedMember, JoinResult, Member, SyncResult
+from kafkastore.coordinator.group.classic.records import NO_TIMESTAMP, group_key
+from kafkastore.coordinator.group.classic.subscription import CONSUMER_PROTOCOL_TYPE, subscribed_among
+from kafkastore.coordinator.runtime.partitioning import java_string_hash
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.budget import Budget
+    from collections.abc import Collection
+
+    from kafkastore.coordinator.group.classic.budget import Budget
+    from kafkastore.coordinator.group.classic.member import JoinRespond, Protocols
     from kafkastore.coordinator.group.group_store import Shard
-    from kafkastore.coordinator.group.member import JoinRespond, Protocols
     from kafkastore.coordinator.group.offsets_log import Lease
+    from kafkastore.coordinator.runtime.steps import Steps
     from kafkastore.purgatory.timer import Timer
 
 
@@ -52,7 +56,7 @@ class Group:
         "sync_timer",
     )
 
-    def __init__(self, group_id: str, shard: Shard, lease: Lease, budget: Budget, now_ms: int) -> None:
+    def __init__(self, group_id: str, shard: Shard[Group], lease: Lease, budget: Budget, now_ms: int) -> None:
         self.group_id = group_id
         self.lease = lease
         self.shard = shard
@@ -102,6 +106,55 @@ class Group:
     @property
     def uses_consumer_protocol(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
+
+    def end(self, error_code: int, now_ms: int) -> None:
+        """Dead: answers the requests that wait with ``error_code``, stops the timers and releases the lease."""
+        self.transition_to(states.DEAD, now_ms)
+        for timer in (self.join_timer, self.sync_timer, *self.pending_members.values()):
+            if timer is not None:
+                timer.cancel()
+        self.pending_members.clear()
+        for member in self.members.values():
+            self.complete_join(member, JoinResult(error_code, member.member_id))
+            member.complete_sync(SyncResult(error_code))
+        self.lease.release()
+        self.holds.release()
+
+    # ---- what may go
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no member."""
+        return self.state == states.EMPTY
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it has no member, nor an id that was handed out and may come back."""
+        return self.state == states.EMPTY and not self.pending_members
+
+    @property
+    def knows_subscriptions(self) -> bool:
+        """Whether it can tell which topics its members subscribe to."""
+        return self.state == states.EMPTY or self.uses_consumer_protocol
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its offsets may expire: Empty, or Stable with subscriptions that can be told."""
+        return self.state == states.EMPTY or (self.state == states.STABLE and self.uses_consumer_protocol)
+
+    @property
+    def empty_since_ms(self) -> int | None:
+        """Wall clock; None of a group that has members, never had any, or whose record does not say."""
+        is_known = self.protocol_type is not None and self.state_timestamp_ms != NO_TIMESTAMP
+        return self.state_timestamp_ms if is_known and self.state == states.EMPTY else None
+
+    def subscribed_among(self, topics: Collection[str]) -> Steps[frozenset[str] | None]:
+        """Which of the topics its members subscribe to; None when a member's metadata is no subscription."""
+        return (yield from subscribed_among(self, topics))
+
+    def record_keys(self) -> list[bytes]:
+        """Keys of the group's own records, which get a tombstone when the group goes."""
+        return [group_key(self.group_id)]
 
     # ---- members
 
@@ -299,3 +352,9 @@ class Group:
         """The names that every member supports."""
         size = len(self.members)
         return {name for name, count in self.protocol_counts.items() if count == size}
+
+
+def hash_map_bucket(text: str) -> int:
+    """Where a Java HashMap of 16 buckets keeps a key: the order in which Kafka meets the candidates of a tied vote."""
+    hash_code = java_string_hash(text) & 0xFFFFFFFF
+    return (hash_code ^ (hash_code >> 16)) & 15

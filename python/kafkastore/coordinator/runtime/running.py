@@ -1,6 +1,6 @@
 """Runs what the parts of the coordinator leave to others: steps in turns, answers a few at a time.
 
-Place: between the parts, which know no loop, and the loop. Never: knows groups.
+Place: between the parts of a coordinator, which know no loop, and the loop.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafkastore.coordinator.group.steps import Appended
+from kafkastore.coordinator.runtime.steps import Appended
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kafkastore.coordinator.group.offsets_log import AppendDone
-    from kafkastore.coordinator.group.steps import Appends, Steps
+    from kafkastore.coordinator.runtime.internal_log import AppendDone
+    from kafkastore.coordinator.runtime.steps import Appends, Steps
 
 T = TypeVar("T")
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkastore.coordinator.group import states
-from kafkastore.coordinator.group.log_lines import cut, some
-from kafkastore.coordinator.group.member import UNKNOWN_MEMBER_ID
+from kafkastore.coordinator.group.classic import states
+from kafkastore.coordinator.group.classic.member import UNKNOWN_MEMBER_ID
+from kafkastore.coordinator.runtime.log_lines import cut, some
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkastore.coordinator.group.group import Group
+    from kafkastore.coordinator.group.classic.group import Group
+    from kafkastore.coordinator.group.classic.rebalance import Rebalancer
     from kafkastore.coordinator.group.group_store import GroupStore
-    from kafkastore.coordinator.group.rebalance import Rebalancer
 
 logger = logging.getLogger("kafkastore.coordinator.group")
 
@@ -39,13 +39,13 @@ class LeaveResult(NamedTuple):
 class Membership:
     __slots__ = ("rebalancer", "store")
 
-    def __init__(self, store: GroupStore, rebalancer: Rebalancer) -> None:
+    def __init__(self, store: GroupStore[Group], rebalancer: Rebalancer) -> None:
         self.store = store
         self.rebalancer = rebalancer
 
     def leave(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
         """In one step: of a long list, call it with ``MAX_LEAVING`` at a time."""
-        if not self.store.is_running:
+        if not self.store.partitions.is_running:
             return LeaveResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         if not group_id:
             return LeaveResult(ErrorCode.INVALID_GROUP_ID)

@@ -1,11 +1,11 @@
-"""Long work in steps: walks over groups, members and offsets, written without a loop.
+"""Long work in steps: walks over a coordinator's state (groups, members, offsets), written without a loop.
 
-Place: ``removal``, ``listing`` and ``loading`` yield; ``coordinator`` runs their steps on the loop, tests by hand.
+Place: the parts of a coordinator yield; ``running`` runs their steps on the loop, tests by hand.
 A generator yields ``None`` where it may stop, at least after every ``ITEMS`` items, and ``Appends`` where it needs records
 written. The time between two yields is one step, and nothing else runs within it.
 Invariant: the appends that a step asks for are begun before anything else runs. So what a step checked still holds when its
 records take their place in the log.
-Rule: after a yield, groups may have changed, moved to another broker or gone. Whoever relied on something checks it again; the
+Rule: after a yield, state may have changed, moved to another broker or gone. Whoever relied on something checks it again; the
 function that yields says what.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.offsets_log import AppendDone
+    from kafkastore.coordinator.runtime.internal_log import AppendDone
 
 T = TypeVar("T")
 
