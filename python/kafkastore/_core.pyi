@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, final
 
 __all__ = [
+    "INTERNAL_TOPICS",
     "AppendDone",
     "BatchDescription",
     "BatchHeaders",
@@ -61,6 +62,9 @@ __all__ = [
     "resident_bytes",
     "sanitize",
 ]
+
+INTERNAL_TOPICS: list[str]
+"""Topics in which brokers keep their own state; the data plane lets no client write them (spec R3.2)."""
 
 class EngineError(Exception):
     """An operation the engine refused. ``code`` is Kafka's error code; str() is one sentence."""

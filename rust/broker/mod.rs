@@ -73,7 +73,7 @@ pub use partition::{
 };
 pub use produce::{LeftProduce, Produce, ProduceScratch};
 pub use producer_ids::ProducerIds;
-pub use registry::{Registry, Topic, TopicId};
+pub use registry::{INTERNAL_TOPICS, Registry, Topic, TopicId};
 pub use replica_fetcher::{Ask, Next, ReplicaFetcher, backoff};
 pub use state::Broker;
 pub use waiters::{WaitKind, Waiter, Waiters, Wake};

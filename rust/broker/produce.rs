@@ -389,8 +389,7 @@ fn check_request(
         let message = "this broker is about to stop, another will lead".to_owned();
         return Some(ProduceResult::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(message)));
     }
-    let is_internal = topic.is_some_and(|t| broker.is_internal(&t.name));
-    if is_internal && !may_write_internal {
+    if topic.is_some_and(|topic| topic.is_internal()) && !may_write_internal {
         let message = "clients may not write an internal topic".to_owned();
         return Some(ProduceResult::refused(
             ErrorCode::INVALID_TOPIC_EXCEPTION,

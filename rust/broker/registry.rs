@@ -20,6 +20,10 @@ pub const NO_TOPIC_ID: TopicId = [0; 16];
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
 const SHARDS: usize = 32;
 
+/// Topics in which brokers keep their own state; clients may not write them (spec R3.2). The control plane has a table of them
+/// (`internal_topics.py`), and its tests compare the two.
+pub const INTERNAL_TOPICS: [&str; 3] = ["__consumer_offsets", "__transaction_state", "__share_group_state"];
+
 /// A hosted topic: its partitions by index, with gaps for those hosted elsewhere.
 pub struct Topic {
     /// The name.
@@ -30,6 +34,11 @@ pub struct Topic {
 }
 
 impl Topic {
+    /// Whether brokers keep their own state in it.
+    pub fn is_internal(&self) -> bool {
+        INTERNAL_TOPICS.contains(&&*self.name)
+    }
+
     /// The partition with this index, when it is hosted here.
     pub fn partition(&self, index: i32) -> Option<&Arc<Partition>> {
         usize::try_from(index)

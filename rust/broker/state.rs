@@ -124,7 +124,6 @@ pub struct Broker {
     pub(super) losses: Mutex<Losses>,
     options: ArcSwap<Options>,
     apis: ArcSwap<ApiTable>,
-    internal_topics: HashSet<&'static str>,
     failed_dirs: Mutex<HashSet<PathBuf>>,
     log_limit: Mutex<LogLimit>,
     /// When a shortage of descriptors or memory was told.
@@ -249,7 +248,6 @@ impl Broker {
             losses: Mutex::default(),
             options: ArcSwap::from_pointee(options),
             apis: ArcSwap::default(),
-            internal_topics: HashSet::from(["__consumer_offsets", "__transaction_state", "__share_group_state"]),
             failed_dirs: Mutex::default(),
             log_limit: Mutex::new(LogLimit {
                 since: Instant::now(),
@@ -349,11 +347,6 @@ impl Broker {
     /// Publishes the APIs served.
     pub fn publish_apis(&self, table: ApiTable) {
         self.apis.store(Arc::new(table));
-    }
-
-    /// Whether a topic is Kafka's own.
-    pub fn is_internal(&self, name: &str) -> bool {
-        self.internal_topics.contains(name)
     }
 
     /// Sends a line to the control plane's log, unless there were too many this second. What clients say in it is cut and escaped.

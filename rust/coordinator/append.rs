@@ -1,17 +1,21 @@
-//! Appending to a partition of `__consumer_offsets` for its groups, and what its failures are called.
+//! Appending to the partition of a home, and what its failures are called.
 
-use super::groups::{Home, OFFSETS_TOPIC};
+use super::homes::Home;
 use crate::broker::{Awaited, Broker};
 use crate::error::ErrorCode;
 use crate::storage::Appended;
 
-/// Appends a batch in the leader epoch of a home, whose shard the caller has locked.
+/// Appends a batch in the leader epoch of a home, whose state the caller has locked.
 ///
 /// # Errors
 /// What clients are told; the log says more.
-pub fn append(broker: &Broker, home: &Home, batch: &mut [u8], now_ms: i64) -> Result<(Appended, Awaited), ErrorCode> {
+pub fn append<S>(
+    broker: &Broker,
+    home: &Home<S>,
+    batch: &mut [u8],
+    now_ms: i64,
+) -> Result<(Appended, Awaited), ErrorCode> {
     let partition = &home.partition;
-    debug_assert_eq!(&**partition.topic(), OFFSETS_TOPIC);
     let done = partition
         .append_in_epoch(batch, home.leader_epoch, now_ms)
         .map_err(|error| {
@@ -26,7 +30,8 @@ pub fn append(broker: &Broker, home: &Home, batch: &mut [u8], now_ms: i64) -> Re
     Ok(done)
 }
 
-/// What a failed append of group state is called towards a client.
+/// What a failed append of a coordinator's records is called towards a client; the control plane has the same table
+/// (`coordinator/runtime/append_errors.py`).
 pub fn told(code: ErrorCode) -> ErrorCode {
     match code {
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION

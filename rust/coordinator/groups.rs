@@ -1,21 +1,19 @@
 //! [`Groups`]: the partitions of `__consumer_offsets` whose groups this broker coordinates, as the control plane published them.
 //!
-//! Place: requests find the partition of their group here; the control plane begins, loads, activates and closes partitions. A
-//! partition that is closed, or begun anew, is another [`Home`]: a request or a load that still holds the one before does no harm.
-//! Locks: a shard's before its partition's log. Never: decides who coordinates what.
+//! Place: beside [`Homes`], which is what every coordinator has, stands what groups have: their configuration, the news of groups that came by
+//! a commit, and when sessions end. Never: decides who coordinates what.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 
-use super::partitioning::partition_for;
+use super::homes::{Home, Homes};
 use super::shard::Shard;
-use crate::broker::{Broker, Event, Partition, Waiter};
-use crate::error::{ErrorCode, Result};
+use crate::broker::{Broker, Event, Waiter};
+use crate::error::ErrorCode;
 use crate::record::Codec;
 
 /// The topic that keeps groups and their offsets.
@@ -45,33 +43,17 @@ impl Default for GroupSettings {
 }
 
 /// A partition of `__consumer_offsets` that this broker leads.
-pub struct Home {
-    /// Unique among those of this broker.
-    pub number: u64,
-    /// Where its records are.
-    pub partition: Arc<Partition>,
-    /// The leader epoch under which it was loaded; under another one its groups may have changed elsewhere.
-    pub leader_epoch: i32,
-    is_active: AtomicBool,
-    shard: Mutex<Shard>,
-}
+pub type GroupHome = Home<Shard>;
 
-impl Home {
+impl GroupHome {
     /// Its groups with what is durable; `NOT_COORDINATOR` when another broker may have had them.
     pub fn groups(&self, broker: &Broker) -> Result<MutexGuard<'_, Shard>, ErrorCode> {
-        if !self.is_active.load(Ordering::Acquire) {
-            return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
-        }
-        let groups = self.settled(broker);
-        if self.partition.leading(self.leader_epoch).is_err() {
-            return Err(ErrorCode::NOT_COORDINATOR);
-        }
-        Ok(groups)
+        self.serve(|shard| self.settle(shard, broker))
     }
 
-    /// The same for whoever knows that it may.
+    /// The same for a caller that needs no permission.
     pub fn settled(&self, broker: &Broker) -> MutexGuard<'_, Shard> {
-        let mut shard = self.shard.lock();
+        let mut shard = self.lock();
         self.settle(&mut shard, broker);
         shard
     }
@@ -82,15 +64,10 @@ impl Home {
         self.report(shard, broker);
     }
 
-    /// As it is, not settled.
-    pub fn lock(&self) -> MutexGuard<'_, Shard> {
-        self.shard.lock()
-    }
-
     /// Tells the control plane of groups that came by their first commit.
     pub fn report(&self, shard: &mut Shard, broker: &Broker) {
         let created = shard.take_created();
-        if !created.is_empty() && super::groups(broker).has(self) {
+        if !created.is_empty() && super::groups(broker).homes.has(self) {
             let index = self.partition.index();
             broker.events.push(Event::GroupsCreated { index, groups: created });
         }
@@ -99,11 +76,9 @@ impl Home {
 
 /// See the module.
 pub struct Groups {
-    homes: ArcSwap<HashMap<i32, Arc<Home>>>,
-    writer: Mutex<()>,
-    last_number: AtomicU64,
+    /// The partitions.
+    pub homes: Homes<Shard>,
     settings: ArcSwap<GroupSettings>,
-    is_stopped: AtomicBool,
     begin: Instant,
     /// Microseconds after `begin` at which a session may be over; the greatest while there is none.
     next_timer: AtomicU64,
@@ -113,11 +88,8 @@ pub struct Groups {
 impl Default for Groups {
     fn default() -> Self {
         Self {
-            homes: ArcSwap::default(),
-            writer: Mutex::default(),
-            last_number: AtomicU64::new(0),
+            homes: Homes::new(OFFSETS_TOPIC),
             settings: ArcSwap::default(),
-            is_stopped: AtomicBool::new(false),
             begin: Instant::now(),
             next_timer: AtomicU64::new(u64::MAX),
             timekeeper: OnceLock::new(),
@@ -134,83 +106,6 @@ impl Groups {
     /// Replaces the configuration.
     pub fn configure(&self, settings: GroupSettings) {
         self.settings.store(Arc::new(settings));
-    }
-
-    /// Serves no more: the broker stops.
-    pub fn stop(&self) {
-        self.is_stopped.store(true, Ordering::Release);
-    }
-
-    /// Where a group is kept, or what its requests are answered.
-    pub fn home(&self, broker: &Broker, group_id: &str) -> Result<Arc<Home>, ErrorCode> {
-        if self.is_stopped.load(Ordering::Acquire) {
-            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
-        }
-        let count = broker
-            .image
-            .load()
-            .topic(OFFSETS_TOPIC)
-            .map(|topic| topic.partitions.len());
-        let Some(count) = count.and_then(|count| i32::try_from(count).ok()) else {
-            return Err(ErrorCode::NOT_COORDINATOR);
-        };
-        self.of(partition_for(group_id, count))
-            .ok_or(ErrorCode::NOT_COORDINATOR)
-    }
-
-    /// A partition that is coordinated here.
-    pub fn of(&self, index: i32) -> Option<Arc<Home>> {
-        self.homes.load().get(&index).cloned()
-    }
-
-    /// Whether a home is one still.
-    pub fn has(&self, home: &Home) -> bool {
-        self.of(home.partition.index())
-            .is_some_and(|now| now.number == home.number)
-    }
-
-    fn change(&self, edit: impl FnOnce(&mut HashMap<i32, Arc<Home>>)) {
-        let _writer = self.writer.lock();
-        let mut homes = HashMap::clone(&self.homes.load());
-        edit(&mut homes);
-        self.homes.store(Arc::new(homes));
-    }
-
-    // ---- the control plane's calls
-
-    /// This broker leads a partition: requests for its groups are told that they load. The number of this load.
-    ///
-    /// # Errors
-    /// `NOT_LEADER_OR_FOLLOWER` when it does not lead it any more.
-    pub fn begin(&self, broker: &Broker, index: i32) -> Result<u64> {
-        let partition = broker.partition(OFFSETS_TOPIC, index)?;
-        let leader_epoch = partition.leading(-1)?.leader_epoch;
-        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        let home = Home {
-            number,
-            partition,
-            leader_epoch,
-            is_active: AtomicBool::new(false),
-            shard: Mutex::default(),
-        };
-        self.change(|homes| {
-            homes.insert(index, Arc::new(home));
-        });
-        Ok(number)
-    }
-
-    /// The partition is loaded and its groups have their leases: they are served from now on.
-    pub fn activate(&self, index: i32, number: u64) {
-        if let Some(home) = self.of(index).filter(|home| home.number == number) {
-            home.is_active.store(true, Ordering::Release);
-        }
-    }
-
-    /// Another broker has the partition.
-    pub fn close(&self, index: i32) {
-        self.change(|homes| {
-            homes.remove(&index);
-        });
     }
 
     // ---- sessions
@@ -253,7 +148,7 @@ impl Groups {
         }
         self.next_timer.store(u64::MAX, Ordering::Release);
         let mut expired = Vec::new();
-        for (index, home) in self.homes.load().iter() {
+        for (index, home) in self.homes.all().iter() {
             let mut shard = home.lock();
             let of_home = |(group_id, member_id)| (*index, home.number, group_id, member_id);
             expired.extend(shard.take_expired(now).into_iter().map(of_home));

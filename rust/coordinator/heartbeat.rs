@@ -28,7 +28,7 @@ fn answer(asked: &Request<'_>, request: &HeartbeatRequest<'_>) -> ErrorCode {
         group_instance_id: request.group_instance_id,
         generation_id: request.generation_id,
     };
-    let served = groups.home(broker, request.group_id).and_then(|home| {
+    let served = groups.homes.find(broker, request.group_id).and_then(|home| {
         let mut shard = home.groups(broker)?;
         let code = shard.heartbeat(request.group_id, claim, asked.now);
         groups.note_timers(&shard);

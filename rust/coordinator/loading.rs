@@ -18,11 +18,6 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batch, BatchError, Batches, ControlType, Record};
 use crate::wire::WireError;
 
-/// Read at a time.
-const READ_BYTES: usize = 1 << 20;
-/// How often progress is told.
-const SAY_EVERY: Duration = Duration::from_secs(5);
-
 /// What the control plane makes groups of.
 #[derive(Debug, Default)]
 pub struct LoadedGroups {
@@ -51,45 +46,18 @@ struct Folding {
 
 /// Reads a whole partition that was begun as `number`. `None` when it was begun anew, or closed, before: another load has it.
 pub fn load(broker: &Broker, groups: &Groups, index: i32, number: u64) -> Result<Option<LoadedGroups>> {
-    let Some(home) = groups.of(index).filter(|home| home.number == number) else {
+    let homes = &groups.homes;
+    let Some(home) = homes.of(index).filter(|home| home.number == number) else {
         return Ok(None);
     };
-    let partition = Arc::clone(&home.partition);
-    let offsets = partition.offsets();
-    let (mut next, end) = (offsets.log_start, offsets.log_end);
     let mut folding = Folding::default();
-    let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
-    let mut say_at = Instant::now() + SAY_EVERY;
-    while next < end {
-        read_batches(&partition, next, end, READ_BYTES, &mut bytes)?;
-        let before = next;
-        for batch in Batches::new(&bytes) {
-            let batch = batch.map_err(|error| corrupt(&error))?;
-            folding.apply(&batch, &mut scratch).map_err(|error| corrupt(&error))?;
-            next = batch.header().next_offset();
-        }
-        if next <= before {
-            break;
-        }
-        if Instant::now() >= say_at {
-            say_at += SAY_EVERY;
-            let (done, all) = (next - offsets.log_start, end - offsets.log_start);
-            broker.log(&format!(
-                "loading {}-{index}: {done} of {all} offsets",
-                partition.topic()
-            ));
-        }
-        if !groups.has(&home) {
-            return Ok(None);
-        }
+    let mut scratch = Vec::new();
+    if !homes.fold(broker, &home, |batch| folding.apply(batch, &mut scratch))? {
+        return Ok(None);
     }
     let (shard, loaded) = folding.finish();
     *home.lock() = shard;
     Ok(Some(loaded))
-}
-
-fn corrupt(error: &BatchError) -> Error {
-    Error::rejected(ErrorCode::CORRUPT_MESSAGE, error.to_string())
 }
 
 impl Folding {

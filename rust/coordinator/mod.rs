@@ -1,8 +1,9 @@
 //! What coordinators answer in the data plane: who coordinates a group, the next producer id, heartbeats, commits and offsets.
 //!
 //! Place: between `net` (frames) and `broker` (partitions, the image, the ids). The control plane decides (who is a member, what is
-//! deleted or has expired) and publishes leases; here requests are executed under them. The map: [`Groups`] are the partitions
-//! of `__consumer_offsets`; `shard` is one of them, of groups with a `lease` and `offsets`; `loading` makes it of the log,
+//! deleted or has expired) and publishes leases; here requests are executed under them. The map: `homes` are the
+//! partitions of an internal topic, whatever is kept there, and `append` writes to one; [`Groups`] are those of `__consumer_offsets`; a
+//! `shard` is the state of one of them, groups with a `lease` and `offsets`; `loading` makes it of the log,
 //! `removal` takes offsets out; one file for each API. A request that cannot be answered here goes to the control plane, which
 //! makes the topic, claims ids, or says why it cannot. Never: decides who coordinates what, or who is a member.
 
@@ -10,6 +11,7 @@ mod append;
 mod find;
 mod groups;
 mod heartbeat;
+mod homes;
 mod init_producer_id;
 mod lease;
 mod loading;
@@ -26,7 +28,7 @@ mod testing;
 use crate::broker::{Api, Broker};
 use crate::wire::ApiTable;
 
-pub use groups::{GroupSettings, Groups, Home, OFFSETS_TOPIC};
+pub use groups::{GroupHome, GroupSettings, Groups, OFFSETS_TOPIC};
 pub use lease::{GroupLease, GroupState};
 pub use loading::{LoadedGroups, load};
 pub use offsets::GroupOffsets;

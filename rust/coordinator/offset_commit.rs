@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::append::{append, told};
 use super::groups;
-use super::groups::{Groups, Home};
+use super::groups::{GroupHome, Groups};
 use super::lease::Claim;
 use super::offsets::CommittedOffset;
 use super::records::{NO_TIMESTAMP, OffsetValue, write_offset_key, write_offset_value};
@@ -29,7 +29,7 @@ const MANY_BYTES: usize = 16 << 10;
 
 /// A commit that waits for replicas or for the disk. Dropped, it is not answered; its records stay.
 struct DelayedCommit {
-    home: Arc<Home>,
+    home: Arc<GroupHome>,
     awaited: Awaited,
     /// The body, as it is if all goes well.
     body: Vec<u8>,
@@ -159,10 +159,10 @@ fn commit(
     call: &Call<'_>,
     topics: &[Option<&Arc<TopicRow>>],
     errors: &[ErrorCode],
-) -> Result<Option<(Arc<Home>, Awaited)>, ErrorCode> {
+) -> Result<Option<(Arc<GroupHome>, Awaited)>, ErrorCode> {
     let (broker, request, body) = (call.broker, call.request, call.body);
     let group_id = text(body, &request.group_id).unwrap_or_default();
-    let home = call.groups.home(broker, group_id)?;
+    let home = call.groups.homes.find(broker, group_id)?;
     let (batch, mut rows) = write(call, topics, errors, &home.partition);
     let claim = Claim {
         member_id: text(body, &request.member_id).unwrap_or_default(),

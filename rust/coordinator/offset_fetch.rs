@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::groups;
-use super::groups::Home;
+use super::groups::GroupHome;
 use super::offsets::{CommittedOffset, TopicOffsets};
 use crate::broker::{Api, Broker, Errand, Place, Request, Rest, Served, Thread, TopicRow};
 use crate::error::ErrorCode;
@@ -107,7 +107,7 @@ impl Answering<'_> {
     /// False when it is too much for a network loop.
     fn write(&self, wanted: &[&FetchedGroup], writer: &mut OffsetFetchWriter<'_>) -> bool {
         let mark = writer.mark();
-        let found = groups(self.broker).home(self.broker, self.group_id);
+        let found = groups(self.broker).homes.find(self.broker, self.group_id);
         let served = match found {
             Err(code) => Err(code),
             Ok(home) => match self.names(&home, wanted) {
@@ -124,7 +124,7 @@ impl Answering<'_> {
     }
 
     /// The names of all topics that the group has offsets of, when they are asked for; `None` when those are too many for here.
-    fn names(&self, home: &Home, groups: &[&FetchedGroup]) -> Result<Option<Vec<Arc<str>>>, ErrorCode> {
+    fn names(&self, home: &GroupHome, groups: &[&FetchedGroup]) -> Result<Option<Vec<Arc<str>>>, ErrorCode> {
         let shard = home.groups(self.broker)?;
         if groups.iter().all(|group| group.topics.is_some()) {
             return Ok(Some(Vec::new()));
@@ -141,7 +141,7 @@ impl Answering<'_> {
 
     fn write_topics(
         &self,
-        home: &Home,
+        home: &GroupHome,
         groups: &[&FetchedGroup],
         names: &[Arc<str>],
         writer: &mut OffsetFetchWriter<'_>,
@@ -209,7 +209,7 @@ impl Answering<'_> {
 
     fn write_topic(
         &self,
-        home: &Home,
+        home: &GroupHome,
         topic: &Wanted<'_>,
         by_id: bool,
         writer: &mut OffsetFetchWriter<'_>,

@@ -225,7 +225,7 @@ pub fn remove(
     removal: &Removal<'_>,
     now_ms: i64,
 ) -> Result<Removed, ErrorCode> {
-    let home = groups.of(index).ok_or(ErrorCode::NOT_COORDINATOR)?;
+    let home = groups.homes.of(index).ok_or(ErrorCode::NOT_COORDINATOR)?;
     let mut shard = home.groups(broker)?;
     let current = match removal {
         Removal::Topic(topic) => broker.image.load().topic(topic).map(|row| row.id),

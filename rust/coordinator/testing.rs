@@ -67,11 +67,11 @@ impl World {
 
     /// Takes the groups over anew, as after an election.
     pub fn load(&self) -> super::LoadedGroups {
-        let number = self.groups().begin(&self.fixture.broker, 0).unwrap();
+        let number = self.groups().homes.begin(&self.fixture.broker, 0).unwrap();
         let loaded = super::load(&self.fixture.broker, self.groups(), 0, number)
             .unwrap()
             .unwrap();
-        self.groups().activate(0, number);
+        self.groups().homes.activate(0, number);
         loaded
     }
 

@@ -41,7 +41,7 @@ pub struct PyGroups {
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct GroupLease {
     broker: Arc<Broker>,
-    home: Option<Arc<coordinator::Home>>,
+    home: Option<Arc<coordinator::GroupHome>>,
     group_id: Arc<str>,
 }
 
@@ -116,7 +116,7 @@ impl GroupLease {
 
     fn release(&self) {
         let Some(home) = &self.home else { return };
-        if !coordinator::groups(&self.broker).has(home) {
+        if !coordinator::groups(&self.broker).homes.has(home) {
             return; // it goes with its partition
         }
         let mut shard = home.settled(&self.broker);
@@ -142,11 +142,11 @@ impl PyGroups {
     }
 
     fn stop(&self) {
-        self.groups().stop();
+        self.groups().homes.stop();
     }
 
     fn begin(&self, partition: i32) -> PyResult<u64> {
-        Ok(self.groups().begin(&self.broker(), partition)?)
+        Ok(self.groups().homes.begin(&self.broker(), partition)?)
     }
 
     fn load(&self, py: Python<'_>, partition: i32, number: u64) -> PyResult<Option<LoadedGroups>> {
@@ -165,15 +165,15 @@ impl PyGroups {
     }
 
     fn activate(&self, partition: i32, number: u64) {
-        self.groups().activate(partition, number);
+        self.groups().homes.activate(partition, number);
     }
 
     fn close(&self, partition: i32) {
-        self.groups().close(partition);
+        self.groups().homes.close(partition);
     }
 
     fn lease(&self, partition: i32, number: u64, group_id: &str) -> GroupLease {
-        let home = self.groups().of(partition).filter(|home| home.number == number);
+        let home = self.groups().homes.of(partition).filter(|home| home.number == number);
         if let Some(home) = &home {
             home.lock().grant(group_id, GroupState::Empty, 0);
         }

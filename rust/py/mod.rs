@@ -19,6 +19,8 @@ mod values;
 
 use pyo3::prelude::*;
 
+use crate::broker::INTERNAL_TOPICS;
+
 /// The storage engine and data plane of kafkastore.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -26,6 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineError", module.py().get_type::<errors::EngineError>())?;
     module.add("StartError", module.py().get_type::<errors::StartError>())?;
     module.add("TooManyRowsError", module.py().get_type::<errors::TooManyRowsError>())?;
+    module.add("INTERNAL_TOPICS", INTERNAL_TOPICS)?;
     module.add_class::<check::PyCheck>()?;
     module.add_class::<engine::PyEngine>()?;
     values::add_to(module)?;

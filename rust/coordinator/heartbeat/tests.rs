@@ -13,7 +13,7 @@ const MEMBER: Committer<'_> = Committer {
 
 fn world(state: GroupState) -> World {
     let world = World::new();
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     let mut shard = home.lock();
     shard.grant("g", state, 3);
     shard.lease("g").unwrap().add_member("m", None);
@@ -64,7 +64,7 @@ fn a_heartbeat_is_judged_by_instance_member_generation_and_state() {
 #[test]
 fn a_member_that_left_and_a_static_one_that_was_replaced_are_unknown() {
     let world = world(GroupState::Stable);
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     home.lock().lease("g").unwrap().remove_member("s", Some("static"));
     home.lock().lease("g").unwrap().add_member("s2", Some("static"));
     let of = |member_id| Committer { member_id, ..MEMBER };
@@ -77,18 +77,18 @@ fn a_member_that_left_and_a_static_one_that_was_replaced_are_unknown() {
 #[test]
 fn groups_that_load_are_told_to_go_on() {
     let world = world(GroupState::Stable);
-    world.groups().begin(&world.fixture.broker, 0).unwrap();
+    world.groups().homes.begin(&world.fixture.broker, 0).unwrap();
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::NONE);
-    world.groups().close(0);
+    world.groups().homes.close(0);
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::NOT_COORDINATOR);
-    world.groups().stop();
+    world.groups().homes.stop();
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::COORDINATOR_NOT_AVAILABLE);
 }
 
 #[test]
 fn the_end_of_a_session_is_told_once_and_a_heartbeat_begins_another() {
     let mut world = world(GroupState::Stable);
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     for member in ["m", "s"] {
         home.lock()
             .begin_session("g", member, Duration::from_secs(10), world.now);
@@ -128,7 +128,7 @@ fn the_end_of_a_session_is_told_once_and_a_heartbeat_begins_another() {
 #[test]
 fn a_shorter_session_ends_before_the_timer_of_the_longer_one_before() {
     let mut world = world(GroupState::Stable);
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     home.lock().begin_session("g", "m", Duration::from_mins(5), world.now);
     home.lock().begin_session("g", "m", Duration::from_secs(10), world.now);
     world.advance(Duration::from_secs(10));
@@ -143,7 +143,7 @@ fn a_shorter_session_ends_before_the_timer_of_the_longer_one_before() {
 fn a_member_that_is_heard_of_before_its_first_session_begins_is_not_lost() {
     let world = world(GroupState::Stable);
     assert_eq!(world.heartbeat(MEMBER, None), ErrorCode::NONE);
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     assert!(!home.lock().has_session("g", "m"));
     assert!(home.lock().take_expired(world.now).is_empty());
 }

@@ -16,7 +16,7 @@ const MEMBER: Committer<'_> = Committer {
 
 /// Group `g` with member `m`, in generation 3.
 fn with_member(world: &World, state: GroupState) {
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     let mut shard = home.lock();
     shard.grant("g", state, 3);
     shard.lease("g").unwrap().add_member("m", None);
@@ -95,7 +95,7 @@ fn a_commit_is_taken_while_others_rejoin_and_waits_for_the_assignment() {
 fn a_commit_keeps_its_members_session() {
     let mut world = World::new();
     with_member(&world, GroupState::Stable);
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     home.lock().begin_session("g", "m", Duration::from_secs(10), world.now);
     world.advance(Duration::from_secs(9));
     world.commit(MEMBER, &[("t", 0, 1)]);
@@ -231,14 +231,14 @@ fn a_commit_beyond_one_batch_is_refused_whole() {
 #[test]
 fn groups_that_load_and_a_broker_that_stops_are_told_so() {
     let world = World::new();
-    world.groups().begin(&world.fixture.broker, 0).unwrap();
+    world.groups().homes.begin(&world.fixture.broker, 0).unwrap();
     assert_eq!(
         world.commit(nobody("g"), &[("t", 0, 5)]),
         [ErrorCode::COORDINATOR_LOAD_IN_PROGRESS]
     );
-    world.groups().close(0);
+    world.groups().homes.close(0);
     assert_eq!(world.commit(nobody("g"), &[("t", 0, 5)]), [ErrorCode::NOT_COORDINATOR]);
-    world.groups().stop();
+    world.groups().homes.stop();
     assert_eq!(
         world.commit(nobody("g"), &[("t", 0, 5)]),
         [ErrorCode::COORDINATOR_NOT_AVAILABLE]

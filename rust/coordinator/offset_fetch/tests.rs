@@ -110,13 +110,13 @@ fn null_topics_are_all_that_the_group_has() {
 #[test]
 fn a_group_that_is_not_here_is_one_error() {
     let world = world();
-    world.groups().close(0);
+    world.groups().homes.close(0);
     assert_eq!(
         told(&world, 9, &body(&[("g", Some(&[("t", &[0])]))])),
         ["g NOT_COORDINATOR:"]
     );
     assert_eq!(world.fetch("g", None, false), Err(ErrorCode::NOT_COORDINATOR));
-    world.groups().begin(&world.fixture.broker, 0).unwrap();
+    world.groups().homes.begin(&world.fixture.broker, 0).unwrap();
     assert_eq!(
         world.fetch("g", None, false),
         Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
@@ -126,7 +126,7 @@ fn a_group_that_is_not_here_is_one_error() {
 #[test]
 fn the_oldest_version_has_the_error_in_each_row() {
     let world = world();
-    world.groups().close(0);
+    world.groups().homes.close(0);
     let mut asked = Vec::new();
     let mut w = Writer::new(&mut asked, false);
     w.string("g");

@@ -47,7 +47,7 @@ fn a_commit_under_way_is_deleted_too_and_a_later_one_is_not() {
     let commit = |offset| drop(world.try_commit(nobody("g"), &[("t", 0, offset, "")], BROKERS_RETENTION));
     commit(5);
     assert_eq!(remove_once(&world, &asked(None)), (true, false));
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     assert!(home.lock().has_offsets("g"));
     commit(6);
     let partition = world.fixture.partition("__consumer_offsets", 0);
@@ -69,7 +69,7 @@ fn a_deletion_shows_when_it_is_durable() {
     assert_eq!(left(&world), of_t(&[0]));
     give(&partition, Some(lease(0, &[NODE, 2], &[NODE])));
     assert!(left(&world).is_empty());
-    assert!(!world.groups().of(0).unwrap().lock().has_offsets("g"));
+    assert!(!world.groups().homes.of(0).unwrap().lock().has_offsets("g"));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn offsets_of_subscribed_topics_and_those_with_a_commit_under_way_do_not_expire(
 #[test]
 fn a_group_that_is_released_with_an_offset_is_told_as_a_new_one() {
     let world = World::new();
-    let home = world.groups().of(0).unwrap();
+    let home = world.groups().homes.of(0).unwrap();
     home.lock().grant("g", crate::coordinator::GroupState::Empty, 1);
     world.commit(nobody("g"), &[("t", 0, 5)]);
     assert!(world.created().is_empty());

@@ -457,7 +457,7 @@ def test_expired_session_ends_the_term_by_itself(tmp_path: Path) -> None:  # H19
         controller._look_again = lambda: None  # type: ignore[method-assign]  # it does not see that the seat is taken
         world.brokers[1].lose_session()
         await world.eventually(lambda: not controller.is_active)
-        assert controller.controller_id == -1
+        assert controller.controller_id in (-1, 2)  # nobody, or already the one that was elected next
 
     play(tmp_path, test)
 

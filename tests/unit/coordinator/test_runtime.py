@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafkastore import _core
 from kafkastore.config import BrokerConfig
 from kafkastore.coordinator.runtime import internal_log
 from kafkastore.coordinator.runtime.append_errors import response_error
@@ -310,3 +311,7 @@ def test_partitions_and_largest_batch_are_those_of_the_topic_once_it_exists() ->
 def test_each_internal_topic_has_one_kind_of_coordinator() -> None:
     assert sorted(topic.coordinator for topic in INTERNAL_TOPICS.values()) == [0, 1, 2]
     assert INTERNAL_TOPICS[OFFSETS_TOPIC].coordinator == 0
+
+
+def test_the_data_plane_knows_the_same_internal_topics() -> None:
+    assert sorted(_core.INTERNAL_TOPICS) == sorted(INTERNAL_TOPICS)

@@ -1,0 +1,197 @@
+//! [`Homes`]: the partitions of an internal topic that this broker coordinates, as the control plane published them; each with the
+//! state that its log has.
+//!
+//! Place: requests find the home of their key here; the control plane begins, activates and closes homes, [`Homes::fold`] reads the log.
+//! A partition that is closed, or begun anew, is another [`Home`]: a request or a load that still holds the one before does no harm.
+//! Locks: a home's state before its partition's log. Never: knows what the state is, or decides who coordinates what.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::partitioning::partition_for;
+use crate::broker::{Broker, Partition, read_batches};
+use crate::error::{Error, ErrorCode, Result};
+use crate::record::{Batch, BatchError, Batches};
+
+/// Read of a log at a time.
+const READ_BYTES: usize = 1 << 20;
+/// How often the progress of a load is logged.
+const SAY_EVERY: Duration = Duration::from_secs(5);
+
+/// A partition that this broker leads, and its state.
+pub struct Home<S> {
+    /// Unique among those of this broker: the number of the load.
+    pub number: u64,
+    /// Where its records are.
+    pub partition: Arc<Partition>,
+    /// The leader epoch under which it was loaded; under another one its state may have changed elsewhere.
+    pub leader_epoch: i32,
+    is_active: AtomicBool,
+    state: Mutex<S>,
+}
+
+impl<S> Home<S> {
+    /// The state for a request; `NOT_COORDINATOR` when another broker may have had the partition. `settle` runs first, under the lock.
+    pub fn serve(&self, settle: impl FnOnce(&mut S)) -> Result<MutexGuard<'_, S>, ErrorCode> {
+        if !self.is_active.load(Ordering::Acquire) {
+            return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        }
+        let mut state = self.state.lock();
+        settle(&mut state);
+        if self.partition.leading(self.leader_epoch).is_err() {
+            return Err(ErrorCode::NOT_COORDINATOR);
+        }
+        Ok(state)
+    }
+
+    /// The state as it is, for a caller that needs no permission.
+    pub fn lock(&self) -> MutexGuard<'_, S> {
+        self.state.lock()
+    }
+}
+
+/// See the module.
+pub struct Homes<S> {
+    topic: &'static str,
+    homes: ArcSwap<HashMap<i32, Arc<Home<S>>>>,
+    writer: Mutex<()>,
+    last_number: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+impl<S: Default> Homes<S> {
+    /// Of an internal topic; none so far.
+    pub fn new(topic: &'static str) -> Self {
+        Self {
+            topic,
+            homes: ArcSwap::default(),
+            writer: Mutex::default(),
+            last_number: AtomicU64::new(0),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
+    /// Where a key is kept, or what its requests are answered.
+    pub fn find(&self, broker: &Broker, key: &str) -> Result<Arc<Home<S>>, ErrorCode> {
+        if self.is_stopped.load(Ordering::Acquire) {
+            return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+        }
+        let count = broker.image.load().topic(self.topic).map(|topic| topic.partitions.len());
+        let Some(count) = count.and_then(|count| i32::try_from(count).ok()) else {
+            return Err(ErrorCode::NOT_COORDINATOR);
+        };
+        self.of(partition_for(key, count)).ok_or(ErrorCode::NOT_COORDINATOR)
+    }
+
+    /// A partition that is coordinated here.
+    pub fn of(&self, index: i32) -> Option<Arc<Home<S>>> {
+        self.homes.load().get(&index).cloned()
+    }
+
+    /// Whether a home is one still.
+    pub fn has(&self, home: &Home<S>) -> bool {
+        self.of(home.partition.index())
+            .is_some_and(|now| now.number == home.number)
+    }
+
+    /// All of them, by partition, as they are now.
+    pub fn all(&self) -> Arc<HashMap<i32, Arc<Home<S>>>> {
+        self.homes.load_full()
+    }
+
+    fn change(&self, edit: impl FnOnce(&mut HashMap<i32, Arc<Home<S>>>)) {
+        let _writer = self.writer.lock();
+        let mut homes = HashMap::clone(&self.homes.load());
+        edit(&mut homes);
+        self.homes.store(Arc::new(homes));
+    }
+
+    // ---- the control plane's calls
+
+    /// This broker leads a partition: requests for its keys are told that it loads. The number of this load.
+    ///
+    /// # Errors
+    /// `NOT_LEADER_OR_FOLLOWER` when it does not lead it any more.
+    pub fn begin(&self, broker: &Broker, index: i32) -> Result<u64> {
+        let partition = broker.partition(self.topic, index)?;
+        let leader_epoch = partition.leading(-1)?.leader_epoch;
+        let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
+        let home = Home {
+            number,
+            partition,
+            leader_epoch,
+            is_active: AtomicBool::new(false),
+            state: Mutex::default(),
+        };
+        self.change(|homes| {
+            homes.insert(index, Arc::new(home));
+        });
+        Ok(number)
+    }
+
+    /// The partition is loaded, and the control plane has made what it makes of it: requests are served from now on.
+    pub fn activate(&self, index: i32, number: u64) {
+        if let Some(home) = self.of(index).filter(|home| home.number == number) {
+            home.is_active.store(true, Ordering::Release);
+        }
+    }
+
+    /// Another broker has the partition.
+    pub fn close(&self, index: i32) {
+        self.change(|homes| {
+            homes.remove(&index);
+        });
+    }
+
+    /// Serves no more: the broker stops.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+    }
+
+    /// Reads a home's log from its start to its end, batch by batch. False when the home was closed, or begun anew, before the end.
+    ///
+    /// # Errors
+    /// Of the disk, of a log that is not led any more; `CORRUPT_MESSAGE` of a batch that cannot be read.
+    pub fn fold(
+        &self,
+        broker: &Broker,
+        home: &Home<S>,
+        mut apply: impl FnMut(&Batch<'_>) -> Result<(), BatchError>,
+    ) -> Result<bool> {
+        let offsets = home.partition.offsets();
+        let (mut next, end) = (offsets.log_start, offsets.log_end);
+        let mut bytes = Vec::new();
+        let mut say_at = Instant::now() + SAY_EVERY;
+        while next < end {
+            read_batches(&home.partition, next, end, READ_BYTES, &mut bytes)?;
+            let before = next;
+            for batch in Batches::new(&bytes) {
+                let batch = batch.map_err(|error| corrupt(&error))?;
+                apply(&batch).map_err(|error| corrupt(&error))?;
+                next = batch.header().next_offset();
+            }
+            if next <= before {
+                break;
+            }
+            if Instant::now() >= say_at {
+                say_at += SAY_EVERY;
+                let (done, all) = (next - offsets.log_start, end - offsets.log_start);
+                let (topic, index) = (self.topic, home.partition.index());
+                broker.log(&format!("loading {topic}-{index}: {done} of {all} offsets"));
+            }
+            if !self.has(home) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn corrupt(error: &BatchError) -> Error {
+    Error::rejected(ErrorCode::CORRUPT_MESSAGE, error.to_string())
+}
