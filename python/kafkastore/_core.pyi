@@ -13,9 +13,13 @@ __all__ = [
     "BatchDescription",
     "BatchHeaders",
     "Check",
+    "CheckFinding",
+    "CheckProgress",
+    "CheckReport",
     "DataLossError",
     "Engine",
     "EngineError",
+    "ExpiredSession",
     "Figures",
     "GroupLease",
     "Groups",
@@ -30,6 +34,7 @@ __all__ = [
     "LogLine",
     "LowWatermarkMoved",
     "MissingLog",
+    "OffsetsRemoval",
     "PartitionFigures",
     "PartitionOffsets",
     "PartitionPlan",
@@ -124,8 +129,18 @@ class GroupsCreated:
 class SessionsExpired:
     """Nothing was heard of these members for their session timeout. One that was heard of since has a session again."""
 
-    members: list[tuple[int, int, str, str]]
-    """(partition of ``__consumer_offsets``, number of its load, group id, member id)."""
+    sessions: list[ExpiredSession]
+
+@final
+class ExpiredSession:
+    """A member of which nothing was heard for long."""
+
+    partition: int
+    """Of ``__consumer_offsets``."""
+    number: int
+    """Of the partition's load."""
+    group_id: str
+    member_id: str
 
 @final
 class LoadedGroups:
@@ -164,6 +179,17 @@ class GroupLease:
         """The group is gone; one that still has offsets is told as a new one (:class:`GroupsCreated`)."""
 
 @final
+class OffsetsRemoval:
+    """One step of a removal of committed offsets."""
+
+    token: int | None
+    """Of the :class:`AppendDone` that says that the tombstones are durable; None when nothing was left to go."""
+    has_more: bool
+    """Whether more is to go than one batch holds."""
+    is_kept: bool
+    """Whether something of the group stays that is not to go."""
+
+@final
 class Groups:
     """The groups that this broker coordinates, by partition of ``__consumer_offsets``."""
 
@@ -183,10 +209,10 @@ class Groups:
         """A new lease (Empty, generation 0, no members) in the place of the one that was there; nobody's, of a load that is over."""
     def delete_offsets(
         self, partition: int, group_id: str, topics: list[tuple[str, list[int]]] | None
-    ) -> tuple[int, bool]:
-        """Appends tombstones of offsets, one batch at most, also of those that are being committed: the token of :class:`AppendDone`,
-        or 0 when none is left, and whether there are more than a batch holds. Raises EngineError with the code for clients."""
-    def forget_topic(self, partition: int, topic: str) -> tuple[int, bool]:
+    ) -> OffsetsRemoval:
+        """Appends tombstones of offsets, one batch at most, also of those that are being committed. Raises EngineError with the code for
+        clients."""
+    def forget_topic(self, partition: int, topic: str) -> OffsetsRemoval:
         """The same for a deleted topic in every group; a topic of that name that exists keeps its own."""
     def expire_offsets(
         self,
@@ -196,8 +222,8 @@ class Groups:
         now_ms: int,
         retention_ms: int,
         since_ms: int | None,
-    ) -> tuple[int, bool, bool]:
-        """The same by time (KIP-211), and whether something of the group stays that has not expired."""
+    ) -> OffsetsRemoval:
+        """The same by time (KIP-211)."""
 
 @final
 class LogLine:
@@ -608,13 +634,47 @@ class Check:
 
     def __new__(cls, paths: Sequence[str], *, topic: str | None = None, threads: int = 1, deep: bool = False) -> Self:
         """``threads`` segments at a time; ``deep`` also inflates and decodes records. ValueError for less than one thread."""
-    def run(self) -> tuple[tuple[int, int, int, int, int], int, list[tuple[str, str, int | None, str]]]:
-        """((partitions, segments, batches, records, bytes), faults, [(severity, path, byte position or None, sentence)]); severity is
-        "fault", "warning" or "note". Blocks (run in a thread). ValueError, one sentence, for a path that cannot be checked."""
-    def progress(self) -> tuple[int, int, int, int]:
-        """(bytes of segments walked, in all, segments done, in all); 0 until the directories are listed."""
+    def run(self) -> CheckReport:
+        """Blocks (run in a thread). ValueError, one sentence, for a path that cannot be checked."""
+    def progress(self) -> CheckProgress:
+        """How far it is by now."""
     def cancel(self) -> None:
         """Ends the run soon; what it then returns is incomplete."""
+
+@final
+class CheckReport:
+    """What a check saw."""
+
+    partitions: int
+    segments: int
+    batches: int
+    records: int
+    bytes: int
+    """Of segment files."""
+    faults: int
+    """Findings of severity ``fault``, those that are not listed included."""
+    findings: list[CheckFinding]
+
+@final
+class CheckFinding:
+    """Something that a check has to say."""
+
+    severity: str
+    """``fault``, ``warning`` or ``note``."""
+    path: str
+    position: int | None
+    """Byte in the file."""
+    message: str
+    """One sentence."""
+
+@final
+class CheckProgress:
+    """How far a check is; 0 until the directories are listed."""
+
+    bytes_walked: int
+    bytes_in_all: int
+    segments_done: int
+    segments_in_all: int
 
 def build_batch(
     records: Sequence[tuple[bytes | None, bytes | None]], timestamp_ms: int, compression: str = "none"

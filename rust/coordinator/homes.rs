@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::record::{Batch, BatchError, Batches};
 
 /// Read of a log at a time.
-const READ_BYTES: usize = 1 << 20;
+pub const READ_BYTES: usize = 1 << 20;
 /// How often the progress of a load is logged.
 const SAY_EVERY: Duration = Duration::from_secs(5);
 
@@ -58,7 +58,7 @@ impl<S> Home<S> {
 /// See the module.
 pub struct Homes<S> {
     topic: &'static str,
-    homes: ArcSwap<HashMap<i32, Arc<Home<S>>>>,
+    by_index: ArcSwap<HashMap<i32, Arc<Home<S>>>>,
     writer: Mutex<()>,
     last_number: AtomicU64,
     is_stopped: AtomicBool,
@@ -69,7 +69,7 @@ impl<S: Default> Homes<S> {
     pub fn new(topic: &'static str) -> Self {
         Self {
             topic,
-            homes: ArcSwap::default(),
+            by_index: ArcSwap::default(),
             writer: Mutex::default(),
             last_number: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
@@ -81,7 +81,11 @@ impl<S: Default> Homes<S> {
         if self.is_stopped.load(Ordering::Acquire) {
             return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
         }
-        let count = broker.image.load().topic(self.topic).map(|topic| topic.partitions.len());
+        let count = broker
+            .image
+            .load()
+            .topic(self.topic)
+            .map(|topic| topic.partitions.len());
         let Some(count) = count.and_then(|count| i32::try_from(count).ok()) else {
             return Err(ErrorCode::NOT_COORDINATOR);
         };
@@ -90,7 +94,7 @@ impl<S: Default> Homes<S> {
 
     /// A partition that is coordinated here.
     pub fn of(&self, index: i32) -> Option<Arc<Home<S>>> {
-        self.homes.load().get(&index).cloned()
+        self.by_index.load().get(&index).cloned()
     }
 
     /// Whether a home is one still.
@@ -101,14 +105,14 @@ impl<S: Default> Homes<S> {
 
     /// All of them, by partition, as they are now.
     pub fn all(&self) -> Arc<HashMap<i32, Arc<Home<S>>>> {
-        self.homes.load_full()
+        self.by_index.load_full()
     }
 
     fn change(&self, edit: impl FnOnce(&mut HashMap<i32, Arc<Home<S>>>)) {
         let _writer = self.writer.lock();
-        let mut homes = HashMap::clone(&self.homes.load());
+        let mut homes = HashMap::clone(&self.by_index.load());
         edit(&mut homes);
-        self.homes.store(Arc::new(homes));
+        self.by_index.store(Arc::new(homes));
     }
 
     // ---- the control plane's calls

@@ -7,15 +7,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use super::groups::Groups;
 use super::offsets::CommittedOffset;
 use super::records::{Key, read_key, read_offset_value};
 use super::shard::{RemovedRow, Shard};
-use crate::broker::{Broker, INFLATE_LIMIT_BYTES, read_batches};
-use crate::error::{Error, ErrorCode, Result};
-use crate::record::{Batch, BatchError, Batches, ControlType, Record};
+use crate::broker::{Broker, INFLATE_LIMIT_BYTES};
+use crate::error::Result;
+use crate::record::{Batch, BatchError, ControlType, Record};
 use crate::wire::WireError;
 
 /// What the control plane makes groups of.

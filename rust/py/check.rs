@@ -10,10 +10,35 @@ use super::convert::path;
 use crate::io::OsFileSystem;
 use crate::scan::check::{Check, Finding, Options};
 
-/// (partitions, segments, batches, records, bytes).
-type TotalsTuple = (u64, u64, u64, u64, u64);
-/// (severity, path, position or None, sentence).
-type FindingTuple = (&'static str, String, Option<u64>, String);
+/// What a check saw.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct CheckReport {
+    partitions: u64,
+    segments: u64,
+    batches: u64,
+    records: u64,
+    bytes: u64,
+    faults: u64,
+    findings: Vec<Py<CheckFinding>>,
+}
+
+/// Something that a check has to say.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct CheckFinding {
+    severity: &'static str,
+    path: String,
+    position: Option<u64>,
+    message: String,
+}
+
+/// How far a check is.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct CheckProgress {
+    bytes_walked: u64,
+    bytes_in_all: u64,
+    segments_done: u64,
+    segments_in_all: u64,
+}
 
 /// A check of log directories.
 #[pyclass(frozen, name = "Check", module = "kafkastore._core")]
@@ -40,17 +65,31 @@ impl PyCheck {
         })
     }
 
-    fn run(&self, py: Python<'_>) -> PyResult<(TotalsTuple, u64, Vec<FindingTuple>)> {
+    fn run(&self, py: Python<'_>) -> PyResult<CheckReport> {
         let report = py
             .detach(|| self.check.run())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         let it = report.totals;
-        let totals = (it.partitions, it.segments, it.batches, it.records, it.bytes);
-        Ok((totals, report.faults, report.findings.into_iter().map(row).collect()))
+        let findings = report.findings.into_iter().map(|finding| Py::new(py, row(finding)));
+        Ok(CheckReport {
+            partitions: it.partitions,
+            segments: it.segments,
+            batches: it.batches,
+            records: it.records,
+            bytes: it.bytes,
+            faults: report.faults,
+            findings: findings.collect::<PyResult<_>>()?,
+        })
     }
 
-    fn progress(&self) -> (u64, u64, u64, u64) {
-        self.check.progress().read()
+    fn progress(&self) -> CheckProgress {
+        let (bytes_walked, bytes_in_all, segments_done, segments_in_all) = self.check.progress().read();
+        CheckProgress {
+            bytes_walked,
+            bytes_in_all,
+            segments_done,
+            segments_in_all,
+        }
     }
 
     fn cancel(&self) {
@@ -58,11 +97,11 @@ impl PyCheck {
     }
 }
 
-fn row(finding: Finding) -> FindingTuple {
-    (
-        finding.severity.name(),
-        path(&finding.path),
-        finding.position,
-        finding.message,
-    )
+fn row(finding: Finding) -> CheckFinding {
+    CheckFinding {
+        severity: finding.severity.name(),
+        path: path(&finding.path),
+        position: finding.position,
+        message: finding.message,
+    }
 }

@@ -123,8 +123,18 @@ pub struct GroupsCreated {
 /// Sessions of members are over.
 #[pyclass(frozen, get_all, module = "kafkastore._core")]
 pub struct SessionsExpired {
-    /// (partition of `__consumer_offsets`, number of its load, group id, member id).
-    members: Vec<(i32, u64, String, String)>,
+    sessions: Vec<Py<ExpiredSession>>,
+}
+
+/// A member of which nothing was heard for its session timeout.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct ExpiredSession {
+    /// Of `__consumer_offsets`.
+    partition: i32,
+    /// Of the partition's load.
+    number: u64,
+    group_id: String,
+    member_id: String,
 }
 
 /// A line for the log.
@@ -213,11 +223,17 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
         )?
         .into_any(),
         broker::Event::SessionsExpired(members) => {
-            let row = |(index, number, group_id, member_id): (i32, u64, Arc<str>, Arc<str>)| {
-                (index, number, group_id.to_string(), member_id.to_string())
+            let row = |(partition, number, group_id, member_id): (i32, u64, Arc<str>, Arc<str>)| {
+                let session = ExpiredSession {
+                    partition,
+                    number,
+                    group_id: group_id.to_string(),
+                    member_id: member_id.to_string(),
+                };
+                Py::new(py, session)
             };
-            let members = members.into_iter().map(row).collect();
-            Py::new(py, SessionsExpired { members })?.into_any()
+            let sessions = members.into_iter().map(row).collect::<PyResult<_>>()?;
+            Py::new(py, SessionsExpired { sessions })?.into_any()
         }
         broker::Event::ThreadFailed { thread, reason } => Py::new(py, ThreadFailed { thread, reason })?.into_any(),
         broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),

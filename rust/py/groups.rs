@@ -30,6 +30,17 @@ pub struct LoadedGroups {
     skip_reason: String,
 }
 
+/// One step of a removal of offsets.
+#[pyclass(frozen, get_all, module = "kafkastore._core")]
+pub struct OffsetsRemoval {
+    /// Of `AppendDone`; none when nothing was left to go.
+    token: Option<u64>,
+    /// Whether more is to go than one batch holds.
+    has_more: bool,
+    /// Whether something stays that is not to go.
+    is_kept: bool,
+}
+
 /// The groups that a broker coordinates.
 #[pyclass(frozen, name = "Groups", module = "kafkastore._core")]
 pub struct PyGroups {
@@ -184,25 +195,20 @@ impl PyGroups {
         }
     }
 
-    /// A token for `AppendDone`, or 0 when nothing is left; and whether there is more.
     fn delete_offsets(
         &self,
         partition: i32,
         group_id: &str,
         topics: Option<Vec<(String, Vec<i32>)>>,
-    ) -> PyResult<(u64, bool)> {
+    ) -> PyResult<OffsetsRemoval> {
         let topics = topics.as_deref();
-        let (token, has_more, _) = self.remove(partition, &Removal::Asked { group_id, topics })?;
-        Ok((token, has_more))
+        self.remove(partition, &Removal::Asked { group_id, topics })
     }
 
-    /// The same.
-    fn forget_topic(&self, partition: i32, topic: &str) -> PyResult<(u64, bool)> {
-        let (token, has_more, _) = self.remove(partition, &Removal::Topic(topic))?;
-        Ok((token, has_more))
+    fn forget_topic(&self, partition: i32, topic: &str) -> PyResult<OffsetsRemoval> {
+        self.remove(partition, &Removal::Topic(topic))
     }
 
-    /// The same, and whether something stays.
     fn expire_offsets(
         &self,
         partition: i32,
@@ -211,7 +217,7 @@ impl PyGroups {
         now_ms: i64,
         retention_ms: i64,
         since_ms: Option<i64>,
-    ) -> PyResult<(u64, bool, bool)> {
+    ) -> PyResult<OffsetsRemoval> {
         let removal = Removal::Expired {
             group_id,
             subscribed: &subscribed,
@@ -238,11 +244,14 @@ impl PyGroups {
         self.engine.groups()
     }
 
-    fn remove(&self, partition: i32, removal: &Removal<'_>) -> PyResult<(u64, bool, bool)> {
+    fn remove(&self, partition: i32, removal: &Removal<'_>) -> PyResult<OffsetsRemoval> {
         let _watched = self.broker();
         let token = self.next_token.fetch_add(1, Ordering::Relaxed);
         let removing = self.engine.remove_offsets(token, partition, removal).map_err(failed)?;
-        let token = if removing.has_begun { token } else { 0 };
-        Ok((token, removing.has_more, removing.is_kept))
+        Ok(OffsetsRemoval {
+            token: removing.has_begun.then_some(token),
+            has_more: removing.has_more,
+            is_kept: removing.is_kept,
+        })
     }
 }

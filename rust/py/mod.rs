@@ -30,6 +30,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TooManyRowsError", module.py().get_type::<errors::TooManyRowsError>())?;
     module.add("INTERNAL_TOPICS", INTERNAL_TOPICS)?;
     module.add_class::<check::PyCheck>()?;
+    module.add_class::<check::CheckReport>()?;
+    module.add_class::<check::CheckFinding>()?;
+    module.add_class::<check::CheckProgress>()?;
     module.add_class::<engine::PyEngine>()?;
     values::add_to(module)?;
     module.add_class::<events::Request>()?;
@@ -43,10 +46,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<events::ThreadFailed>()?;
     module.add_class::<events::GroupsCreated>()?;
     module.add_class::<events::SessionsExpired>()?;
+    module.add_class::<events::ExpiredSession>()?;
     module.add_class::<events::LogLine>()?;
     module.add_class::<groups::PyGroups>()?;
     module.add_class::<groups::GroupLease>()?;
     module.add_class::<groups::LoadedGroups>()?;
+    module.add_class::<groups::OffsetsRemoval>()?;
     module.add("ScanError", module.py().get_type::<scan::ScanError>())?;
     module.add("DataLossError", module.py().get_type::<scan::DataLossError>())?;
     module.add_class::<scan::PySplit>()?;

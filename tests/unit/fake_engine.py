@@ -265,8 +265,8 @@ class GroupsCreated:
 
 
 class SessionsExpired:
-    def __init__(self, members: list[tuple[int, int, str, str]]) -> None:
-        self.members = members
+    def __init__(self, sessions: list[Any]) -> None:
+        self.sessions = sessions
 
 
 class Groups:

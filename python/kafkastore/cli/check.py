@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kafkastore._core import Check
-
-    Finding = tuple[str, str, int | None, str]
-    Outcome = tuple[tuple[int, int, int, int, int], int, list[Finding]]
+    from kafkastore._core import Check, CheckFinding, CheckProgress, CheckReport
 
 USAGE = """\
 usage: kafkastore check DIR... [options]
@@ -77,7 +74,7 @@ def main(arguments: list[str]) -> int:
     check = Check(asked.paths, topic=asked.topic, threads=threads, deep=asked.deep)
     began = time.monotonic()
     try:
-        totals, faults, findings = _run(check, asked.progress and sys.stderr.isatty())
+        report = _run(check, asked.progress and sys.stderr.isatty())
     except ValueError as error:
         sys.stderr.write(f"kafkastore check: {error}\n")
         return 2
@@ -85,13 +82,13 @@ def main(arguments: list[str]) -> int:
         return 128 + signal.SIGINT
     seconds = time.monotonic() - began
     try:
-        for finding in findings:
+        for finding in report.findings:
             sys.stdout.write(_as_json(finding) if asked.as_json else _as_line(finding))
-        sys.stdout.write(_summary(totals, faults, seconds, asked.as_json))
+        sys.stdout.write(_summary(report, seconds, asked.as_json))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, `head` for instance, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 1 if faults else 0
+    return 1 if report.faults else 0
 
 
 def parse_arguments(arguments: list[str]) -> Arguments:
@@ -135,9 +132,9 @@ def _set(asked: Arguments, name: str, value: str) -> None:
     asked.threads = int(value)
 
 
-def _run(check: Check, shows_progress: bool) -> Outcome:
+def _run(check: Check, shows_progress: bool) -> CheckReport:
     """Runs in a thread, so that this one can show progress and be interrupted."""
-    outcome: list[Outcome] = []
+    outcome: list[CheckReport] = []
     failure: list[BaseException] = []
 
     def run() -> None:
@@ -166,18 +163,17 @@ def _run(check: Check, shows_progress: bool) -> Outcome:
     return outcome[0]
 
 
-def _bar(progress: tuple[int, int, int, int]) -> str:
-    done, total, segments, all_segments = progress
+def _bar(progress: CheckProgress) -> str:
+    done, total = progress.bytes_walked, progress.bytes_in_all
     part = min(done / total, 1.0) if total else 0.0
     filled = round(part * _BAR_WIDTH)
     bar = "#" * filled + "-" * (_BAR_WIDTH - filled)
-    return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {segments} of {all_segments} segments"
+    return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {progress.segments_done} of {progress.segments_in_all} segments"
 
 
-def _as_line(finding: Finding) -> str:
-    severity, path, position, message = finding
-    place = path if position is None else f"{path} at {position}"
-    return f"{severity}: {_printable(place)}: {_printable(message)}\n"
+def _as_line(finding: CheckFinding) -> str:
+    place = finding.path if finding.position is None else f"{finding.path} at {finding.position}"
+    return f"{finding.severity}: {_printable(place)}: {_printable(finding.message)}\n"
 
 
 def _printable(text: str) -> str:
@@ -185,27 +181,16 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
-def _as_json(finding: Finding) -> str:
-    severity, path, position, message = finding
-    return json.dumps({"severity": severity, "path": path, "position": position, "message": message}) + "\n"
+def _as_json(finding: CheckFinding) -> str:
+    return json.dumps({key: getattr(finding, key) for key in ("severity", "path", "position", "message")}) + "\n"
 
 
-def _summary(totals: tuple[int, int, int, int, int], faults: int, seconds: float, as_json: bool) -> str:
-    names = ("partitions", "segments", "batches", "records", "bytes")
-    rate = totals[4] / max(seconds, 1e-9) / 1e9
+def _summary(report: CheckReport, seconds: float, as_json: bool) -> str:
+    totals = {name: getattr(report, name) for name in ("partitions", "segments", "batches", "records", "bytes")}
+    faults = report.faults
+    rate = report.bytes / max(seconds, 1e-9) / 1e9
     if as_json:
-        summary = dict(zip(names, totals, strict=True))
-        return (
-            json.dumps(
-                {
-                    "severity": "summary",
-                    **summary,
-                    "seconds": round(seconds, 3),
-                    "gb_per_s": round(rate, 3),
-                    "faults": faults,
-                }
-            )
-            + "\n"
-        )
-    counted = ", ".join(f"{total} {name}" for name, total in zip(names, totals, strict=True))
+        rounded = {"seconds": round(seconds, 3), "gb_per_s": round(rate, 3)}
+        return json.dumps({"severity": "summary", **totals, **rounded, "faults": faults}) + "\n"
+    counted = ", ".join(f"{total} {name}" for name, total in totals.items())
     return f"{counted} in {seconds:.2f} s ({rate:.2f} GB/s): {faults} {'fault' if faults == 1 else 'faults'}\n"

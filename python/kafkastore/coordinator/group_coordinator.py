@@ -34,6 +34,7 @@ from kafkastore.purgatory.timer import Timers
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 
+    from kafkastore._core import ExpiredSession
     from kafkastore.coordinator.group.classic.join import JoinRequest
     from kafkastore.coordinator.group.classic.listing import DescribedGroup, ListedGroup
     from kafkastore.coordinator.group.classic.member import JoinResult, SyncResult
@@ -117,15 +118,15 @@ class GroupCoordinator:
                 logger.info("Creating the simple group %s by its first offset commit", cut(group_id))
                 self.store.create(group_id)
 
-    def on_sessions_expired(self, members: Sequence[tuple[int, int, str, str]]) -> None:
-        """The data plane has not heard of these members for long: (partition, number of its load, group, member)."""
-        self._start(self.run_steps(self._end_sessions(members)))
+    def on_sessions_expired(self, sessions: Sequence[ExpiredSession]) -> None:
+        """The data plane has not heard of these members for long."""
+        self._start(self.run_steps(self._end_sessions(sessions)))
 
-    def _end_sessions(self, members: Sequence[tuple[int, int, str, str]]) -> Steps[None]:
-        for partition, number, group_id, member_id in members:
-            group = self.store.groups.get(group_id)
-            if group is not None and (group.shard.partition, group.shard.number) == (partition, number):
-                self.rebalancer.end_session(group, member_id)
+    def _end_sessions(self, sessions: Sequence[ExpiredSession]) -> Steps[None]:
+        for session in sessions:
+            group = self.store.groups.get(session.group_id)
+            if group is not None and (group.shard.partition, group.shard.number) == (session.partition, session.number):
+                self.rebalancer.end_session(group, session.member_id)
             yield None
 
     async def run_steps(self, steps: Steps[T]) -> T:

@@ -26,8 +26,8 @@ _DEARER_ROWS = {
     "AlterConfigs": 60_000,
     "CreateAcls": 60_000,
     "DeleteTopics": 40_000,
-    "DescribeClientQuotas": 90_000,
-    "DescribeConfigs": 90_000,
+    "DescribeClientQuotas": 80_000,
+    "DescribeConfigs": 80_000,
     "IncrementalAlterConfigs": 60_000,
 }
 """Where reading :data:`MAX_ROWS` takes 60 ms: of requests that change configurations, two rows for a resource with one key, 30,000 of

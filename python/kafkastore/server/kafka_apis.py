@@ -195,7 +195,7 @@ class KafkaApis:
         elif isinstance(event, GroupsCreated):
             self.broker.group_coordinator.on_groups_created(event.partition, event.group_ids)
         elif isinstance(event, SessionsExpired):
-            self.broker.group_coordinator.on_sessions_expired(event.members)
+            self.broker.group_coordinator.on_sessions_expired(event.sessions)
         elif isinstance(event, ProducerIdsLow):
             self.broker.producer_ids.claim_ahead()
         elif isinstance(event, RequestAbandoned):

@@ -1,5 +1,6 @@
 use super::Folding;
 use crate::broker::testing::{NODE, give, lease, take_fetched};
+use crate::coordinator::homes::READ_BYTES;
 use crate::coordinator::records::{OffsetValue, write_offset_key, write_offset_value};
 use crate::coordinator::testing::{TOPIC_ID, World, nobody};
 use crate::error::ErrorCode;
@@ -195,11 +196,11 @@ fn a_load_that_comes_too_late_is_nothing() {
     let world = World::new();
     world.commit(nobody("g"), &[("t", 0, 5)]);
     let (broker, groups) = (&world.fixture.broker, world.groups());
-    let first = groups.begin(broker, 0).unwrap();
-    let second = groups.begin(broker, 0).unwrap();
+    let first = groups.homes.begin(broker, 0).unwrap();
+    let second = groups.homes.begin(broker, 0).unwrap();
     assert!(super::load(broker, groups, 0, first).unwrap().is_none());
     assert!(super::load(broker, groups, 0, second).unwrap().is_some());
-    groups.close(0);
+    groups.homes.close(0);
     assert!(super::load(broker, groups, 0, second).unwrap().is_none());
 }
 
@@ -209,7 +210,7 @@ fn a_log_of_several_reads_is_loaded_to_its_end() {
     let world = World::new();
     let partition = world.fixture.partition("__consumer_offsets", 0);
     let words = "x".repeat(4000);
-    let count = 3 * super::READ_BYTES as i64 / 4000;
+    let count = 3 * READ_BYTES as i64 / 4000;
     for offset in 0..count {
         let mut value = Vec::new();
         write_offset_value(

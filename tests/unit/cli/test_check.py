@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import ClassVar
 
 import fake_engine
@@ -11,11 +12,15 @@ import pytest
 from kafkastore.cli import main as cli
 from kafkastore.cli.check import Arguments, UsageError, parse_arguments
 
-GOOD = ((2, 3, 40, 120, 5000), 0, [])
-BAD = (
-    (2, 3, 40, 120, 5000),
-    1,
-    [("fault", "/d/t-0/00.log", 61, "it is bad"), ("note", "/d/x\ny", None, "none of Kafka's files")],
+SEEN = {"partitions": 2, "segments": 3, "batches": 40, "records": 120, "bytes": 5000}
+GOOD = SimpleNamespace(**SEEN, faults=0, findings=[])
+BAD = SimpleNamespace(
+    **SEEN,
+    faults=1,
+    findings=[
+        SimpleNamespace(severity="fault", path="/d/t-0/00.log", position=61, message="it is bad"),
+        SimpleNamespace(severity="note", path="/d/x\ny", position=None, message="none of Kafka's files"),
+    ],
 )
 
 
@@ -33,8 +38,8 @@ class FakeCheck:
             raise self.outcome
         return self.outcome
 
-    def progress(self) -> tuple[int, int, int, int]:
-        return (1, 2, 3, 4)
+    def progress(self) -> object:
+        return SimpleNamespace(bytes_walked=1, bytes_in_all=2, segments_done=3, segments_in_all=4)
 
 
 @pytest.fixture(autouse=True)

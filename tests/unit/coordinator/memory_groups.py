@@ -44,6 +44,13 @@ class OffsetRow(NamedTuple):
     partition: int
 
 
+class ExpiredSession(NamedTuple):
+    partition: int
+    number: int
+    group_id: str
+    member_id: str
+
+
 class Committed(NamedTuple):
     offset: int
     commit_ms: int
@@ -375,7 +382,7 @@ class MemoryGroups:
 
     def end_session(self, shard: Shard, group_id: str, member_id: str) -> None:
         if shard.is_open:
-            self.coordinator.on_sessions_expired([(shard.partition, id(shard), group_id, member_id)])
+            self.coordinator.on_sessions_expired([ExpiredSession(shard.partition, id(shard), group_id, member_id)])
 
     def home(self, group_id: str) -> Shard | int:
         """Or what requests of the group are answered."""

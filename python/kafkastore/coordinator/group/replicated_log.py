@@ -62,16 +62,15 @@ class ReplicatedOffsetsLog:
     # ---- offsets
 
     def remove(self, partition: int, removal: Removal) -> Removed:
-        is_kept = has_more = False
         groups = self._groups
         try:
             if isinstance(removal, AskedRemoval):
                 topics = None if removal.topics is None else [(name, list(each)) for name, each in removal.topics]
-                token, has_more = groups.delete_offsets(partition, removal.group_id, topics)
+                removed = groups.delete_offsets(partition, removal.group_id, topics)
             elif isinstance(removal, TopicRemoval):
-                token, has_more = groups.forget_topic(partition, removal.topic)
+                removed = groups.forget_topic(partition, removal.topic)
             elif isinstance(removal, ExpiredRemoval):
-                token, has_more, is_kept = groups.expire_offsets(
+                removed = groups.expire_offsets(
                     partition,
                     removal.group_id,
                     set(removal.subscribed),
@@ -83,13 +82,14 @@ class ReplicatedOffsetsLog:
                 assert_never(removal)
         except EngineError as error:
             return Removed(None, is_kept=True, error_code=error.code)
-        if not token:
-            return Removed(None, is_kept)
+        token = removed.token
+        if token is None:
+            return Removed(None, removed.is_kept)
 
         def when_durable(done: AppendDone) -> None:
             self._log.await_append(token, partition, done)
 
-        return Removed(when_durable, is_kept, has_more)
+        return Removed(when_durable, removed.is_kept, removed.has_more)
 
     # ---- partitions
 
