@@ -8,7 +8,7 @@
 //! every `index.interval.bytes` of log. A lookup gives where to start scanning for an offset.
 
 use super::entry_file::{EntryFile, Peek, array_at};
-use super::search::{first_index_where, last_at_most};
+use super::search::first_index_where;
 use crate::error::Result;
 use crate::io::FileSystem;
 
@@ -51,19 +51,28 @@ impl OffsetIndex {
 
     /// The greatest entry whose offset is at most `target`, or the segment's beginning.
     pub fn lookup(&self, fs: &dyn FileSystem, target: i64) -> Result<OffsetPosition> {
+        Ok(self.lookup_pair(fs, target)?.0)
+    }
+
+    /// The entry of [`Self::lookup`], and the one behind it.
+    pub fn lookup_pair(&self, fs: &dyn FileSystem, target: i64) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
         let bytes = self.file.bytes(fs)?;
         let relative = target.saturating_sub(self.base_offset);
+        let count = bytes.len() / ENTRY;
         let key = |index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));
-        Ok(last_at_most(bytes.len() / ENTRY, &relative, key).map_or(
+        let behind = first_index_where(count, |index| key(index) > relative);
+        let at = |index: usize| entry(bytes, self.base_offset, index);
+        let found = behind.checked_sub(1).map_or(
             OffsetPosition {
                 offset: self.base_offset,
                 position: 0,
             },
-            |index| entry(bytes, self.base_offset, index),
-        ))
+            at,
+        );
+        Ok((found, (behind < count).then(|| at(behind))))
     }
 
-    /// Whether [`Self::lookup`] reads memory only; an error that names the file when it does not.
+    /// Whether [`Self::lookup_pair`] reads memory only; an error that names the file when it does not.
     pub fn check_lookup_at_hand(&self, target: i64) -> Result<()> {
         let relative = target.saturating_sub(self.base_offset);
         let key = |bytes: &[u8], index: usize| i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY)));

@@ -10,7 +10,7 @@ use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
-use crate::record::BatchHeader;
+use crate::record::{BATCH_HEADER, BatchHeader};
 
 /// See the module.
 pub struct HeaderScan<'a> {
@@ -20,18 +20,31 @@ pub struct HeaderScan<'a> {
     is_whole: bool,
 }
 
+/// The batch that an index entry names, if one that ends with the entry's offset begins at its position and ends before `end`. Only
+/// its header is read.
+pub fn named_by(
+    file: &dyn File,
+    path: &Path,
+    entry: OffsetPosition,
+    end: u64,
+    wait: Wait,
+) -> Result<Option<BatchHeader>> {
+    let range = (u64::from(entry.position), end);
+    let walk = BatchWalk::new(file, range, Piece::of_batches(BATCH_HEADER), [0; BATCH_HEADER]);
+    match walk.waiting(wait).step().map_err(|error| error.at(path))? {
+        Step::Batch(header) if header.last_offset() == entry.offset => Ok(Some(header)),
+        _ => Ok(None),
+    }
+}
+
 /// The position that an index entry names, if a batch that ends with the entry's offset begins there; else 0. A damaged
 /// index then costs a longer scan and never a wrong answer.
 pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: u64, wait: Wait) -> Result<u64> {
     if entry.position == 0 {
         return Ok(0);
     }
-    let mut scan = HeaderScan::new(file, path, u64::from(entry.position), end).waiting(wait);
-    match scan.next_header() {
-        Ok(Some((position, header))) if header.last_offset() == entry.offset => Ok(position),
-        Err(error @ (Error::Io { .. } | Error::NotAtHand { .. })) => Err(error),
-        _ => Ok(0),
-    }
+    let named = named_by(file, path, entry, end, wait)?;
+    Ok(named.map_or(0, |_| u64::from(entry.position)))
 }
 
 impl<'a> HeaderScan<'a> {

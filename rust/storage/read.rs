@@ -2,8 +2,8 @@
 //!
 //! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in memory
 //! ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that
-//! holds the offset; usually that is one read of 8 KB, and none at all for the last few batches of the log, whose
-//! places are remembered, nor for where the log ends.
+//! holds the offset; usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one header.
+//! It is none at all for the last few batches of the log, whose places are remembered, nor for where the log ends.
 //!
 //! An index entry is believed only when the batch that it names ends with the offset that it names; else the scan
 //! starts at the segment's beginning, so that a damaged index costs time and not truth. A damaged header is
@@ -11,7 +11,8 @@
 
 use std::sync::Arc;
 
-use super::header_scan::{HeaderScan, believed};
+use super::batch_walk::HEADER_PIECE;
+use super::header_scan::{HeaderScan, believed, named_by};
 use super::last_batches::LastBatch;
 use super::log::Log;
 use super::segment::{Segment, SegmentFile};
@@ -51,8 +52,22 @@ enum End {
 enum Start {
     /// Exactly there.
     Batch(LastBatch),
-    /// At or after what this index entry names.
-    Index(OffsetPosition),
+    /// At or after what this index entry names, and no later than what the next one names.
+    Index {
+        entry: OffsetPosition,
+        next: Option<OffsetPosition>,
+    },
+}
+
+impl Start {
+    /// At or after the segment's beginning.
+    fn beginning(segment: &Segment) -> Self {
+        let entry = OffsetPosition {
+            offset: segment.base_offset(),
+            position: 0,
+        };
+        Self::Index { entry, next: None }
+    }
 }
 
 struct Part {
@@ -95,10 +110,7 @@ impl Log {
         let upper_bound = upper_bound.min(self.offsets.end());
         if offset >= upper_bound {
             let active = self.segments.active();
-            let start = Start::Index(OffsetPosition {
-                offset: active.base_offset(),
-                position: 0,
-            });
+            let start = Start::beginning(active);
             let part = Part {
                 log: Arc::clone(active.log()),
                 start,
@@ -116,30 +128,33 @@ impl Log {
         let is_active = at == self.segments.active_place();
         let start = match self.segments.last_batch_with(offset) {
             Some(batch) if is_active => Start::Batch(batch),
-            _ => Start::Index(self.entry_for(segment, offset, wait)?),
+            _ => {
+                let (entry, next) = self.entries_for(segment, offset, wait)?;
+                Start::Index { entry, next }
+            }
         };
         let part = self.part(segment, start, upper_bound, wait)?;
         let next = self
             .segments
             .all_from(at + 1)
             .find(|segment| segment.size() > 0 && segment.base_offset() < upper_bound);
-        let beginning = |segment: &Segment| {
-            Start::Index(OffsetPosition {
-                offset: segment.base_offset(),
-                position: 0,
-            })
-        };
         let next = next
-            .map(|segment| self.part(segment, beginning(segment), upper_bound, wait))
+            .map(|segment| self.part(segment, Start::beginning(segment), upper_bound, wait))
             .transpose()?;
         Ok(ReadPlan { offset, part, next })
     }
 
-    fn entry_for(&self, segment: &Segment, offset: i64, wait: Wait) -> Result<OffsetPosition> {
+    /// The index entry at which to start looking for an offset, and the next one.
+    fn entries_for(
+        &self,
+        segment: &Segment,
+        offset: i64,
+        wait: Wait,
+    ) -> Result<(OffsetPosition, Option<OffsetPosition>)> {
         if wait == Wait::No {
             segment.offset_index.check_lookup_at_hand(offset)?;
         }
-        segment.offset_index.lookup(&*self.context.fs, offset)
+        segment.offset_index.lookup_pair(&*self.context.fs, offset)
     }
 
     fn part(&self, segment: &Segment, start: Start, upper_bound: i64, wait: Wait) -> Result<Part> {
@@ -151,7 +166,7 @@ impl Log {
             // A bound within a batch (never a high watermark) shows none of it.
             End::At(batch.position)
         } else {
-            let from = self.entry_for(segment, upper_bound.saturating_sub(1), wait)?;
+            let (from, _) = self.entries_for(segment, upper_bound.saturating_sub(1), wait)?;
             End::Before {
                 offset: upper_bound,
                 from,
@@ -208,7 +223,10 @@ impl Part {
         };
         let first = match self.start {
             Start::Batch(batch) => Some(batch),
-            Start::Index(entry) => self.find(offset, entry, limit)?,
+            Start::Index { entry, next } => match self.find_named(offset, (entry, next), limit)? {
+                None => self.find(offset, entry, limit)?,
+                named => named,
+            },
         };
         let Some(first) = first else { return Ok(None) };
         let end = self.end_of_range(first, max_bytes)?;
@@ -224,6 +242,25 @@ impl Part {
             len: len as usize,
             base_offset: first.base_offset,
         }))
+    }
+
+    /// The batch that holds `offset`, when an index entry names that batch itself: its header is all that is read. The next entry
+    /// is asked only when a scan from the first one would need another read to come to it: then the batches between the two are few
+    /// and large, most often the first entry's alone.
+    fn find_named(
+        &self,
+        offset: i64,
+        (entry, next): (OffsetPosition, Option<OffsetPosition>),
+        limit: u64,
+    ) -> Result<Option<LastBatch>> {
+        let is_far = |next: &OffsetPosition| next.position.saturating_sub(entry.position) as usize > HEADER_PIECE;
+        let named = Some(entry).filter(|entry| entry.offset == offset);
+        let Some(named) = named.or_else(|| next.filter(is_far)) else {
+            return Ok(None);
+        };
+        let header = named_by(&*self.log.file, &self.log.path, named, limit, self.wait)?;
+        let header = header.filter(|header| (header.base_offset..=header.last_offset()).contains(&offset));
+        Ok(header.map(|header| LastBatch::of(&header, u64::from(named.position))))
     }
 
     /// The first batch that ends at or after `offset`.

@@ -1,9 +1,12 @@
 //! Reads against a naive walk of all batches, over segment borders, with bounds, limits and damaged indexes.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::ReadPlan;
 use crate::error::{Error, ErrorCode};
+use crate::io::{FaultFileSystem, OsFileSystem};
 use crate::storage::Wait;
 use crate::storage::log::Log;
 use crate::storage::testing::{Bench, read_all};
@@ -73,6 +76,65 @@ proptest! {
         if from <= end {
             prop_assert_eq!(read_all(&log, from, end, max_bytes), naive);
         }
+    }
+}
+
+/// Flips bits of the interior entries of the first segment's index: both ends stay right, so that it is opened.
+fn damage_index(bench: &Bench, at: usize, mask: u8) {
+    let path = bench.file(0, ".index");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let count = bytes.len() / 8;
+    for index in 1..count.saturating_sub(1) {
+        bytes[index * 8 + at] ^= mask;
+    }
+    std::fs::write(&path, bytes).unwrap();
+}
+
+proptest! {
+    // spec: R4.3
+    #[test]
+    fn reads_among_batches_larger_than_a_window_match_naive_with_a_whole_and_a_damaged_index(
+        sizes in prop::collection::vec(prop_oneof![10usize..2_000, 7_000usize..20_000], 1..30),
+        from in 0i64..60,
+        max_bytes in 0usize..40_000,
+        damage in prop::option::of((0usize..8, 1u8..=255)),
+    ) {
+        let bench = Bench::new(&[("index.interval.bytes", "4096")]);
+        let mut log = bench.create();
+        let mut naive = Vec::new();
+        for (n, size) in sizes.iter().enumerate() {
+            let before = log.log_end_offset();
+            bench.append(&mut log, 1 + n % 3, size / (1 + n % 3));
+            naive.push((before, log.log_end_offset()));
+        }
+        if let Some((at, mask)) = damage {
+            log.close().unwrap();
+            damage_index(&bench, at, mask);
+            log = bench.reopen_clean().unwrap();
+        }
+        let end = log.log_end_offset();
+        naive.retain(|batch| batch.1 > from);
+        if from <= end {
+            prop_assert_eq!(read_all(&log, from, end, max_bytes), naive);
+        }
+    }
+}
+
+/// Such a batch has an index entry of its own: no other batch is looked at to come to it.
+#[test]
+fn a_batch_larger_than_a_window_is_found_by_reading_its_header_alone() {
+    let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
+    let bench = Bench::on(Arc::new(disk.clone()), &[]);
+    let mut log = bench.create();
+    for _ in 0..40 {
+        bench.append(&mut log, 3, 4_000);
+    }
+    let reads = || disk.counts().get("read:.log").copied().unwrap_or(0);
+    for offset in 3..96 {
+        let before = reads();
+        let plan = log.plan_read(offset, log.log_end_offset()).unwrap();
+        let slice = plan.resolve(16_384, true).unwrap();
+        assert_eq!((slice.base_offset, reads() - before), (offset / 3 * 3, 1), "{offset}");
     }
 }
 
