@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from kafkastore.coordinator.group.classic.membership import LeavingMember
 from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World
+
+if TYPE_CHECKING:
+    from kafkastore.coordinator.group.member import JoinResult
 
 TWO = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"), ("roundrobin", b"\0\0\0\0\0\1\0\1t\0\0\0\0"))
 
@@ -494,6 +499,55 @@ def test_a_static_replacement_that_takes_longer_to_write_than_its_session_has_on
     assert again.result.error_code == 0
     world.clock.advance(10_000)  # it never says a word
     assert not world.group().members
+
+
+def two_static_members() -> tuple[World, list[JoinResult]]:
+    world = World(initial_rebalance_delay_ms=1000)
+    calls = [world.join(group_instance_id=name) for name in ("one", "two")]
+    world.clock.advance(3_000)
+    for call, name in zip(calls, ("one", "two"), strict=True):
+        assert world.sync(call.result, group_instance_id=name).result.error_code == ErrorCode.NONE
+    return world, [call.result for call in calls]
+
+
+def test_static_members_that_come_back_while_one_is_written_are_written_together() -> None:
+    world, _ = two_static_members()
+    world.log.is_held = True
+    calls = [world.join(group_instance_id=name) for name in ("one", "two", "two")]
+    assert calls[1].result.error_code == ErrorCode.FENCED_INSTANCE_ID, "another has come in its place"
+    assert not calls[0].is_answered
+    world.log.waiting.popleft()()
+    assert calls[0].result.error_code == ErrorCode.NONE
+    assert not calls[2].is_answered, "the record that is durable has not got it"
+    world.log.release()
+    assert calls[2].result.error_code == ErrorCode.NONE
+    described = world.restarted().coordinator.describe_group("g").members
+    assert {row.member_id for row in described} == {call.result.member_id for call in (calls[0], calls[2])}
+
+
+def test_static_members_that_could_not_be_written_are_taken_back_and_those_behind_are_written() -> None:
+    world, (one, _) = two_static_members()
+    world.log.is_held = True
+    world.log.fail_with = ErrorCode.NOT_ENOUGH_REPLICAS
+    first = world.join(group_instance_id="one")
+    world.log.fail_with = ErrorCode.NONE
+    second = world.join(group_instance_id="two")
+    world.log.release()
+    assert (first.result.error_code, first.result.member_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, "")
+    assert second.result.error_code == ErrorCode.NONE
+    described = world.restarted().coordinator.describe_group("g").members
+    assert {row.member_id for row in described} == {one.member_id, second.result.member_id}
+
+
+def test_static_member_that_waits_to_be_written_is_answered_by_a_rebalance_that_comes_first() -> None:
+    world, (one, _) = two_static_members()
+    world.log.is_held = True
+    again = [world.join(group_instance_id=name) for name in ("one", "two")]
+    new = world.new_member()
+    assert new.result.generation_id == 2
+    assert [call.result.generation_id for call in again] == [2, 2]
+    world.log.release()
+    assert world.heartbeat(one, instance_id="one") == ErrorCode.FENCED_INSTANCE_ID
 
 
 def test_a_static_member_that_comes_back_during_a_rebalance_fences_whoever_waits() -> None:

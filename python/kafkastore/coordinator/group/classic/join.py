@@ -34,6 +34,8 @@ from kafkastore.coordinator.runtime.log_lines import cut
 from kafkastore.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkastore.coordinator.group.classic.budget import Budget
     from kafkastore.coordinator.group.classic.group import Group
     from kafkastore.coordinator.group.classic.rebalance import Rebalancer
@@ -58,14 +60,26 @@ class JoinRequest(NamedTuple):
     reason: str | None = None
 
 
+class _Replaced(NamedTuple):
+    """A static member that came back under another id and waits until that is written."""
+
+    member: Member
+    old_member_id: str
+    before: tuple[Protocols, int, int]
+    leader_before: str | None
+    supports_skipping_assignment: bool
+
+
 class Joiner:
-    __slots__ = ("budget", "config", "rebalancer", "store")
+    __slots__ = ("_unwritten", "budget", "config", "rebalancer", "store")
 
     def __init__(self, config: GroupConfig, store: GroupStore[Group], rebalancer: Rebalancer, budget: Budget) -> None:
         self.budget = budget
         self.config = config
         self.store = store
         self.rebalancer = rebalancer
+        self._unwritten: dict[Group, list[_Replaced]] = {}
+        """By group whose static members are being written: those that came back since."""
 
     def join(self, request: JoinRequest, respond: JoinRespond) -> None:
         error_code = self._check(request)
@@ -220,48 +234,49 @@ class Joiner:
             self.rebalancer.prepare(group, f"updating static member {cut(new_id)}; client reason: {_reason(request)}")
         elif group.state != states.STABLE:
             self.rebalancer.maybe_complete(group)
-        elif group.select_protocol() != group.protocol_name:
+        elif not _is_same_choice(before[0], request.protocols) and group.select_protocol() != group.protocol_name:
             self.rebalancer.rebalance_or_complete(group, f"static member {cut(new_id)} changes the selected protocol")
         else:
-            self._persist_static(group, request, member, old_member_id, before, leader_before)
+            replaced = _Replaced(member, old_member_id, before, leader_before, request.supports_skipping_assignment)
+            unwritten = self._unwritten.get(group)
+            if unwritten is None:
+                self._persist_static(group, [replaced])
+            else:
+                unwritten.append(replaced)
 
-    def _persist_static(
-        self,
-        group: Group,
-        request: JoinRequest,
-        member: Member,
-        old_member_id: str,
-        before: tuple[Protocols, int, int],
-        leader_before: str | None,
-    ) -> None:
-        """Stable and the protocol stays: no rebalance, the new id is written (KIP-345), answered when that is
-        durable."""
+    def _persist_static(self, group: Group, replaced: Sequence[_Replaced]) -> None:
+        """Stable and the protocol stays: no rebalance, the new ids are written (KIP-345), answered when that is durable. The record has
+        the whole group, so those that come back meanwhile are written together, by the next one: when a thousand restart at once it is
+        not written a thousand times."""
+        unwritten = self._unwritten[group] = list[_Replaced]()
 
         def done(append_error: int, _: int) -> None:
-            if append_error:
-                self._revert_static(group, member, old_member_id, before, leader_before, response_error(append_error))
-            elif group.state == states.STABLE and member.is_awaiting_join:
-                result = group.join_result(member.member_id)
-                if request.supports_skipping_assignment:
-                    result = result._replace(skip_assignment=group.leader_id == member.member_id)
-                else:
-                    # before version 9 a leader that comes back must not believe that it leads (KIP-814)
-                    result = result._replace(leader=leader_before or "", members=())
-                group.complete_join(member, result)
-                group.begin_session(member)  # it may have ended meanwhile
+            del self._unwritten[group]
+            for each in reversed(replaced) if append_error else replaced:
+                if append_error:
+                    self._revert_static(group, each, response_error(append_error))
+                elif group.state == states.STABLE and each.member.is_awaiting_join:
+                    self._answer_static(group, each)
+            left = [each for each in unwritten if each.member.is_awaiting_join]
+            if left and group.state == states.STABLE:  # else the rebalance, or the end of the partition, answers them
+                self._persist_static(group, left)
 
         assignments = {member.member_id: member.assignment for member in group.members.values()}
         self.rebalancer.append_metadata(group, assignments, done)
 
-    def _revert_static(
-        self,
-        group: Group,
-        member: Member,
-        old_member_id: str,
-        before: tuple[Protocols, int, int],
-        leader_before: str | None,
-        error_code: int,
-    ) -> None:
+    def _answer_static(self, group: Group, replaced: _Replaced) -> None:
+        member = replaced.member
+        result = group.join_result(member.member_id)
+        if replaced.supports_skipping_assignment:
+            result = result._replace(skip_assignment=group.leader_id == member.member_id)
+        else:
+            # before version 9 a leader that comes back must not believe that it leads (KIP-814)
+            result = result._replace(leader=replaced.leader_before or "", members=())
+        group.complete_join(member, result)
+        group.begin_session(member)  # it may have ended meanwhile
+
+    def _revert_static(self, group: Group, replaced: _Replaced, error_code: int) -> None:
+        member, old_member_id, before, leader_before, _ = replaced
         if group.members.get(member.member_id) is not member:
             return  # removed or replaced meanwhile: answered by whoever did
         result = JoinResult(
@@ -318,6 +333,11 @@ def _tells_member_id(error_code: int) -> bool:
         ErrorCode.INVALID_SESSION_TIMEOUT,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
     )
+
+
+def _is_same_choice(before: Protocols, after: Protocols) -> bool:
+    """The same names in the same order: the member's vote is what it was."""
+    return [name for name, _ in before] == [name for name, _ in after]
 
 
 def _reason(request: JoinRequest) -> str:
