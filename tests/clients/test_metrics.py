@@ -94,6 +94,9 @@ def test_counts_are_what_was_produced_and_fetched(measured: BrokerProcess) -> No
     assert value(page, "kafka_server_socket_server_metrics_connection_count") >= 1
     assert value(page, "kafkastore_descriptors_used", use="connections") >= 1
     assert 0 < value(page, "kafkastore_event_loop_longest_delay_seconds") < 60
+    passes = value(page, "kafkastore_event_loop_pass_seconds_count")
+    assert 0 < value(page, "kafkastore_event_loop_pass_seconds_bucket", le="0.001") <= passes
+    assert passes == value(page, "kafkastore_event_loop_pass_seconds_bucket", le="+Inf")
     consumer.close()
 
 

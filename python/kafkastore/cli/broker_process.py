@@ -19,6 +19,7 @@ from kafkastore.config.secret import FILE_KEY, REQUIRED_KEY
 from kafkastore.membership import registration
 from kafkastore.server.broker import Broker, StopRequested
 from kafkastore.server.event_loop import asyncio
+from kafkastore.server.loop_lag import ControlLoop
 
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
@@ -34,7 +35,8 @@ COLLECTIONS_APART: Final = 1000
 
 def run_until_stopped(config: BrokerConfig) -> None:
     """Runs a broker in this process until one of STOP_SIGNALS. Raises StartupError."""
-    asyncio.run(_run(config))
+    with asyncio.Runner(loop_factory=ControlLoop) as runner:
+        runner.run(_run(config))
 
 
 async def _run(config: BrokerConfig) -> None:

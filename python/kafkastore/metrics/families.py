@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
@@ -22,6 +23,17 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from kafkastore._core import PartitionFigures
+
+
+class LoopFigures(NamedTuple):
+    """How long passes of the control plane's loop took, in seconds."""
+
+    longest_s: float
+    """In the last one to two minutes."""
+    bounds_s: Sequence[float]
+    counts: Sequence[int]
+    """Since the broker began to serve, by bucket: one more than there are bounds."""
+    sum_s: float
 
 
 @dataclass
@@ -39,6 +51,8 @@ class Snapshot:
     """What the control plane knows, by the names in :data:`_CLUSTER`."""
     holds: Mapping[str, float] = field(default_factory=dict)
     """By request the longest that one step of it held the loop lately, in seconds."""
+    loop: LoopFigures | None = None
+    """None where the loop is not watched."""
 
 
 TOPIC_COUNTS: Final = (
@@ -96,10 +110,6 @@ _CLUSTER: Final = {
     ),
     "OfflineLogDirectoryCount": ("kafka_log_logmanager_offlinelogdirectorycount", "Log directories that are offline"),
     "brokers": ("kafka_brokers", "Brokers that are alive, as this broker was told"),
-    "loop delay": (
-        "kafkastore_event_loop_longest_delay_seconds",
-        "The longest that the control plane's loop let a timer wait, in the last one to two minutes",
-    ),
 }
 
 _COUNTED: Final = {
@@ -142,6 +152,8 @@ def families(snapshot: Snapshot) -> Iterator[Metric]:
     for request, seconds in snapshot.holds.items():
         holds.add_metric([request], seconds)
     yield holds
+    if snapshot.loop is not None:
+        yield from _loop(snapshot.loop)
     yield from _partitions(snapshot)
 
 
@@ -202,6 +214,21 @@ def _limits(engine: Mapping[str, int]) -> Iterator[Metric]:
         "kafkastore_descriptors_budget", "Descriptors for connections and segments", engine["descriptors budget"]
     )
     yield _gauge("kafkastore_descriptors_limit", "The process's limit of open files", engine["descriptors limit"])
+
+
+def _loop(loop: LoopFigures) -> Iterator[Metric]:
+    yield _gauge(
+        "kafkastore_event_loop_longest_delay_seconds",
+        "The longest that the control plane's loop let a timer or an event wait, in the last one to two minutes",
+        loop.longest_s,
+    )
+    family = HistogramMetricFamily(
+        "kafkastore_event_loop_pass_seconds",
+        "Passes of the control plane's loop: whatever is due within one waits for the rest of it",
+    )
+    bounds = [*map(str, loop.bounds_s), "+Inf"]
+    family.add_metric([], list(zip(bounds, accumulate(loop.counts), strict=True)), loop.sum_s)
+    yield family
 
 
 def _partitions(snapshot: Snapshot) -> Iterator[Metric]:

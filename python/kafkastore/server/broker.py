@@ -28,6 +28,7 @@ from kafkastore.requests.registry import api_version_ranges
 from kafkastore.server import known_log_dirs, log_losses
 from kafkastore.server.event_loop import asyncio
 from kafkastore.server.kafka_apis import KafkaApis
+from kafkastore.server.loop_lag import lag_of
 from kafkastore.server.recovery_progress import show_progress
 from kafkastore.server.surroundings import REAL
 
@@ -139,6 +140,9 @@ class Broker:
             self._check_stop()
             self._start_serving()
             await self._unless_stopped(self._join(lost))
+            lag = lag_of(self.services.loop)
+            if lag is not None:
+                lag.begin()
             if self._metrics is not None:
                 self._metrics.start(self.observed())
         except (StartError, EngineError) as error:
@@ -290,6 +294,7 @@ class Broker:
             services.controller,
             counts,
             self._apis.holds,
+            lag_of(services.loop),
         )
 
     async def _join(self, lost: Reconciled) -> None:

@@ -1,13 +1,12 @@
 """How long requests hold the loop: the longest step of each API since somebody last looked.
 
-Place: ``kafka_apis.py`` times each step of a request, from one wait to the next. A step of more than :data:`LONG_S` is logged,
-within the limit of all lines that clients cause.
+Place: ``kafka_apis.py`` times each step of a request, from one wait to the next. ``loop_lag.py`` learns of each step of
+:data:`NAMED_S` or more and names it when the loop was held for long.
 Never: measures what is no request's (the controller's own events, housekeeping), or anything that waits.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -15,22 +14,23 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
 
-logger = logging.getLogger("kafkastore.server.kafka_apis")
+    from kafkastore.server.loop_lag import LoopLag
 
-LONG_S: Final = 0.1
-"""Twice what nothing may take."""
+NAMED_S: Final = 0.005
+"""A slice of the loop."""
 
 RECENT_S: Final = 60.0
 """How long :meth:`Holds.recent` remembers, at least; at most twice that."""
 
 
 class Holds:
-    """See the module. ``now`` is a clock in seconds."""
+    """See the module. ``now`` is a clock in seconds, ``lag`` that of the loop, where it is known."""
 
-    __slots__ = ("_before", "_longest", "_now", "_over_at", "_recent")
+    __slots__ = ("_before", "_lag", "_longest", "_now", "_over_at", "_recent")
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic, lag: LoopLag | None = None) -> None:
         self._now = now
+        self._lag = lag
         self._longest: dict[str, float] = {}
         self._recent: dict[str, float] = {}
         self._before: dict[str, float] = {}
@@ -76,8 +76,12 @@ class Holds:
             self._longest[api] = held_s
         if held_s > self._recent.get(api, 0.0):
             self._recent[api] = held_s
-        if held_s > LONG_S:
-            logger.warning("A step of %s held the loop for %d ms", api, held_s * 1000)
+        self.ran(api, held_s)
+
+    def ran(self, step: str, held_s: float) -> None:
+        """A step that may be no request's."""
+        if held_s >= NAMED_S and self._lag is not None:
+            self._lag.ran(step, held_s)
 
 
 class _Timed:

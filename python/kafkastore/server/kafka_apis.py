@@ -49,6 +49,7 @@ from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Re
 from kafkastore.requests.forwarding import LIMITED
 from kafkastore.requests.registry import BY_KEY
 from kafkastore.server.holds import Holds
+from kafkastore.server.loop_lag import lag_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
@@ -94,7 +95,7 @@ class KafkaApis:
         self._isr_changes = isr_changes
         self._on_log_dir_failed = on_log_dir_failed
         self._on_thread_failed = on_thread_failed
-        self.holds = Holds()
+        self.holds = Holds(lag=lag_of(broker.loop))
         max_bytes = int(broker.config.get("kafkastore.control.max.bytes"))
         self.admission = Admission(broker.loop, max_bytes, broker.engine.has_much_unsent)
         self._admitted: dict[int, RequestContext] = {}  # by token: those with a weight that are not answered yet
@@ -138,7 +139,8 @@ class KafkaApis:
     def _on_readable(self) -> None:
         """A lot, or what the slice before left of it."""
         taken, time = self._taken, self.broker.loop.time
-        over_at = time() + SLICE_S
+        began = time()
+        over_at = began + SLICE_S
         if not taken:
             taken.extend(self.broker.engine.take(LOT))
         while taken:
@@ -149,8 +151,12 @@ class KafkaApis:
                 logger.exception("%s could not be handled", type(event).__name__)
                 if isinstance(event, Request):
                     self._put(event.token, None)  # its client would wait for ever, too
-            if time() >= over_at:
+            now = time()
+            if not isinstance(event, Request):  # its steps are timed by API
+                self.holds.ran(type(event).__name__, now - began)
+            if now >= over_at:
                 break
+            began = now
         if taken and not self._goes_on:
             self._goes_on = True
             self.broker.loop.call_soon(self._go_on)

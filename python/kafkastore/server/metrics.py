@@ -1,7 +1,7 @@
 """The metrics of one broker: takes the figures, and serves the page of ``kafkastore.metrics.listener``.
 
 What the control plane knows is read on its loop, in turns; what the data plane knows is read, and the page is made, on a thread of
-the page. Without the key none of this is imported, but for the counts of ``isr_changes.py`` and ``holds.py``.
+the page. Without the key none of this is imported, but for the counts of ``isr_changes.py``, ``holds.py`` and ``loop_lag.py``.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.image import MetadataImage
-    from kafkastore.metrics.families import Snapshot
+    from kafkastore.metrics.families import LoopFigures, Snapshot
     from kafkastore.metrics.page import MetricsPage
     from kafkastore.server.holds import Holds
+    from kafkastore.server.loop_lag import LoopLag
 
 logger = logging.getLogger("kafkastore.server.metrics")
 
 LISTENER_KEY: Final = "kafkastore.metrics.listener"
 MOST_PARTITIONS_KEY: Final = "kafkastore.metrics.max.partitions"
-
-BEAT_S: Final = 0.1
-"""How often the loop's delay is measured."""
 
 LOOP_LIMIT_S: Final = 8.0
 """How long a scrape waits for the loop; Prometheus gives up after ten seconds by default."""
@@ -57,6 +55,8 @@ class Observed(NamedTuple):
     controller: Seat
     isr_counts: Mapping[str, int]
     holds: Holds
+    lag: LoopLag | None
+    """None on a loop that somebody else made."""
 
 
 class Metrics:
@@ -67,18 +67,15 @@ class Metrics:
         self._loop = loop
         self._observed: Observed | None = None
         self._page = self._make_page()
-        self._delays = LoopDelays(loop)
         host, _ = config.metrics_listener or ("", 0)
         self.address = f"{host or '*'}:{self._page.port}"
 
     def start(self, observed: Observed) -> None:
         self._observed = observed
-        self._delays.start()
         self._page.start()
         logger.info("Metrics are served at http://%s/metrics, to whoever reaches it", self.address)
 
     async def stop(self) -> None:
-        self._delays.stop()
         await self._loop.run_in_executor(None, self._page.stop)
 
     def _make_page(self) -> MetricsPage:
@@ -116,8 +113,15 @@ class Metrics:
         requests = {api.name: count for key, count in figures.requests.items() if (api := BY_KEY.get(key)) is not None}
         fetches, of_followers = requests.get("Fetch", 0), engine["FollowerFetches"]
         requests["FetchConsumer"], requests["FetchFollower"] = max(fetches - of_followers, 0), of_followers
-        cluster["loop delay"] = self._delays.longest_s()
-        return Snapshot(engine, requests, figures.topics, figures.partitions, cluster, observed.holds.recent())
+        return Snapshot(
+            engine,
+            requests,
+            figures.topics,
+            figures.partitions,
+            cluster,
+            observed.holds.recent(),
+            None if observed.lag is None else loop_figures(observed.lag),
+        )
 
 
 async def cluster_figures(observed: Observed) -> dict[str, float]:
@@ -155,31 +159,9 @@ async def cluster_figures(observed: Observed) -> dict[str, float]:
     }
 
 
-class LoopDelays:
-    """How late the loop calls a timer that is due every :data:`BEAT_S`: whatever held it, a request or not."""
+def loop_figures(lag: LoopLag) -> LoopFigures:
+    from kafkastore.metrics.families import LoopFigures
+    from kafkastore.server.loop_lag import BOUNDS_S
 
-    KEPT_S: Final = 60.0
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._timer: asyncio.TimerHandle | None = None
-        self._before = self._now = 0.0
-        self._begun = loop.time()
-
-    def start(self) -> None:
-        self._beat(self._loop.time())
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def longest_s(self) -> float:
-        """In the last one to two minutes."""
-        return max(self._before, self._now)
-
-    def _beat(self, due: float) -> None:
-        now = self._loop.time()
-        if now - self._begun >= self.KEPT_S:
-            self._before, self._now, self._begun = self._now, 0.0, now
-        self._now = max(self._now, now - due)
-        self._timer = self._loop.call_at(now + BEAT_S, self._beat, now + BEAT_S)
+    counts, sum_s = lag.passes()
+    return LoopFigures(lag.longest_s(), BOUNDS_S, counts, sum_s)

@@ -8,7 +8,7 @@ from fake_engine import PartitionFigures
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafkastore.metrics.families import TOPIC_COUNTS, Snapshot, SnapshotCollector
+from kafkastore.metrics.families import TOPIC_COUNTS, LoopFigures, Snapshot, SnapshotCollector
 
 ENGINE = {name: at for at, (name, _) in enumerate(TOPIC_COUNTS, start=100)} | {
     "PartitionCount": 3,
@@ -47,7 +47,6 @@ CLUSTER: dict[str, float] = {
     "OfflineReplicaCount": 6,
     "OfflineLogDirectoryCount": 7,
     "brokers": 8,
-    "loop delay": 0.25,
     "IsrShrinks": 9,
     "IsrExpands": 10,
     "FailedIsrUpdates": 11,
@@ -68,7 +67,8 @@ def scraped(**more: Any) -> dict[tuple[str, ...], float]:
 
 
 def test_every_figure_has_its_name_and_counters_end_in_total() -> None:
-    page = scraped(requests={"Produce": 2, "Heartbeat": 1}, holds={"Heartbeat": 0.001})
+    loop = LoopFigures(0.25, (0.01, 0.1), (5, 2, 1), 0.75)
+    page = scraped(requests={"Produce": 2, "Heartbeat": 1}, holds={"Heartbeat": 0.001}, loop=loop)
     assert page["kafka_server_brokertopicmetrics_messagesin_total",] == 100
     assert page["kafka_server_brokertopicmetrics_failedfetchrequests_total",] == 108
     assert page["kafka_server_replicamanager_underreplicatedpartitions",] == 1
@@ -79,6 +79,9 @@ def test_every_figure_has_its_name_and_counters_end_in_total() -> None:
     assert page["kafka_server_delayedoperationpurgatory_purgatorysize", "Fetch"] == 6
     assert page["kafka_server_socket_server_metrics_connection_count",] == 9
     assert page["kafkastore_event_loop_longest_delay_seconds",] == 0.25
+    passes = "kafkastore_event_loop_pass_seconds"
+    assert [page[f"{passes}_bucket", bound] for bound in ("0.01", "0.1", "+Inf")] == [5, 7, 8]
+    assert (page[f"{passes}_count",], page[f"{passes}_sum",]) == (8, 0.75)
     assert page["kafkastore_request_longest_hold_seconds", "Heartbeat"] == 0.001
     assert page["kafkastore_budget_used_bytes", "unsent"] == 14
     assert page["kafkastore_budget_limit_bytes", "queued"] == 17
@@ -105,4 +108,5 @@ def test_topics_and_partitions_have_samples_of_their_own_beside_the_totals() -> 
 def test_partitions_without_figures_of_their_own_are_counted() -> None:
     page = scraped()
     assert page["kafkastore_metrics_partitions_left_out",] == 3
+    assert not [key for key in page if key[0].startswith("kafkastore_event_loop")], "the loop is not watched"
     assert not [key for key in page if key[0].startswith("kafka_log_log_")]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from world import run, running_broker
 
 from kafkastore.metadata.image import NO_LEADER, PartitionState, TopicImage
-from kafkastore.server.metrics import BEAT_S, LoopDelays, cluster_figures
+from kafkastore.server.loop_lag import LoopLag
+from kafkastore.server.metrics import cluster_figures, loop_figures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,29 +57,11 @@ def test_replicas_in_a_failed_log_directory_are_offline(tmp_path: Path) -> None:
     run(body)
 
 
-def test_longest_delay_of_the_loop_is_kept_for_one_to_two_minutes() -> None:
-    clock, due = [0.0], list[tuple[float, Any, float]]()
-    loop: Any = SimpleNamespace(
-        time=lambda: clock[0],
-        call_at=lambda at, call, given: due.append((at, call, given)) or SimpleNamespace(cancel=due.clear),
-    )
-
-    def beat(late_s: float = 0.0) -> None:
-        at, call, given = due.pop()
-        clock[0] = at + late_s
-        call(given)
-
-    delays = LoopDelays(loop)
-    delays.start()
-    beat(late_s=0.3)
-    assert round(delays.longest_s(), 6) == 0.3
-    beat(late_s=0.1)
-    assert round(delays.longest_s(), 6) == 0.3
-    for _ in range(int(delays.KEPT_S / BEAT_S)):
-        beat()
-    assert round(delays.longest_s(), 6) == 0.3, "of the minute before"
-    for _ in range(int(delays.KEPT_S / BEAT_S) + 2):
-        beat()
-    assert delays.longest_s() < 0.01
-    delays.stop()
-    assert due == []
+def test_figures_of_the_loop_are_those_of_its_passes() -> None:
+    lag = LoopLag(lambda: 0.0)
+    lag.begin()
+    for pass_s in (0.0005, 0.03, 9.0):
+        lag.end_pass(0.0, pass_s)
+    found = loop_figures(lag)
+    assert (found.longest_s, found.sum_s, sum(found.counts)) == (9.0, 9.0305, 3)
+    assert len(found.counts) == len(found.bounds_s) + 1

@@ -1,0 +1,151 @@
+"""How late the control plane's loop runs: how long each pass of the loop took.
+
+Place: the command runs its broker on a :class:`ControlLoop`, whose selector sees each pass from its beginning (``select`` returns) to its
+end (``select`` is called again). A timer or an event that is due within a pass waits for the rest of it, so the longest pass is the
+longest delay. ``holds.py`` and ``kafka_apis.py`` name the step that ran longest in a pass; ``metrics.py`` shows the figures.
+Invariants: the figures take the same memory for ever. Nothing is measured before :meth:`LoopLag.begin`: a start may take its time.
+Never: asks the loop for a wake-up, so a broker at rest stays at rest; watches a loop that somebody else made (a program that
+runs brokers of its own, the simulator), since asyncio lets nobody look into one.
+"""
+
+from __future__ import annotations
+
+import logging
+import selectors
+import time
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafkastore.server.event_loop import asyncio
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger("kafkastore.server.loop_lag")
+
+BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+"""Upper bounds of the histogram's buckets; one more bucket has no bound. Nothing may hold the loop for longer than 50 ms."""
+
+LONG_S: Final = 0.1
+"""A pass of which a line is logged: twice what nothing may take."""
+
+LINES_APART_S: Final = 10.0
+"""Long passes in between are counted, and the next line says how many there were."""
+
+UNNAMED: Final = "no request took long of it: timers, the controller, housekeeping or other processes"
+
+RECENT_S: Final = 60.0
+"""How long :meth:`LoopLag.longest_s` remembers a pass, at least; at most twice that."""
+
+
+class Passes(NamedTuple):
+    """All passes since the broker began to serve."""
+
+    counts: tuple[int, ...]
+    """By bucket, the last of which has no upper bound; not cumulative."""
+    sum_s: float
+
+
+class LoopLag:
+    """See the module. ``now`` is a clock in seconds."""
+
+    __slots__ = (
+        "_before",
+        "_counts",
+        "_left_out",
+        "_longest",
+        "_next_line_at",
+        "_now",
+        "_over_at",
+        "_step",
+        "_step_s",
+        "_sum_s",
+        "is_watching",
+    )
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self.is_watching = False
+        self._counts = [0] * (len(BOUNDS_S) + 1)
+        self._sum_s = 0.0
+        self._longest = self._before = 0.0  # of this minute and of the one before
+        self._over_at = self._next_line_at = 0.0
+        self._left_out = 0
+        self._step, self._step_s = "", 0.0
+
+    def begin(self) -> None:
+        """The broker serves from now on."""
+        self.is_watching = True
+        self._over_at = self._now() + RECENT_S
+
+    def longest_s(self) -> float:
+        """The longest pass of the last one to two minutes."""
+        self._forget(self._now())
+        return max(self._longest, self._before)
+
+    def passes(self) -> Passes:
+        return Passes(tuple(self._counts), self._sum_s)
+
+    def ran(self, step: str, held_s: float) -> None:
+        """A step of this pass, of a request or an event; the longest is named if the pass is long."""
+        if held_s > self._step_s:
+            self._step, self._step_s = step, held_s
+
+    def end_pass(self, began: float, now: float) -> None:
+        """For the selector."""
+        pass_s = now - began
+        self._counts[bisect_left(BOUNDS_S, pass_s)] += 1
+        self._sum_s += pass_s
+        if now >= self._over_at:
+            self._forget(now)
+        if pass_s > self._longest:
+            self._longest = pass_s
+        if pass_s > LONG_S:
+            self._tell(pass_s, now)
+        self._step_s = 0.0
+
+    def _tell(self, pass_s: float, now: float) -> None:
+        if now < self._next_line_at:
+            self._left_out += 1
+            return
+        logger.warning(
+            "The control plane's loop was held for %d ms (%s)%s",
+            pass_s * 1000,
+            f"the longest step: {self._step}, {self._step_s * 1000:.0f} ms" if self._step_s else UNNAMED,
+            f"; {self._left_out} times more since the last such line" if self._left_out else "",
+        )
+        self._next_line_at, self._left_out = now + LINES_APART_S, 0
+
+    def _forget(self, now: float) -> None:
+        if now >= self._over_at:
+            self._before = self._longest if now < self._over_at + RECENT_S else 0.0
+            self._longest, self._over_at = 0.0, now + RECENT_S
+
+
+class ControlLoop(asyncio.SelectorEventLoop):
+    """asyncio's own loop; ``lag`` is how late it runs."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.lag = LoopLag(now)
+        super().__init__(_WatchedSelector(self.lag, now))
+
+
+def lag_of(loop: asyncio.AbstractEventLoop) -> LoopLag | None:
+    return loop.lag if isinstance(loop, ControlLoop) else None
+
+
+class _WatchedSelector(selectors.DefaultSelector):
+    def __init__(self, lag: LoopLag, now: Callable[[], float]) -> None:
+        super().__init__()
+        self._lag = lag
+        self._now = now
+        self._began: float | None = None  # the pass; None before the first that counts
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        lag, now = self._lag, self._now
+        if self._began is not None:
+            lag.end_pass(self._began, now())
+        ready = super().select(timeout)
+        if lag.is_watching:
+            self._began = now()
+        return ready
