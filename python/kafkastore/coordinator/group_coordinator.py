@@ -26,18 +26,18 @@ from kafkastore.coordinator.runtime.elections import Elections
 from kafkastore.coordinator.runtime.log_lines import cut
 from kafkastore.coordinator.runtime.partitions import Partitions
 from kafkastore.coordinator.runtime.periodic import Periodic
-from kafkastore.coordinator.runtime.running import Answers, answer, in_turns
+from kafkastore.coordinator.runtime.running import Answers, in_turns
 from kafkastore.errors import ErrorCode
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.purgatory.timer import Timers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 
     from kafkastore._core import ExpiredSession
     from kafkastore.coordinator.group.classic.join import JoinRequest
     from kafkastore.coordinator.group.classic.listing import DescribedGroup, ListedGroup
-    from kafkastore.coordinator.group.classic.member import JoinResult, SyncResult
+    from kafkastore.coordinator.group.classic.member import JoinRespond, SyncRespond
     from kafkastore.coordinator.group.classic.membership import LeaveResult, LeavingMember
     from kafkastore.coordinator.group.classic.sync import SyncRequest
     from kafkastore.coordinator.group.config import GroupConfig
@@ -134,13 +134,13 @@ class GroupCoordinator:
 
     # ---- membership
 
-    def join_group(self, request: JoinRequest) -> Awaitable[JoinResult]:
-        """Waits for the end of the join phase; see ``join``. Does not keep the request."""
-        return answer(partial(self.joiner.join, request), self._answers)
+    def join_group(self, request: JoinRequest, respond: JoinRespond) -> None:
+        """``respond`` is called once, at the end of the join phase at the latest; see ``join``."""
+        self._answers.of(partial(self.joiner.join, request), respond)
 
-    def sync_group(self, request: SyncRequest) -> Awaitable[SyncResult]:
-        """Waits for the leader's assignment; see ``sync``. Does not keep the request."""
-        return answer(partial(self.syncer.sync, request), self._answers)
+    def sync_group(self, request: SyncRequest, respond: SyncRespond) -> None:
+        """``respond`` is called once, when the leader's assignment is there at the latest; see ``sync``."""
+        self._answers.of(partial(self.syncer.sync, request), respond)
 
     def leave_group(self, group_id: str, members: Sequence[LeavingMember]) -> LeaveResult:
         return self.membership.leave(group_id, members)

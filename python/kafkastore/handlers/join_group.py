@@ -3,23 +3,26 @@ its rows are made as it is written, of a result that does not change any more.""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.classic.join import JoinRequest
 from kafkastore.interbroker.encoding import Rows
 from kafkastore.interbroker.request_types.since import since
-from kafkastore.requests.context import milliseconds
+from kafkastore.requests.context import Later, milliseconds
 
 if TYPE_CHECKING:
+    from kafkastore.coordinator.group.classic.member import JoinResult
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.join_group import JoinGroupRequest
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: JoinGroupRequest) -> Unwritten:
+async def handle(context: RequestContext, request: JoinGroupRequest) -> Later[JoinResult]:
     version = context.api_version
     session_timeout_ms = milliseconds(request.session_timeout)
-    waiting = context.broker.group_coordinator.join_group(
+    later = Later(partial(_answer, context))
+    context.broker.group_coordinator.join_group(
         JoinRequest(
             request.group_id,
             request.member_id,
@@ -33,11 +36,15 @@ async def handle(context: RequestContext, request: JoinGroupRequest) -> Unwritte
             requires_known_member_id=version >= 4,
             supports_skipping_assignment=version >= 9,
             reason=request.reason if since(request, 8) else None,
-        )
+        ),
+        later.put,
     )
-    del request
     context.let_go()  # what a member says is the group's to count
-    result = await waiting
+    return later
+
+
+def _answer(context: RequestContext, result: JoinResult) -> Unwritten:
+    version = context.api_version
     # before version 7 a protocol name cannot be null
     protocol_name = (result.protocol_name or None) if version >= 7 else (result.protocol_name or "")
     return context.answer(

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkastore.coordinator.group.classic.sync import SyncRequest
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.request_types.since import since
+from kafkastore.requests.context import Later
 
 if TYPE_CHECKING:
+    from kafkastore.coordinator.group.classic.member import SyncResult
     from kafkastore.interbroker.encoding import Unwritten
     from kafkastore.interbroker.request_types.sync_group import SyncGroupRequest
     from kafkastore.requests.context import RequestContext
 
 
-async def handle(context: RequestContext, request: SyncGroupRequest) -> Unwritten:
+async def handle(context: RequestContext, request: SyncGroupRequest) -> Later[SyncResult] | Unwritten:
     protocol_type = request.protocol_type if since(request, 5) else None
     protocol_name = request.protocol_name if since(request, 5) else None
     if since(request, 5) and (protocol_type is None or protocol_name is None):
         return context.answer(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL, assignment=b"")
-    waiting = context.broker.group_coordinator.sync_group(
+    later = Later(partial(_answer, context))
+    context.broker.group_coordinator.sync_group(
         SyncRequest(
             request.group_id,
             request.member_id,
@@ -28,11 +32,14 @@ async def handle(context: RequestContext, request: SyncGroupRequest) -> Unwritte
             protocol_type,
             protocol_name,
             tuple((assignment.member_id, assignment.assignment) for assignment in request.assignments),
-        )
+        ),
+        later.put,
     )
-    del request
     context.let_go()  # the leader's assignment is the group's to count; nobody keeps another
-    result = await waiting
+    return later
+
+
+def _answer(context: RequestContext, result: SyncResult) -> Unwritten:
     return context.answer(
         error_code=result.error_code,
         protocol_type=result.protocol_type,

@@ -9,30 +9,31 @@ they are made while the answer is written, in slices of the loop.
 A handler that walks more than it answers makes a ``context.turn()`` and gives way between two items.
 
 A handler runs its first step outside of a task (most finish in it): it may await futures, locks and executors, but
-``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future.
+``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future. One that waits for other
+clients returns a :class:`Later`, which takes no task at all.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from kafkastore.interbroker.encoding import Encoder, Unwritten, encoder_of
 from kafkastore.purgatory.turns import Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
     from datetime import timedelta
     from types import ModuleType
-    from typing import TypeVar
 
     from kafkastore._core import Request
     from kafkastore.requests.admission import Admission, Ticket
     from kafkastore.requests.registry import Api
     from kafkastore.requests.services import BrokerServices
 
-    Result = TypeVar("Result")
+Result = TypeVar("Result")
 
 
 class _ServedByDataPlane:
@@ -49,6 +50,43 @@ _encoders: dict[tuple[int, int, str], Encoder] = {}
 
 class AbandonedError(Exception):
     """Nobody waits for the answer of this request: no more work is done for it."""
+
+
+class Later(Generic[Result]):
+    """The answer of a handler that waits for other clients, made of what :meth:`put` is given, once, before or after the handler has
+    returned this. Whoever waits costs a callback and no task: a rebalance has thousands of them. It can be awaited, too."""
+
+    __slots__ = ("_make", "_on_result", "_results")
+
+    def __init__(self, make: Callable[[Result], Unwritten]) -> None:
+        self._make = make
+        self._results: list[Result] = []
+        self._on_result: Callable[[], None] | None = None
+
+    @property
+    def has_result(self) -> bool:
+        return bool(self._results)
+
+    def put(self, result: Result) -> None:
+        assert not self._results, "answered twice"
+        self._results.append(result)
+        if self._on_result is not None:
+            self._on_result()
+
+    def on_result(self, callback: Callable[[], None]) -> None:
+        """``callback`` is called when the result comes; it has not come yet."""
+        self._on_result = callback
+
+    def response(self) -> Unwritten:
+        """Of the result that has come."""
+        return self._make(self._results[0])
+
+    def __await__(self) -> Generator[Any, None, Unwritten]:
+        if not self._results:
+            future = asyncio.get_running_loop().create_future()
+            self.on_result(lambda: None if future.done() else future.set_result(None))  # it may be cancelled
+            yield from future
+        return self.response()
 
 
 class RequestContext:

@@ -8,11 +8,10 @@ Never: measures what is no request's (the controller's own events, housekeeping)
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Generator, Iterator
+    from collections.abc import Callable, Coroutine, Generator
 
     from kafkastore.server.loop_lag import LoopLag
 
@@ -26,10 +25,10 @@ RECENT_S: Final = 60.0
 class Holds:
     """See the module. ``now`` is a clock in seconds, ``lag`` that of the loop, where it is known."""
 
-    __slots__ = ("_before", "_lag", "_longest", "_now", "_over_at", "_recent")
+    __slots__ = ("_before", "_lag", "_longest", "_over_at", "_recent", "now")
 
     def __init__(self, now: Callable[[], float] = time.monotonic, lag: LoopLag | None = None) -> None:
-        self._now = now
+        self.now = now
         self._lag = lag
         self._longest: dict[str, float] = {}
         self._recent: dict[str, float] = {}
@@ -38,7 +37,7 @@ class Holds:
 
     def recent(self) -> dict[str, float]:
         """By API the longest hold in seconds of the last one to two minutes; changes nothing that :meth:`look` gives."""
-        self._forget(self._now())
+        self._forget(self.now())
         recent = dict(self._before)
         for api, held_s in self._recent.copy().items():
             recent[api] = max(held_s, recent.get(api, 0.0))
@@ -49,16 +48,17 @@ class Holds:
         found, self._longest = self._longest, {}
         return found
 
-    @contextmanager
-    def step(self, api: str) -> Iterator[None]:
-        begun = self._now()
-        try:
-            yield
-        finally:
-            now = self._now()
-            if now >= self._over_at:
-                self._forget(now)
-            self._note(api, now - begun)
+    def note(self, api: str, began: float) -> None:
+        """A step that began at this time of :attr:`now` has ended."""
+        now = self.now()
+        if now >= self._over_at:
+            self._forget(now)
+        held_s = now - began
+        if held_s > self._longest.get(api, 0.0):
+            self._longest[api] = held_s
+        if held_s > self._recent.get(api, 0.0):
+            self._recent[api] = held_s
+        self.ran(api, held_s)
 
     def timed(self, api: str, work: Coroutine[Any, Any, Any]) -> _Timed:
         """``work``, to be awaited once, each of its steps timed."""
@@ -70,13 +70,6 @@ class Holds:
             return
         self._before = self._recent if now < self._over_at + RECENT_S else {}
         self._recent, self._over_at = {}, now + RECENT_S
-
-    def _note(self, api: str, held_s: float) -> None:
-        if held_s > self._longest.get(api, 0.0):
-            self._longest[api] = held_s
-        if held_s > self._recent.get(api, 0.0):
-            self._recent[api] = held_s
-        self.ran(api, held_s)
 
     def ran(self, step: str, held_s: float) -> None:
         """A step that may be no request's."""
@@ -98,8 +91,11 @@ class _Timed:
         error: BaseException | None = None
         try:
             while True:
-                with holds.step(api):
+                began = holds.now()
+                try:
                     waits_for = work.send(sent) if error is None else work.throw(error)
+                finally:
+                    holds.note(api, began)
                 sent, error = None, None
                 try:
                     sent = yield waits_for

@@ -3,9 +3,10 @@
 The engine's requests and events come in lots when its eventfd is readable; a pass of the loop begins no more of them when
 :data:`SLICE_S` is over. A request is checked against its shape (``sanitize``) before kio sees a byte of it, since kio allocates
 by the counts it reads. The handler's first step runs at once, without a task; only a handler that waits becomes one, so nobody
-waits for a slow one. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the queue of all long work
-(``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A connection has at most one request
-here, so none of this changes the order of its answers. Answers made in one pass of the loop go back in one call.
+waits for a slow one. One that waits for other clients gives its answer later (``context.Later``) and becomes none.
+Requests of more than :data:`LARGE_BYTES` are read one a pass, in the queue of all long work (``purgatory/turns.py``),
+and answers that take longer than a slice are written in slices. A connection has at most one request here, so none of
+this changes the order of its answers. Answers made in one pass of the loop go back in one call.
 
 The readers of kio are native code that never lets go of the interpreter, so a thread of their own would hold the loop as
 long as this does: what bounds them is the number of rows that a shape lets through.
@@ -24,7 +25,6 @@ import gc
 import io
 import logging
 from collections import deque
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafkastore._core import (
@@ -44,8 +44,9 @@ from kafkastore._core import (
     sanitize,
 )
 from kafkastore.errors import ClusterAuthorizationFailedError, ErrorCode
+from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.requests.admission import Admission
-from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, RequestContext, schema_class
+from kafkastore.requests.context import SERVED_BY_DATA_PLANE, AbandonedError, Later, RequestContext, schema_class
 from kafkastore.requests.forwarding import LIMITED
 from kafkastore.requests.registry import BY_KEY
 from kafkastore.server.holds import Holds
@@ -106,6 +107,8 @@ class KafkaApis:
         self._is_flush_due = False
         self._tasks: set[Any] = set()
         self._under_way: dict[int, RequestContext] = {}  # by token: requests that a task works on
+        self._parked: dict[int, RequestContext] = {}  # by token: requests whose answer comes later, without a task
+        self._unreadable: tuple[type[Exception], ...] = ()  # what readers raise for a malformed body
         self._readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
         self._handlers: dict[int, Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]] = {}
 
@@ -124,13 +127,15 @@ class KafkaApis:
     def abandon(self) -> None:
         """The broker stops: long work ends at its next turn."""
         self._is_stopping = True
-        for context in self._under_way.values():
+        for context in (*self._under_way.values(), *self._parked.values()):
             context.is_abandoned = True
 
     def cancel(self) -> None:
         """Gives up on requests that still wait (for a rebalance, say)."""
         for task in list(self._tasks):
             task.cancel()
+        while self._parked:
+            self._put(self._parked.popitem()[0], None)
 
     def stop(self) -> None:
         self.broker.loop.remove_reader(self.broker.engine.fileno())
@@ -184,8 +189,11 @@ class KafkaApis:
     ) -> None:
         if isinstance(event, Request):
             api = BY_KEY.get(event.api_key)
-            with self.holds.step("unknown" if api is None else api.name):
+            began = self.holds.now()
+            try:
                 self._begin(event)
+            finally:
+                self.holds.note("unknown" if api is None else api.name, began)
         elif isinstance(event, AppendDone):
             self.broker.replica_manager.on_append_done(event)
         elif isinstance(event, IsrChange):
@@ -210,7 +218,7 @@ class KafkaApis:
             self._on_thread_failed(event)
 
     def _abandon(self, token: int) -> None:
-        context = self._under_way.get(token)
+        context = self._under_way.get(token) or self._parked.get(token)
         if context is not None:
             context.is_abandoned = True
             if context.ticket is not None:
@@ -236,11 +244,40 @@ class KafkaApis:
             coroutine = self._handler(context)(context, context.decoded)
             waits_for = coroutine.send(None)
         except StopIteration as finished:
-            self._respond(context, finished.value)
+            self._answer(context, finished.value)
         except Exception as error:  # noqa: BLE001 - cases C, D and F: no handler may take the broker down
             self._respond_error(context, error)
         else:
             self._go_on_in_task(context, self._finish(context, _Resumed(coroutine, waits_for)))
+
+    def _answer(self, context: RequestContext, response: Any) -> None:
+        """With what a handler has returned."""
+        if type(response) is not Later:
+            self._respond(context, response)
+        elif response.has_result:
+            self._respond_later(context, response)
+        else:
+            token = context.request.token
+            self._parked[token] = context
+
+            def on_result() -> None:
+                if self._parked.pop(token, None) is None:  # it was given up
+                    return
+                began = self.holds.now()
+                try:
+                    self._respond_later(context, response)
+                finally:
+                    self.holds.note(context.api.name, began)
+
+            response.on_result(on_result)
+
+    def _respond_later(self, context: RequestContext, later: Later[Any]) -> None:
+        try:
+            response = later.response()
+        except Exception as error:  # noqa: BLE001 - as below
+            self._respond_error(context, error)
+        else:
+            self._respond(context, response)
 
     def _go_on_in_task(self, context: RequestContext, work: Coroutine[Any, Any, None]) -> None:
         token = context.request.token
@@ -289,6 +326,8 @@ class KafkaApis:
     async def _finish(self, context: RequestContext, answering: Awaitable[Any]) -> None:
         try:
             response = await answering
+            if type(response) is Later:
+                response = await response
         except Exception as error:  # noqa: BLE001 - as above
             self._respond_error(context, error)
         else:
@@ -348,26 +387,29 @@ class KafkaApis:
     def _decode(self, context: RequestContext) -> Any:
         request, version = context.request, context.api_version
         reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
-        from kafkastore.requests.codec import SerialError
-
+        collects = gc.isenabled()
+        gc.disable()  # what is read is a tree and is kept: looking for cycles in it while it grows takes longer than reading it
         try:
-            with _no_collection():
-                decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
+            decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
         except TooManyRowsError:
             raise
-        except (ValueError, OverflowError, SerialError) as error:
+        except self._unreadable as error:
             message = f"malformed {context.api.name} v{version} request: {error}"
             raise MalformedRequestError(message) from None
+        finally:
+            if collects:
+                gc.enable()
         return decoded
 
     def _make_reader(self, key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
         from kafkastore.interbroker import shapes
-        from kafkastore.requests.codec import entity_reader
+        from kafkastore.requests.codec import SerialError, entity_reader
 
         entity_class = schema_class(BY_KEY[key], version, "request")
         register_shape(key, version, shapes.program_for(entity_class), BY_KEY[key].max_rows)
         reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(entity_class)
         self._readers[key, version] = reader
+        self._unreadable = ValueError, OverflowError, SerialError
         return reader
 
     def _handler(self, context: RequestContext) -> Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]:
@@ -383,8 +425,6 @@ class KafkaApis:
         if response is SERVED_BY_DATA_PLANE:
             self._end(context.request.token)
             return
-        from kafkastore.interbroker.encoding import row_pieces
-
         self._write(context, row_pieces(response))
 
     def _write(self, context: RequestContext, pieces: Iterator[bytes], *, is_error: bool = False) -> None:
@@ -473,18 +513,6 @@ class KafkaApis:
         if self._answers:
             answers, self._answers = self._answers, []
             self.broker.engine.respond(answers)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """What is read is a tree and all of it is kept: looking for cycles in it while it grows takes longer than reading it."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Resumed:

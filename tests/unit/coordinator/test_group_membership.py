@@ -11,7 +11,7 @@ from kafkastore.errors import ErrorCode
 from unit.coordinator.group_world import RANGE, World
 
 if TYPE_CHECKING:
-    from kafkastore.coordinator.group.member import JoinResult
+    from kafkastore.coordinator.group.classic.member import JoinResult
 
 TWO = (("range", b"\0\0\0\0\0\1\0\1t\0\0\0\0"), ("roundrobin", b"\0\0\0\0\0\1\0\1t\0\0\0\0"))
 

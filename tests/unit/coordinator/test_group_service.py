@@ -126,13 +126,19 @@ async def coordinating(folder: Path, **properties: str) -> AsyncIterator[tuple[A
             client.wire.close()
 
 
+async def answered(call: Callable[[Any, Callable[[Any], None]], None], request: Any) -> Any:
+    future = asyncio.get_running_loop().create_future()
+    call(request, future.set_result)
+    return await future
+
+
 async def stable_member(coordinator: GroupCoordinator, **fields: Any) -> JoinResult:
-    joined = await coordinator.join_group(join_request(**fields))
+    joined = await answered(coordinator.join_group, join_request(**fields))
     group_id = fields.get("group_id", "g")
     sync = SyncRequest(
         group_id, joined.member_id, None, joined.generation_id, None, None, ((joined.member_id, b"part"),)
     )
-    assert (await coordinator.sync_group(sync)).assignment == b"part"
+    assert (await answered(coordinator.sync_group, sync)).assignment == b"part"
     return joined
 
 
@@ -148,7 +154,7 @@ def test_nothing_is_made_before_it_is_asked_for(tmp_path: Path) -> None:
             assert services.image.topic(OFFSETS_TOPIC) is None
             coordinator = services.group_coordinator
             assert services.image.topic(OFFSETS_TOPIC) is None
-            assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NOT_COORDINATOR
+            assert (await answered(coordinator.join_group, join_request())).error_code == ErrorCode.NOT_COORDINATOR
             topic = await services.topics.create_internal(OFFSETS_TOPIC)
             assert len(topic.partitions) == 3
             assert topic.configs["cleanup.policy"] == "compact"
@@ -309,7 +315,7 @@ def test_offsets_expire_also_after_a_pass_that_a_bug_ended(tmp_path: Path, caplo
 def test_whoever_waits_is_answered_when_the_broker_stops(tmp_path: Path) -> None:
     async def body() -> Any:
         async with coordinating(tmp_path, group__initial__rebalance__delay__ms="60000") as (_, coordinator, _):
-            waiting = asyncio.ensure_future(coordinator.join_group(join_request()))
+            waiting = asyncio.ensure_future(answered(coordinator.join_group, join_request()))
             await asyncio.sleep(0)
             assert not waiting.done()
         assert (await waiting).error_code == ErrorCode.NOT_COORDINATOR
@@ -326,9 +332,9 @@ def test_a_group_that_no_batch_can_be_built_of_is_answered_and_logged(
     async def body() -> None:
         async with coordinating(tmp_path, group__initial__rebalance__delay__ms="1000") as (_, coordinator, _):
             with patch("kafkastore.coordinator.runtime.internal_log.build_batch", refuse):
-                joined = await asyncio.wait_for(coordinator.join_group(join_request()), LIMIT_S)
+                joined = await asyncio.wait_for(answered(coordinator.join_group, join_request()), LIMIT_S)
             assert joined.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-            assert (await coordinator.join_group(join_request())).error_code == ErrorCode.NONE
+            assert (await answered(coordinator.join_group, join_request())).error_code == ErrorCode.NONE
 
     run(body)
     (record,) = [record for record in caplog.records if record.levelname == "ERROR"]

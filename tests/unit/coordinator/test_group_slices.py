@@ -160,6 +160,62 @@ def test_a_thousand_members_join_and_sync_in_linear_time() -> None:
     assert opcodes(1600) < 9 * opcodes(200)  # eight times the members; quadratic would be 64 times
 
 
+def joined_again(world: World, members: list[Any]) -> None:
+    calls = [world.join(member.member_id, protocols=(("range", b"new"),)) for member in members]
+    assert {call.result.generation_id for call in calls} == {members[0].generation_id + 1}
+    for call in calls:
+        assert world.sync(call.result, {members[0].member_id: b"part"}).result.error_code == ErrorCode.NONE
+
+
+def left_one_by_one(world: World, members: list[Any]) -> None:
+    for member in members:
+        world.leave(member.member_id)
+    assert not world.group().members
+
+
+def lost_one_by_one(world: World, members: list[Any]) -> None:
+    for member in members:
+        world.group().lease.cancel_session(member.member_id)
+        world.coordinator.rebalancer.end_session(world.group(), member.member_id)
+    assert not world.group().members
+
+
+@pytest.mark.parametrize("each", [joined_again, left_one_by_one, lost_one_by_one])
+def test_a_rebalance_of_a_thousand_members_costs_the_same_for_each(each: Any) -> None:
+    """Issue 14, item 1: joins, syncs, leaves and rebalances without a quadratic step."""
+
+    def opcodes(members: int) -> int:
+        world = World()
+        results = world.stable_group(members)
+        return opcodes_of(lambda: each(world, results))
+
+    opcodes(5)  # what is imported and kept at the first use
+    assert opcodes(800) < 1.2 * 8 * opcodes(100)
+
+
+def test_a_thousand_static_members_that_restart_at_once_cost_the_same_for_each() -> None:
+    """The record of the group has all its members: it is not written anew for each of those that come back (issue 14, item 1)."""
+
+    def restarted(world: World, names: list[str]) -> None:
+        world.log.is_held = True  # as in a broker: nothing is durable before the loop has gone on
+        before = len(world.log.partitions[world.partition_of("g")])
+        calls = [world.join(group_instance_id=name) for name in names]
+        world.log.release()
+        assert {(call.result.error_code, call.result.generation_id) for call in calls} == {(ErrorCode.NONE, 1)}
+        assert len(world.log.partitions[world.partition_of("g")]) == before + 2
+
+    def opcodes(members: int) -> int:
+        world, names = World(initial_rebalance_delay_ms=1000), [f"instance-{number}" for number in range(members)]
+        calls = [world.join(group_instance_id=name) for name in names]
+        world.clock.advance(3_000)
+        for call, name in zip(calls, names, strict=True):
+            assert world.sync(call.result, group_instance_id=name).result.error_code == ErrorCode.NONE
+        return opcodes_of(lambda: restarted(world, names))
+
+    opcodes(5)
+    assert opcodes(800) < 1.2 * 8 * opcodes(100)
+
+
 def test_ten_thousand_members_join_sync_and_beat() -> None:
     world = World(initial_rebalance_delay_ms=1000)
     calls = [world.join(version=3) for _ in range(10_000)]
@@ -181,7 +237,7 @@ def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
         answers, loop = Answers(), asyncio.get_running_loop()
         futures = [loop.create_future() for _ in range(1000)]
         for number, future in enumerate(futures):
-            answers.put(future, number)
+            answers.put(future.set_result, number)
         passes = []
         while not all(future.done() for future in futures):
             passes.append(sum(future.done() for future in futures))

@@ -14,7 +14,7 @@ from kafkastore.errors import InvalidReplicationFactorError
 from kafkastore.interbroker.encoding import row_pieces
 from kafkastore.internal_topics import OFFSETS_TOPIC
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState, TopicImage
-from kafkastore.requests.context import RequestContext
+from kafkastore.requests.context import Later, RequestContext
 from kafkastore.requests.registry import BY_KEY
 from kafkastore.requests.services import Once
 from unit.coordinator.group_world import World
@@ -72,6 +72,8 @@ class GroupBroker:
         )
         handler = __import__(f"kafkastore.handlers.{api}", fromlist=["handle"])
         response = await handler.handle(RequestContext(received, row, self.services), request)
+        if isinstance(response, Later):
+            response = await response
         return b"".join(row_pieces(response))
 
     async def answer(self, api: str, version: int, **fields: Any) -> Any:

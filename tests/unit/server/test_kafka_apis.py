@@ -18,7 +18,7 @@ from world import run, running_broker
 
 from kafkastore.errors import InvalidRequestError, UnknownMemberIdError
 from kafkastore.interbroker.encoding import Rows
-from kafkastore.requests.context import RequestContext, schema_class
+from kafkastore.requests.context import Later, RequestContext, schema_class
 from kafkastore.requests.registry import BY_NAME
 from kafkastore.server.kafka_apis import LARGE_BYTES, SLICE_S
 
@@ -135,6 +135,106 @@ def test_slow_handler_does_not_delay_others(tmp_path: Path, handler: types.Modul
         await _until(lambda: 1 in broker.services.engine.answers)
         assert decode("Heartbeat", 4, broker.services.engine.answers[1]).error_code == 0
         assert steps == ["waited twice"]
+
+    check(tmp_path, test)
+
+
+def test_answers_that_come_later_take_no_task_and_no_time_of_others(tmp_path: Path, handler: types.ModuleType) -> None:
+    """As in a rebalance of a thousand members (issue 14, item 1)."""
+    waiting: dict[str, Later[int]] = {}
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        later = Later[int](lambda code: context.answer(error_code=code))
+        if request.member_id == "now":
+            later.put(7)
+        else:
+            waiting[request.member_id] = later
+        return later
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        before = len(asyncio.all_tasks())
+        engine.submit(*(heartbeat(token, str(token)) for token in range(100, 200)))
+        (now,) = await answered(broker, heartbeat(1, "now"))
+        assert decode("Heartbeat", 4, now).error_code == 7
+        await _until(lambda: len(waiting) == 100)
+        assert len(asyncio.all_tasks()) == before
+        assert list(engine.answers) == [1]
+        for token in range(100, 200):
+            waiting[str(token)].put(token % 20)
+        await _until(lambda: len(engine.answers) == 101)
+        assert all(decode("Heartbeat", 4, engine.answers[token]).error_code == token % 20 for token in range(100, 200))
+        assert "Heartbeat" in broker.observed().holds.recent()
+
+    check(tmp_path, test)
+
+
+def test_later_answer_that_cannot_be_made_is_an_unknown_server_error(tmp_path: Path, handler: types.ModuleType) -> None:
+    waiting: list[Later[int]] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        def make(code: int) -> Any:
+            raise ValueError(code)
+
+        waiting.append(Later[int](make))
+        if request.member_id == "now":
+            waiting[-1].put(1)
+        return waiting[-1]
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        engine.submit(heartbeat(1, "now"), heartbeat(2, "later"))
+        await _until(lambda: len(waiting) == 2)
+        waiting[1].put(1)
+        await _until(lambda: len(engine.answers) == 2)
+        assert [decode("Heartbeat", 4, engine.answers[token]).error_code for token in (1, 2)] == [-1, -1]
+
+    check(tmp_path, test)
+
+
+def test_request_whose_answer_has_not_come_when_the_broker_stops_closes_its_connection(
+    tmp_path: Path, handler: types.ModuleType
+) -> None:
+    waiting: list[Later[int]] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        waiting.append(Later[int](lambda code: context.answer(error_code=code)))
+        return waiting[-1]
+
+    handler.handle = handle
+
+    async def body() -> None:
+        async with running_broker(tmp_path) as broker:
+            engine = broker.services.engine
+            engine.submit(heartbeat(1))
+            await _until(lambda: bool(waiting))
+        assert engine.answers == {1: None}
+        waiting[0].put(0)  # too late, and harmless
+        assert engine.answers == {1: None}
+
+    run(body)
+
+
+def test_large_request_may_be_answered_later(tmp_path: Path, handler: types.ModuleType) -> None:
+    waiting: list[Later[int]] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        waiting.append(Later[int](lambda code: context.answer(error_code=code)))
+        return waiting[-1]
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        engine.submit(heartbeat(1, "m" * (LARGE_BYTES + 1)))
+        await _until(lambda: bool(waiting))
+        waiting[0].put(5)
+        await _until(lambda: 1 in engine.answers)
+        assert decode("Heartbeat", 4, engine.answers[1]).error_code == 5
 
     check(tmp_path, test)
 
