@@ -570,6 +570,7 @@ class Engine:
     ) -> list[
         Request
         | AppendDone
+        | GroupsCreated
         | IsrChange
         | LogLine
         | LogDirFailed
@@ -577,6 +578,7 @@ class Engine:
         | ProducerIdsLow
         | ReplicaMoved
         | RequestAbandoned
+        | SessionsExpired
         | ThreadFailed
     ]:
         """At most ``limit`` requests and events, oldest first."""
