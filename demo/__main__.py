@@ -1,4 +1,5 @@
-"""The demo, step by step: a broker, the flights in, a changing group out, the files read directly, the proof, a picture.
+"""The demo, step by step: a broker, the flights in, a changing group out, the files read directly, the proof, a
+picture.
 
 `--bootstrap HOST:PORT` uses a broker that runs already; its files are read when `--log-dirs` says where they are.
 """
@@ -159,7 +160,10 @@ def print_rates(
         (
             "consumed",
             consumed / until_kill_s,
-            f"Python parses {machine.json_decode_rate(records):,.0f} records/s on one core (ours: two members, then three)",
+            (
+                f"Python parses {machine.json_decode_rate(records):,.0f} records/s on one core"
+                " (ours: two members, then three)"
+            ),
         ),
     ]
     spark: SparkAnswer | Answer | None = answers.get("Spark")
@@ -199,7 +203,8 @@ def run(bootstrap: str, log_dirs: str | None, picture: Path, records: list[tuple
     shares = ", ".join(f"{name} {count:,}" for name, count in reading.by_member.items())
     say(f"  read by member: {shares}")
     say(
-        f"  {reading.twice:,} records were read twice: when it was killed, the {reading.killed} member had not committed them"
+        f"  {reading.twice:,} records were read twice: when it was killed, the {reading.killed} member had not "
+        "committed them"
     )
     print_rates(records, produced, reading, answers)
     reader = next(name for name in READ_BY if name in delays)

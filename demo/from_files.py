@@ -1,4 +1,5 @@
-"""The same question to the segment files themselves, while the broker runs: Spark in a process of its own, DuckDB in this one.
+"""The same question to the segment files themselves, while the broker runs: Spark in a process of its own, DuckDB in
+this one.
 
 The broker is asked only how far may be read; no record comes from it.
 """
@@ -74,7 +75,8 @@ def why_no_spark() -> str | None:
 
 
 def with_spark(bootstrap: str, log_dirs: str, records: list[tuple[bytes, bytes]]) -> SparkAnswer:
-    """Starts Spark on two cores and aggregates the topic out of `log_dirs` (comma separated). SystemExit when it fails."""
+    """Starts Spark on two cores and aggregates the topic out of `log_dirs` (comma separated). SystemExit when it
+    fails."""
     with tempfile.TemporaryDirectory(prefix="kafkastore-demo-spark-", ignore_cleanup_errors=True) as folder:
         text_file, log_file = Path(folder) / "flights.json", Path(folder) / "spark.log"
         with text_file.open("wb") as file:
@@ -137,7 +139,8 @@ def with_duckdb(bootstrap: str, log_dirs: str, total: int) -> Answer:
 
 
 def aggregate(flights: object) -> list[tuple[str, int, int, int]]:
-    """(carrier, flights, arrivals, minutes) of anything that gives Arrow with the columns `key` and `value`, by DuckDB."""
+    """(carrier, flights, arrivals, minutes) of anything that gives Arrow with the columns `key` and `value`, by
+    DuckDB."""
     import duckdb
 
     with duckdb.connect() as connection:

@@ -1,9 +1,8 @@
 """One member of the consumer group, a process of its own: `member.py BOOTSTRAP GROUP`.
 
 Prints a JSON line for each batch that it read of a partition, before the batch's offsets are committed:
-`{"partition", "offset", "uncommitted", "flights": [[row, carrier, arrival delay], ...]}`; and `{"owned": [...]}` when its
-partitions change.
-A batch reported but not committed is read again by another member if this one is killed.
+`{"partition", "offset", "uncommitted", "flights": [[row, carrier, arrival delay], ...]}`; and `{"owned": [...]}` when
+its partitions change. A batch reported but not committed is read again by another member if this one is killed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Spark's part of the demo, a process of its own: `spark_job.py BOOTSTRAP LOG_DIRS TEXT_FILE`.
 
-Aggregates the flights twice straight from the segment files, first with a cold JVM, and once from a text file with the same
-values, which is what Spark's JSON parser does without us. Prints JSON lines: `{"started": seconds}`, `{"done": share of the
-tasks}` while the first query runs, `{"rows": [[carrier, flights, arrivals, minutes], ...], "first": seconds}` after it, and last
+Aggregates the flights twice straight from the segment files, first with a cold JVM, and once from a text file with the
+same values, which is what Spark's JSON parser does without us. Prints JSON lines: `{"started": seconds}`,
+`{"done": share of the tasks}` while the first query runs,
+`{"rows": [[carrier, flights, arrivals, minutes], ...], "first": seconds}` after it, and last
 `{"again": seconds, "text": seconds}`; or `{"failed": sentence}`. What Spark logs goes to stderr.
 """
 
@@ -93,7 +94,8 @@ def watch(spark: SparkSession, ended: threading.Event) -> None:
 
 
 def sentence(message: str) -> str:
-    """What went wrong, out of a message that may hold tracebacks of Python and Java: the innermost of Python's, else its head."""
+    """What went wrong, out of a message that may hold tracebacks of Python and Java: the innermost of Python's, else
+    its head."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     raised = [line.split(": ", 1)[1] for line in lines if re.match(r"\w*(Error|Exception): ", line)]
     return (raised or lines or ["Spark did not say why"])[0]

@@ -1,7 +1,7 @@
 """Fixtures that start brokers, and the two rules of a run: warnings are errors, and in CI nothing may be skipped.
 
-`--against=kafka` runs the client, wire, crash and interop tests against Apache Kafka itself, which proves the tests; the
-default runs them against ours. A broker that a fixture started ends with the fixture.
+`--against=kafka` runs the client, wire, crash and interop tests against Apache Kafka itself, which proves the tests;
+the default runs them against ours. A broker that a fixture started ends with the fixture.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """A failure shows what the test's own brokers printed last: elsewhere their folders may be gone before anybody looks."""
+    """A failure shows what the test's own brokers printed last: elsewhere their folders may be gone before anybody
+    looks."""
     report = (yield).get_result()
     folder = getattr(item, "funcargs", {}).get("tmp_path")
     if report.failed and folder is not None:

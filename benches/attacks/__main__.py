@@ -1,10 +1,11 @@
-"""Attacks on a broker, and what its honest clients saw beside them: a table of ours, an older build of ours and Apache Kafka.
+"""Attacks on a broker, and what its honest clients saw beside them: a table of ours, an older build of ours and Apache
+Kafka.
 
     python -m attacks [--against NAME=EXECUTABLE ...] [--kafka] [--attack NAME ...] [--patience S] [--output FILE]
 
-Each attack has a fresh broker. Of heartbeats, produces and connects the longest and the 99th percentile, in ms. Memory is VmRSS from
-/proc in MB above what the broker had before the attack, its peak VmHWM. While a broker that is idle again waits for its last look, the
-next attack begins; beside one that still works nothing does.
+Each attack has a fresh broker. Of heartbeats, produces and connects the longest and the 99th percentile, in ms. Memory
+is VmRSS from /proc in MB above what the broker had before the attack, its peak VmHWM. While a broker that is idle again
+waits for its last look, the next attack begins; beside one that still works nothing does.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The attacks: what each prepares as an honest operator, and what it then sends as an enemy or a careless client.
 
-Each returns a word on what the broker did with it: an answer's size, or how it refused. Bounded in count and time; loopback only.
+Each returns a word on what the broker did with it: an answer's size, or how it refused. Bounded in count and time;
+loopback only.
 """
 
 from __future__ import annotations

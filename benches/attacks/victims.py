@@ -1,5 +1,5 @@
-"""Honest clients beside an attack: a group member that heartbeats, a producer, and somebody who connects. Each asks again and again on
-a thread of a process of its own, and notes how long every answer took.
+"""Honest clients beside an attack: a group member that heartbeats, a producer, and somebody who connects. Each asks
+again and again on a thread of a process of its own, and notes how long every answer took.
 
 Never retries: an error or a closed connection ends that client, and is told.
 """

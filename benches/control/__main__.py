@@ -1,9 +1,10 @@
-"""``python -m control``: the longest hold of the loop by API, over a broker in this process; ends with 1 when one is above ``--limit-ms``.
+"""``python -m control``: the longest hold of the loop by API, over a broker in this process; ends with 1 when one is
+above ``--limit-ms``.
 
-Every API that Python serves to clients, groups included, in its most expensive forms (``tests/unit/expensive.py``), over ``--topics``
-topics and as many groups with offsets. Each request is sent by a client of its own; meanwhile another one sends heartbeats, both from
-processes of their own. The hold is the CPU time of the longest callback of the loop, the stall the longest that a heartbeat waited.
-``--forms`` prints each request, ``--what`` the callback too.
+Every API that Python serves to clients, groups included, in its most expensive forms (``tests/unit/expensive.py``),
+over ``--topics`` topics and as many groups with offsets. Each request is sent by a client of its own; meanwhile another
+one sends heartbeats, both from processes of their own. The hold is the CPU time of the longest callback of the loop,
+the stall the longest that a heartbeat waited. ``--forms`` prints each request, ``--what`` the callback too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shutil
 import sys
 import tempfile
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from control.measure import Asker, Heartbeats, Holds
@@ -90,11 +92,20 @@ def _made(api: str, form: expensive.Form, version: int | None = None) -> expensi
     return expensive.Expensive(found, version, form.name, expensive.body_of(found, version, form))
 
 
+def _topic_after(start: int, number: int) -> str:
+    return f"t{start + number}"
+
+
+def _always(name: str) -> Callable[[int], str]:
+    return lambda _: name
+
+
 async def _prepare(bench: Bench, topics: int) -> None:
     """Topics t0, t1 ..., a group with the name of each that has an offset, and one with many."""
     loop = asyncio.get_running_loop()
     for start in range(0, topics, 1000):
-        some = expensive.Form("", min(1000, topics - start), False, lambda at, start=start: f"t{start + at}")  # type: ignore[misc]
+        name = partial(_topic_after, start)
+        some = expensive.Form("", min(1000, topics - start), False, name)
         await loop.run_in_executor(None, bench.ask, _made("CreateTopics", some))
     find = _made("FindCoordinator", expensive.Form("", 1, False, lambda _: "t0"))
     commit = _made("OffsetCommit", expensive.Form("", 1, False, lambda _: "t0"))
@@ -102,7 +113,7 @@ async def _prepare(bench: Bench, topics: int) -> None:
         await loop.run_in_executor(None, bench.ask, one)
         await asyncio.sleep(1.0)
     for number in range(topics):
-        named = _made("OffsetCommit", expensive.Form("", 1, False, lambda _, number=number: f"t{number}"))  # type: ignore[misc]
+        named = _made("OffsetCommit", expensive.Form("", 1, False, _always(f"t{number}")))
         await loop.run_in_executor(None, bench.ask, named)
     many = _made("OffsetCommit", expensive.Form("", OFFSETS, True, lambda _: "t0"))
     await loop.run_in_executor(None, bench.ask, many)
@@ -125,7 +136,7 @@ async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.
         print("| API | form | request | answer | took | longest hold | heartbeat | memory |")
         print("|---|---|---|---|---|---|---|---|")
     for one in made:
-        found = await bench.measure(one.api.name, one.form, len(one.body), lambda one=one: bench.ask(one))  # type: ignore[misc]
+        found = await bench.measure(one.api.name, one.form, len(one.body), partial(bench.ask, one))
         _show(arguments, one.api.name, found)
     if not arguments.api or "JoinGroup" in arguments.api:
         joins = [
@@ -135,7 +146,7 @@ async def _run(arguments: argparse.Namespace, folder: str, made: list[expensive.
         ]
         for one in joins:
             form = f"{MEMBERS} at once, {one.form}"
-            found = await bench.measure("JoinGroup", form, len(one.body), lambda one=one: bench.ask(one, MEMBERS))  # type: ignore[misc]
+            found = await bench.measure("JoinGroup", form, len(one.body), partial(bench.ask, one, MEMBERS))
             _show(arguments, "JoinGroup", found)
     is_quick = _print_table(bench, arguments.limit_ms / 1000)
     print(f"memory {_rss_mb():.0f} MB after")

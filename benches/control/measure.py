@@ -1,7 +1,7 @@
 """What a request costs others: the longest callback of the loop, the longest heartbeat of another client.
 
-The clients are processes of their own (:class:`Asker`, :class:`Heartbeats`): threads beside the broker would wait for the interpreter
-as long as for the answer, and hold it up.
+The clients are processes of their own (:class:`Asker`, :class:`Heartbeats`): threads beside the broker would wait for
+the interpreter as long as for the answer, and hold it up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What stands around the figures of a bench: the machine, the commit, and the file in ``benches/record``. It measures nothing."""
+"""What stands around the figures of a bench: the machine, the commit, and the file in ``benches/record``. It measures
+nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def machine() -> str:
         "",
     )
     cores = os.cpu_count()
-    return f"{cores} cores of {model or platform.machine()}, Linux {platform.release()}, Python {platform.python_version()}"
+    system = f"Linux {platform.release()}, Python {platform.python_version()}"
+    return f"{cores} cores of {model or platform.machine()}, {system}"
 
 
 def commit() -> str:

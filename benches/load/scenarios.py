@@ -1,6 +1,7 @@
 """What is measured of one started broker: each scenario gives figures by name; `better` says which way is good.
 
-Rates are what this driver (Python, on the same cores as the broker) reaches; the broker's CPU per unit of work is its own.
+Rates are what this driver (Python, on the same cores as the broker) reaches; the broker's CPU per unit of work is its
+own.
 """
 
 from __future__ import annotations
@@ -107,8 +108,8 @@ def _produce(
 
 
 def touch_memory(folder: Path) -> None:
-    """Memory for what a scenario writes: a virtual machine gets a page from its host when it is first written, which takes longer than
-    what either broker does with it, and whoever came first would pay."""
+    """Memory for what a scenario writes: a virtual machine gets a page from its host when it is first written, which
+    takes longer than what either broker does with it, and whoever came first would pay."""
     path = folder / "touched"
     with path.open("wb") as file:
         for _ in range(TOUCHED_BYTES // len(ZEROS)):
@@ -211,7 +212,8 @@ def librdkafka(broker: BrokerProcess) -> tuple[Figures, Usage]:
 
 
 def first_produce(broker: BrokerProcess) -> tuple[Figures, Usage]:
-    """From the start of the process to the first acknowledged record of a topic made by that produce's Metadata request."""
+    """From the start of the process to the first acknowledged record of a topic made by that produce's Metadata
+    request."""
     started = time.perf_counter()
     broker.launch()
     while True:

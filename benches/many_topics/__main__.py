@@ -1,7 +1,9 @@
-"""``python -m many_topics``: 10,000 topics of 10 partitions with 20,000 descriptors: create, start, describe, change, delete.
+"""``python -m many_topics``: 10,000 topics of 10 partitions with 20,000 descriptors: create, start, describe, change,
+delete.
 
-For each step: seconds; the longest callback of the broker's loop, in CPU time; the longest heartbeat of another client beside it; the
-broker's descriptors at their peak and its resident memory after it. It ends with 1 when a callback took more than ``--limit-ms``.
+For each step: seconds; the longest callback of the broker's loop, in CPU time; the longest heartbeat of another client
+beside it; the broker's descriptors at their peak and its resident memory after it. It ends with 1 when a callback took
+more than ``--limit-ms``.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Watched:
         self.partitions = partitions
         self.descriptors = descriptors
         self.port = 0
-        self.most_open = 0
+        self.max_open = 0
         self._process: subprocess.Popen[str] | None = None
 
     @property
@@ -118,7 +120,7 @@ class Watched:
     def _count(self, pid: int) -> None:
         while True:
             try:
-                self.most_open = max(self.most_open, len(os.listdir(f"/proc/{pid}/fd")))
+                self.max_open = max(self.max_open, len(os.listdir(f"/proc/{pid}/fd")))
             except OSError:
                 return
             time.sleep(0.1)
@@ -238,7 +240,7 @@ def _run(broker: Watched, operator: Operator, limit_ms: float) -> bool:
             time.sleep(0.2)
             broker.hold()
             beside.look()
-        broker.most_open = 0
+        broker.max_open = 0
         begun = time.monotonic()
         step()
         took_s = time.monotonic() - begun
@@ -251,7 +253,7 @@ def _run(broker: Watched, operator: Operator, limit_ms: float) -> bool:
         is_quick &= not is_late
         print(
             f"| {name} | {took_s:.1f} s | {hold_ms:.0f} ms{' (' + what + ')' if is_late else ''} | {heartbeat} |"
-            f" {broker.most_open:,} | {broker.resident_mb():.0f} MB |",
+            f" {broker.max_open:,} | {broker.resident_mb():.0f} MB |",
             flush=True,
         )
         if beside is not None:

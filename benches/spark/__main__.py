@@ -2,9 +2,9 @@
 
     make spark-bench SPARK_BENCH_ARGS="--records 2000000 --bytes 1000 --codec none --broker kafka"
 
-Starts a broker, fills a topic, then runs every query with every reader in turn, `--rounds` times after a round that does not
-count. Answers must be equal. Prints the best and the median of the seconds and the ratio of the medians, and writes
-them to benches/record/.
+Starts a broker, fills a topic, then runs every query with every reader in turn, `--rounds` times after a round that
+does not count. Answers must be equal. Prints the best and the median of the seconds and the ratio of the medians, and
+writes them to benches/record/.
 """
 
 from __future__ import annotations

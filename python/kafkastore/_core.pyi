@@ -627,8 +627,8 @@ class Engine:
         """Writes the checkpoint files of every log directory."""
     def expire_producers(self) -> int:
         """Forgets producers idle for producer.id.expiration.ms; returns how many."""
-    def metrics(self, most_rows: int) -> Figures:
-        """Blocking: it walks over all partitions. A list of more than ``most_rows`` is empty."""
+    def metrics(self, max_rows: int) -> Figures:
+        """Blocking: it walks over all partitions. A list of more than ``max_rows`` is empty."""
 
 @final
 class Check:

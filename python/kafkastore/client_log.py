@@ -1,11 +1,10 @@
 """Log lines that clients cause: at most so many a second in all, the rest counted, and what clients wrote is cut.
 
-Place: under everything; ``server/broker.py`` puts :data:`LIMIT` on the loggers of what serves clients (:data:`LIMITED`). The
-data plane keeps the same rule for its own lines (``Broker::log`` in ``rust/broker/state.rs``), which come through one of these
-loggers.
-Invariants: a line of another logger is never held back. A text that is shown has at most :data:`SHOWN_CHARACTERS` characters and
-none that a terminal obeys.
-Never: changes what a line says beyond that, holds lines back for later.
+Place: under everything; ``server/broker.py`` puts :data:`LIMIT` on the loggers of what serves clients
+(:data:`LIMITED`). The data plane keeps the same rule for its own lines (``Broker::log`` in ``rust/broker/state.rs``),
+which come through one of these loggers. Invariants: a line of another logger is never held back. A text that is shown
+has at most :data:`SHOWN_CHARACTERS` characters and none that a terminal obeys. Never: changes what a line says beyond
+that, holds lines back for later.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ LIMITED: Final = (
     "kafkastore.handlers.metadata",
     "kafkastore.net",
     "kafkastore.replica.log_dir_moves",
-    "kafkastore.server.forwarding",
+    "kafkastore.requests.forwarding",
     "kafkastore.server.kafka_apis",
 )
 
-logger = logging.getLogger("kafkastore.requests")
+logger = logging.getLogger("kafkastore.client_log")
 
 
 def shown(text: str, characters: int = SHOWN_CHARACTERS) -> str:

@@ -1,8 +1,8 @@
 """Kafka's error codes as exceptions.
 
-A leaf: imported by every layer, imports nothing. Handlers and coordinators raise a :class:`KafkastoreError`; the dispatcher
-(``server/kafka_apis.py``) alone turns it into the response of the API that was asked. ``text`` is what Kafka itself says
-when nothing more particular is known (``org.apache.kafka.common.protocol.Errors``).
+A leaf: imported by every layer, imports nothing. Handlers and coordinators raise a :class:`KafkastoreError`; the
+dispatcher (``server/kafka_apis.py``) alone turns it into the response of the API that was asked. ``text`` is what Kafka
+itself says when nothing more particular is known (``org.apache.kafka.common.protocol.Errors``).
 """
 
 from __future__ import annotations
@@ -222,7 +222,10 @@ class SecurityDisabledError(KafkastoreError):
 
 class DelegationTokenRequestNotAllowedError(KafkastoreError):
     code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    text = "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token authenticated channels."
+    text = (
+        "Delegation Token requests are not allowed on PLAINTEXT/1-way SSL channels and on delegation token"
+        " authenticated channels."
+    )
 
 
 class UnsupportedVersionError(KafkastoreError):

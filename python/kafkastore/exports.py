@@ -1,4 +1,5 @@
-"""Names of a package that are imported when they are first used: ``import kafkastore`` loads nothing but this. A leaf."""
+"""Names of a package that are imported when they are first used: ``import kafkastore`` loads nothing but this. A
+leaf."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Opening state files that may be something else: a directory, a named pipe, a link that leads nowhere.
 
-To open a pipe could wait for ever, and a link whose target is not mounted looks like a file that was never there. The data plane does the
-same (``rust/io/plain.rs``).
+To open a pipe could wait for ever, and a link whose target is not mounted looks like a file that was never there. The
+data plane does the same (``rust/io/plain.rs``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _KINDS: Final = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a named pipe", stat
 
 
 def open_plain(path: str, flags: int, mode: int = 0o666) -> int:
-    """The descriptor of a file, as ``os.open`` gives it; may be the ``opener`` of ``open``. Raises OSError, whose ``strerror`` says what
-    stands there instead and what to do; FileNotFoundError only when nothing does."""
+    """The descriptor of a file, as ``os.open`` gives it; may be the ``opener`` of ``open``. Raises OSError, whose
+    ``strerror`` says what stands there instead and what to do; FileNotFoundError only when nothing does."""
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, mode)
     except OSError as error:

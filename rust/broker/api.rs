@@ -1,8 +1,8 @@
 //! An API that the data plane serves, and an answer that is delayed.
 //!
-//! Place: between `net`, which frames and sends answers, and the APIs: Produce, Fetch, `ListOffsets`, Metadata and those of the
-//! coordinators. A network loop, a request thread and the simulator serve every API through [`Api`], and complete every delayed answer
-//! through [`Delayed`].
+//! Place: between `net`, which frames and sends answers, and the APIs: Produce, Fetch, `ListOffsets`, Metadata and
+//! those of the coordinators. A network loop, a request thread and the simulator serve every API through [`Api`], and
+//! complete every delayed answer through [`Delayed`].
 //!
 //! ```text
 //! Api::serve → Answered | Silent | Disconnect          the request has ended
@@ -11,8 +11,8 @@
 //!            → Control(request)                         the control plane goes on
 //! ```
 //!
-//! An API that writes a response body writes all of it: the caller drops what was written when the outcome is not `Answered`. Nothing
-//! here knows frames, connections or clocks.
+//! An API that writes a response body writes all of it: the caller drops what was written when the outcome is not
+//! `Answered`. Nothing here knows frames, connections or clocks.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ pub trait Api: Sync {
     /// Serves one request. Appends the response body to `out` if the outcome is [`Served::Answered`].
     fn serve(&self, request: Request<'_>, out: &mut Vec<u8>) -> Result<Served, WireError>;
 
-    /// From which size on a frame counts as the control plane's while it arrives; `None` when the control plane never serves this API.
+    /// From which size on a frame counts as the control plane's while it arrives; `None` when the control plane never
+    /// serves this API.
     fn control_from(&self) -> Option<Size> {
         None
     }
@@ -197,7 +198,8 @@ pub enum Tried {
     Cold,
 }
 
-/// Watches, then tries: what the answer waits for may have come before. Afterwards an answer that does not wait watches nothing.
+/// Watches, then tries: what the answer waits for may have come before. Afterwards an answer that does not wait watches
+/// nothing.
 pub fn start_waiting(
     delayed: &mut dyn Delayed,
     waiter: &Waiter,

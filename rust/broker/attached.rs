@@ -1,4 +1,5 @@
-//! What a layer above keeps with a broker: the state of the coordinators, which the data plane's APIs reach through their broker.
+//! What a layer above keeps with a broker: the state of the coordinators, which the data plane's APIs reach through
+//! their broker.
 //!
 //! The layer below cannot name the type. Made when it is first asked for. Never: looks into it.
 

@@ -1,6 +1,7 @@
 //! A limit for the whole broker of something that clients can make it hold: bytes, rows.
 //!
-//! A budget counts; what happens when it is used up is its users' business. A [`Charge`] gives back what it took when it is dropped.
+//! A budget counts; what happens when it is used up is its users' business. A [`Charge`] gives back what it took when
+//! it is dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,8 +87,8 @@ impl Size {
 
 /// Requests that the control plane serves, as bytes, until it has read them.
 ///
-/// A connection waits with its frame in the socket while there is no room. What has arrived whole waits for the control plane alone, so
-/// room comes back; what is still arriving may never do so, so somebody is always let in beside it.
+/// A connection waits with its frame in the socket while there is no room. What has arrived whole waits for the control
+/// plane alone, so room comes back; what is still arriving may never do so, so somebody is always let in beside it.
 #[derive(Debug)]
 pub struct ControlBudget {
     /// Frames of which a part is here.
@@ -98,7 +99,8 @@ pub struct ControlBudget {
 }
 
 impl ControlBudget {
-    /// Bodies get a quarter of what all that the control plane serves may hold: what is made of them is many times larger.
+    /// Bodies get a quarter of what all that the control plane serves may hold: what is made of them is many times
+    /// larger.
     pub fn new(limit: usize) -> Self {
         Self {
             arriving: Budget::new(limit / 4),

@@ -1,8 +1,8 @@
 //! Who asks: what a connection knows of its client, and how an API sees it.
 //!
-//! A connection keeps one [`ClientInfo`] behind an `Arc` and replaces it when it learns more: the client id of a request, the client's
-//! software, a proof that the client is a broker. A [`Caller`] borrows from it and costs no allocation; each API of the data plane gets
-//! one with each request, and again when a delayed answer is tried.
+//! A connection keeps one [`ClientInfo`] behind an `Arc` and replaces it when it learns more: the client id of a
+//! request, the client's software, a proof that the client is a broker. A [`Caller`] borrows from it and costs no
+//! allocation; each API of the data plane gets one with each request, and again when a delayed answer is tried.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -69,7 +69,8 @@ impl Broker {
         }
     }
 
-    /// What the next start compares the files with. A log that cannot be looked at is left out: it is opened as one of Kafka's.
+    /// What the next start compares the files with. A log that cannot be looked at is left out: it is opened as one of
+    /// Kafka's.
     fn closed_logs(&self) -> HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> {
         let mut closed: HashMap<PathBuf, Vec<(TopicPartition, ClosedLog)>> = HashMap::new();
         for (path, partitions) in self.online_partitions() {

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use super::Broker;
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::budget::Charge;
-use super::fetch_session::{FetchRow, RowNews, RowTopic, SessionContext, SessionRequest};
+use super::fetch_session::{FetchRow, RowTopic, RowUpdate, SessionContext, SessionRequest};
 use super::followers::FollowerFetch;
 use super::image::Image;
 use super::partition::{Isolation, Partition, ReadRequest, ReadResult, ServedBy};
@@ -468,7 +468,7 @@ impl Plan {
     ) -> Vec<Splice> {
         self.record_throttled(broker, outcomes, now);
         self.count(broker, outcomes);
-        let news: Vec<RowNews> = outcomes.iter().map(Outcome::news).collect();
+        let news: Vec<RowUpdate> = outcomes.iter().map(Outcome::news).collect();
         let rows: Vec<&FetchRow> = self.rows.iter().map(|r| &r.asked).collect();
         let (session_id, told) = broker.sessions.settle(&self.session, &rows, &news, now);
         let shown: Vec<usize> = (0..rows.len()).filter(|&i| told[i]).collect();

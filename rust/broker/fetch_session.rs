@@ -27,7 +27,7 @@ use crate::error::ErrorCode;
 const MIN_EVICTION_AGE: Duration = Duration::from_mins(2);
 
 /// Bytes of a row and of its place by key.
-const ROW_BYTES: usize = size_of::<(FetchRow, Option<Told>)>() + 2 * size_of::<((RowTopic, i32), usize)>();
+const ROW_BYTES: usize = size_of::<(FetchRow, Option<SentRow>)>() + 2 * size_of::<((RowTopic, i32), usize)>();
 
 /// How a row's topic was named: by name before version 13, by id from then on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,34 +55,34 @@ pub struct FetchRow {
     pub max_bytes: i32,
     /// Of a follower: where its log starts, or -1.
     pub log_start: i64,
-    /// Of a follower: the high watermark that it knows, or `UNTOLD_WATERMARK`.
+    /// Of a follower: the high watermark that it knows, or `ABSENT_WATERMARK`.
     pub high_watermark: i64,
 }
 
-/// What was last told about a row; a response leaves out rows for which nothing changed.
+/// What was last sent about a row; a response leaves out rows for which nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Told {
+struct SentRow {
     high_watermark: i64,
     log_start: i64,
 }
 
 /// What a response would say about a row.
 #[derive(Debug, Clone, Copy)]
-pub struct RowNews {
+pub struct RowUpdate {
     /// High watermark.
     pub high_watermark: i64,
     /// Log start offset.
     pub log_start: i64,
     /// Whether the row says anything else: records, an error, a diverging epoch, another replica to read from.
     pub has_more: bool,
-    /// Whether it is an error, or says where the logs part: the reader takes over nothing else, and everything is told again.
+    /// Whether it is an error, or says where the logs part: the reader takes over nothing else, and everything is sent again.
     pub is_void: bool,
 }
 
 struct Session {
     epoch: i32,
     uses_topic_ids: bool,
-    rows: Vec<(FetchRow, Option<Told>)>,
+    rows: Vec<(FetchRow, Option<SentRow>)>,
     positions: HashMap<(RowTopic, i32), usize>,
     first: usize,
 }
@@ -114,11 +114,11 @@ impl Table {
 
     /// Makes room for `bytes` more in `slots` slots, as far as others may be evicted for it.
     fn make_room(&mut self, bytes: usize, limits: (usize, usize), is_follower: bool, now: Instant) -> bool {
-        let (slots, most_bytes) = limits;
-        if bytes > most_bytes {
+        let (slots, max_cache_bytes) = limits;
+        if bytes > max_cache_bytes {
             return false;
         }
-        while self.slots.len() >= slots || self.bytes + bytes > most_bytes {
+        while self.slots.len() >= slots || self.bytes + bytes > max_cache_bytes {
             let Some(id) = self.evictable(is_follower, now) else {
                 return false;
             };
@@ -159,9 +159,9 @@ impl Session {
     fn upsert(&mut self, row: FetchRow) {
         match self.positions.entry((row.topic.clone(), row.index)) {
             Entry::Occupied(at) => {
-                let (known, told) = &mut self.rows[*at.get()];
+                let (known, sent) = &mut self.rows[*at.get()];
                 if known.current_leader_epoch != row.current_leader_epoch {
-                    *told = None; // an answer of the epoch before was not taken over, if it came after the new one
+                    *sent = None; // an answer of the epoch before was not taken over, if it came after the new one
                 }
                 let topic = known.topic.clone(); // the name that is held already
                 *known = FetchRow { topic, ..row };
@@ -186,14 +186,14 @@ impl Session {
         }
     }
 
-    /// Which rows must be told, and notes what they are told.
-    fn changes(&mut self, rows: &[&FetchRow], news: &[RowNews]) -> Vec<bool> {
+    /// Which rows must be sent, and notes what they are sent.
+    fn changes(&mut self, rows: &[&FetchRow], news: &[RowUpdate]) -> Vec<bool> {
         let start = self.first.min(self.rows.len());
         let mut next_first = self.first;
         let mut mask = Vec::with_capacity(rows.len());
         for (i, (row, news)) in rows.iter().zip(news).enumerate() {
             let at = (start + i) % self.rows.len().max(1);
-            let Some((_, told)) = self
+            let Some((_, sent)) = self
                 .rows
                 .get_mut(at)
                 .filter(|(k, _)| k.index == row.index && k.topic == row.topic)
@@ -201,12 +201,12 @@ impl Session {
                 mask.push(true);
                 continue;
             };
-            let now = Told {
+            let now = SentRow {
                 high_watermark: news.high_watermark,
                 log_start: news.log_start,
             };
-            let is_news = news.has_more || news.is_void || *told != Some(now);
-            *told = (!news.is_void).then_some(now);
+            let is_news = news.has_more || news.is_void || *sent != Some(now);
+            *sent = (!news.is_void).then_some(now);
             if news.has_more && !news.is_void {
                 next_first = at + 1;
             }
@@ -229,7 +229,7 @@ impl Session {
 
 /// The session part of a fetch under way.
 pub enum SessionContext {
-    /// No session: everything is told.
+    /// No session: everything is sent.
     Sessionless,
     /// A full request that asked for a session.
     Full {
@@ -264,17 +264,17 @@ pub struct SessionRequest {
 /// All sessions of this broker: at most `max.incremental.fetch.session.cache.slots`, and at most so many bytes.
 pub struct SessionCache {
     slots: usize,
-    most_bytes: usize,
+    max_cache_bytes: usize,
     next_id: Mutex<u32>,
     table: Mutex<Table>,
 }
 
 impl SessionCache {
     /// An empty cache.
-    pub fn new(slots: usize, most_bytes: usize) -> Self {
+    pub fn new(slots: usize, max_cache_bytes: usize) -> Self {
         Self {
             slots,
-            most_bytes,
+            max_cache_bytes,
             next_id: Mutex::new(0x9e37_79b9),
             table: Mutex::default(),
         }
@@ -343,7 +343,7 @@ impl SessionCache {
             return false;
         };
         table.bytes -= slot.bytes;
-        if !table.make_room(bytes, (self.slots.max(1), self.most_bytes), slot.is_follower, now) {
+        if !table.make_room(bytes, (self.slots.max(1), self.max_cache_bytes), slot.is_follower, now) {
             return false;
         }
         (slot.partitions, slot.bytes) = (rows.len(), bytes);
@@ -352,12 +352,12 @@ impl SessionCache {
         true
     }
 
-    /// Settles a response: the session id to tell, and for each row whether it must be told.
+    /// Settles a response: the session id to tell, and for each row whether it must be sent.
     pub fn settle(
         &self,
         context: &SessionContext,
         rows: &[&FetchRow],
-        news: &[RowNews],
+        news: &[RowUpdate],
         now: Instant,
     ) -> (i32, Vec<bool>) {
         match context {
@@ -377,21 +377,21 @@ impl SessionCache {
         &self,
         (uses_topic_ids, is_follower): (bool, bool),
         rows: &[&FetchRow],
-        news: &[RowNews],
+        news: &[RowUpdate],
         now: Instant,
     ) -> i32 {
         let bytes = bytes_of(rows);
-        let limits = (self.slots, self.most_bytes);
+        let limits = (self.slots, self.max_cache_bytes);
         if !self.table.lock().make_room(bytes, limits, is_follower, now) {
             return 0;
         }
-        let told = |n: &RowNews| {
-            (!n.is_void).then_some(Told {
+        let sent = |n: &RowUpdate| {
+            (!n.is_void).then_some(SentRow {
                 high_watermark: n.high_watermark,
                 log_start: n.log_start,
             })
         };
-        let rows: Vec<_> = rows.iter().map(|&r| r.clone()).zip(news.iter().map(told)).collect();
+        let rows: Vec<_> = rows.iter().map(|&r| r.clone()).zip(news.iter().map(sent)).collect();
         let positions = positions_of(&rows);
         let partitions = rows.len();
         let session = Session {
@@ -429,7 +429,7 @@ impl SessionCache {
         }
     }
 
-    fn changes(&self, id: i32, rows: &[&FetchRow], news: &[RowNews]) -> Vec<bool> {
+    fn changes(&self, id: i32, rows: &[&FetchRow], news: &[RowUpdate]) -> Vec<bool> {
         let session = self.table.lock().slots.get(&id).map(|slot| Arc::clone(&slot.session));
         let Some(session) = session else {
             return vec![true; rows.len()];
@@ -453,7 +453,7 @@ impl SessionCache {
     }
 }
 
-fn positions_of(rows: &[(FetchRow, Option<Told>)]) -> HashMap<(RowTopic, i32), usize> {
+fn positions_of(rows: &[(FetchRow, Option<SentRow>)]) -> HashMap<(RowTopic, i32), usize> {
     rows.iter()
         .enumerate()
         .map(|(i, (row, _))| ((row.topic.clone(), row.index), i))

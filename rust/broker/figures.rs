@@ -80,19 +80,19 @@ impl Sums {
 }
 
 impl Broker {
-    /// The figures now, by topic and by partition while there are at most `most_rows` of each. Takes some milliseconds for 10,000
+    /// The figures now, by topic and by partition while there are at most `max_rows` of each. Takes some milliseconds for 10,000
     /// partitions.
-    pub fn figures(&self, most_rows: usize) -> Figures {
+    pub fn figures(&self, max_rows: usize) -> Figures {
         let topics = self.registry.snapshot();
         let mut sums = Sums::default();
         let mut partitions = Vec::new();
         for partition in topics.iter().flat_map(|topic| topic.partitions()) {
             let row = sums.add(partition);
-            if partitions.len() <= most_rows {
+            if partitions.len() <= max_rows {
                 partitions.push(row);
             }
         }
-        if partitions.len() > most_rows {
+        if partitions.len() > max_rows {
             partitions = Vec::new();
         }
         let (counts, topic_count) = self.metrics.totals();
@@ -102,7 +102,7 @@ impl Broker {
         Figures {
             totals,
             requests: self.metrics.requests(),
-            topics: if topic_count > most_rows {
+            topics: if topic_count > max_rows {
                 Vec::new()
             } else {
                 self.metrics.by_topic()

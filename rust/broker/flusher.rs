@@ -1,7 +1,7 @@
 //! Group commit: threads that bring logs to disk while appends go on (spec: R1.6, `flush.messages`).
 //!
-//! A partition is queued at most once; one fdatasync acknowledges every produce that was appended before it began. Sealed
-//! segments are flushed here too. It never answers anyone: it moves the flushed offset and calls those who wait.
+//! A partition is queued at most once; one fdatasync acknowledges every produce that was appended before it began.
+//! Sealed segments are flushed here too. It never answers anyone: it moves the flushed offset and calls those who wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl Flusher {
         }
     }
 
-    /// Works until [`Flusher::stop`]; `failed` hears of partitions that could not be flushed. After a shortage one is queued
-    /// again, for somebody may wait for the flush.
+    /// Works until [`Flusher::stop`]; `failed` hears of partitions that could not be flushed. After a shortage one is
+    /// queued again, for somebody may wait for the flush.
     pub fn run(&self, failed: impl Fn(&Arc<Partition>, &Error)) {
         while let Some(partition) = self.next() {
             if let Err(error) = partition.flush() {

@@ -79,8 +79,8 @@ impl Follower {
         self.leader_end_at_fetch = leader_end;
     }
 
-    fn is_caught_up(&self, leader_end: i64, now: Instant, most_lag: Duration) -> bool {
-        let is_recent = |at| now.saturating_duration_since(at) <= most_lag;
+    fn is_caught_up(&self, leader_end: i64, now: Instant, max_lag: Duration) -> bool {
+        let is_recent = |at| now.saturating_duration_since(at) <= max_lag;
         self.log_end == Some(leader_end) || self.caught_up_at.is_some_and(is_recent)
     }
 }
@@ -105,7 +105,7 @@ pub struct Followers {
     /// Where this leader's epoch begins.
     epoch_start: i64,
     /// `replica.lag.time.max.ms`.
-    most_lag: Duration,
+    max_lag: Duration,
     /// The latest time that was passed in.
     now: Instant,
     in_sync: Vec<i32>,
@@ -115,13 +115,13 @@ pub struct Followers {
 
 impl Followers {
     /// As `node_id` begins to lead with `lease`, its log ending at `epoch_start`.
-    pub fn new(node_id: i32, lease: &Lease, epoch_start: i64, most_lag: Duration, now: Instant) -> Self {
+    pub fn new(node_id: i32, lease: &Lease, epoch_start: i64, max_lag: Duration, now: Instant) -> Self {
         let mut followers = Self {
             node_id,
             leader_epoch: lease.leader_epoch,
             partition_epoch: lease.partition_epoch,
             epoch_start,
-            most_lag,
+            max_lag,
             now,
             in_sync: Vec::new(),
             proposed: None,
@@ -213,7 +213,7 @@ impl Followers {
         }
         let counts = |f: &&Follower| {
             let is_coming = f.log_end.is_some() && f.refused_until.is_none();
-            self.is_maximal(f.node_id) || is_coming && f.is_caught_up(leader_end, self.now, self.most_lag)
+            self.is_maximal(f.node_id) || is_coming && f.is_caught_up(leader_end, self.now, self.max_lag)
         };
         let ends = self.others.iter().filter(counts);
         let lowest = ends.map(|f| f.log_end.unwrap_or(current)).min();
@@ -248,7 +248,7 @@ impl Followers {
         }
         let stays = |id: &i32| {
             let follower = self.follower(*id);
-            follower.is_none_or(|f| f.is_caught_up(leader_end, now, self.most_lag))
+            follower.is_none_or(|f| f.is_caught_up(leader_end, now, self.max_lag))
         };
         let wanted: Vec<i32> = self.in_sync.iter().copied().filter(stays).collect();
         (wanted.len() < self.in_sync.len()).then(|| self.propose(wanted))

@@ -25,8 +25,9 @@ pub fn guarded(events: &EventQueue, work: impl FnOnce() -> io::Result<()>) {
     events.push(Event::ThreadFailed { thread, reason });
 }
 
-/// Something of the engine for the time of one call from outside. A panic in it goes on to the caller, who may not know what
-/// to do with it, and leaves state half done, as one in a thread of ours does: so it becomes one [`Event::ThreadFailed`] too.
+/// Something of the engine for the time of one call from outside. A panic in it goes on to the caller, who may not know
+/// what to do with it, and leaves state half done, as one in a thread of ours does: so it becomes one
+/// [`Event::ThreadFailed`] too.
 pub struct Watched<'a, T> {
     target: &'a T,
     events: &'a EventQueue,

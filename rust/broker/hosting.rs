@@ -342,10 +342,10 @@ impl Broker {
     pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>, now: Instant) {
         let topics = self.registry.snapshot();
         let Some(topic) = topics.by_name(topic) else { return };
-        let most_lag = self.options().replica_lag_time_max;
+        let max_lag = self.options().replica_lag_time_max;
         for (index, lease) in leases {
             if let Some(partition) = topic.partition(index) {
-                partition.set_lease(Some(lease), most_lag, now);
+                partition.set_lease(Some(lease), max_lag, now);
                 self.fetchers.follow(partition);
             }
         }

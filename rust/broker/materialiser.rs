@@ -1,9 +1,9 @@
-//! New logs come to disk in the background, one after the other, with rests: thousands of them may be created at once, and
-//! making files is work for the processor that requests need.
+//! New logs come to disk in the background, one after the other, with rests: thousands of them may be created at once,
+//! and making files is work for the processor that requests need.
 //!
-//! A log waits [`LINGER`] first, so that it is not in the way of what follows its creation, and so that one that is deleted
-//! again soon costs the disk nothing. It never makes a log that was written or closed meanwhile, and nobody waits for it: an
-//! append to a log that is still here makes it by itself.
+//! A log waits [`LINGER`] first, so that it is not in the way of what follows its creation, and so that one that is
+//! deleted again soon costs the disk nothing. It never makes a log that was written or closed meanwhile, and nobody
+//! waits for it: an append to a log that is still here makes it by itself.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

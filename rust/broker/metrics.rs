@@ -1,8 +1,9 @@
 //! What the data plane counts. Written by every thread, read when somebody asks for the metrics.
 //!
-//! Counts by topic are kept with the topic's partitions; the count of all topics is made when it is read, so that an append or a fetch
-//! adds to one place only. A [`Meter`] is one partition's handle on its topic's counts: when the last one of a topic is dropped,
-//! the topic's counts are added to those of the topics that are gone, and no total ever falls.
+//! Counts by topic are kept with the topic's partitions; the count of all topics is made when it is read, so that an
+//! append or a fetch adds to one place only. A [`Meter`] is one partition's handle on its topic's counts: when the last
+//! one of a topic is dropped, the topic's counts are added to those of the topics that are gone, and no total ever
+//! falls.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -51,7 +52,8 @@ pub const COUNT_NAMES: [&str; COUNTS] = [
     "FailedFetchRequests",
 ];
 
-/// Threads that add to counters of their own, so that no two processors pass one cache line to and fro; beyond so many they share.
+/// Threads that add to counters of their own, so that no two processors pass one cache line to and fro; beyond so many
+/// they share.
 const SHARES: usize = 4;
 
 thread_local! {

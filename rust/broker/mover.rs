@@ -1,7 +1,8 @@
 //! The threads that move partitions between log directories: a queue of moves, a piece of each in turn.
 //!
-//! A move is in the queue, or with one thread, or over. What a piece is, when it is over, and how long to wait before the next one
-//! the caller's functions say; nobody waits for it. Stopping leaves what is not copied yet to the next start.
+//! A move is in the queue, or with one thread, or over. What a piece is, when it is over, and how long to wait before
+//! the next one the caller's functions say; nobody waits for it. Stopping leaves what is not copied yet to the next
+//! start.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
-//! Moves of partitions between the log directories of this broker (spec: R2.7, KIP-113): begun, gone on with after a restart,
-//! cancelled, finished. What a partition does for it stands in `partition/future.rs`.
+//! Moves of partitions between the log directories of this broker (spec: R2.7, KIP-113): begun, gone on with after a
+//! restart, cancelled, finished. What a partition does for it stands in `partition/future.rs`.
 //!
-//! A future log that is found at the start and whose partition is not hosted yet waits for it (the log may never have come to
-//! disk, or its directory is offline). One that can be of no use is discarded. No call is made by a network loop.
+//! A future log that is found at the start and whose partition is not hosted yet waits for it (the log may never have
+//! come to disk, or its directory is offline). One that can be of no use is discarded. No call is made by a network
+//! loop.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -233,8 +234,8 @@ impl Broker {
         Ok((id.0, log))
     }
 
-    /// Gives partitions that are hosted now the future logs that waited for them. One in the partition's own directory, of another
-    /// topic of the name, or beside another one, is of no use.
+    /// Gives partitions that are hosted now the future logs that waited for them. One in the partition's own directory,
+    /// of another topic of the name, or beside another one, is of no use.
     pub(super) fn resume_moves_of<'a>(&self, partitions: impl Iterator<Item = &'a Arc<Partition>>) {
         if self.loose_futures.lock().is_empty() {
             return;

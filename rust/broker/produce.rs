@@ -233,7 +233,7 @@ impl Appending<'_> {
 
     /// Elsewhere: the next ones; true when there are no more, `None` when the next one takes more than `room`.
     fn append_slice(&mut self, body: &mut [u8], room: &mut Room) -> Option<bool> {
-        let (last_row, least_room) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
+        let (last_row, min_room_bytes) = (self.results.len() + MANY_ROWS, room.bytes().saturating_sub(SLICE_BYTES));
         let mut bytes = 0;
         loop {
             let at = self.results.len();
@@ -247,7 +247,7 @@ impl Appending<'_> {
             if self.results.len() == at {
                 return None;
             }
-            if self.results.len() >= last_row || bytes >= MANY_BYTES || room.bytes() < least_room {
+            if self.results.len() >= last_row || bytes >= MANY_BYTES || room.bytes() < min_room_bytes {
                 return Some(false);
             }
         }

@@ -1,7 +1,7 @@
 //! Producer ids that this broker may give out: blocks that the control plane claimed for it alone.
 //!
-//! An id is given once, by whoever takes it: a network loop, or the control plane. When few are left, the control plane is asked for
-//! the next block, so that nobody waits for one.
+//! An id is given once, by whoever takes it: a network loop, or the control plane. When few are left, the control plane
+//! is asked for the next block, so that nobody waits for one.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;

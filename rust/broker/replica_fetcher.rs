@@ -25,7 +25,7 @@ use super::{Broker, Options};
 use crate::error::{Error, ErrorCode, Result};
 use crate::storage::AppendError;
 use crate::storage::log_dir::Checkpoint;
-use crate::wire::fetch::UNTOLD_WATERMARK;
+use crate::wire::fetch::ABSENT_WATERMARK;
 use crate::wire::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerFetched, decode_response, encode_request,
 };
@@ -47,7 +47,7 @@ enum State {
 
 /// What the leader was told last of a partition in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Told {
+struct SentPosition {
     fetch_offset: i64,
     last_fetched_epoch: i32,
     log_start: i64,
@@ -55,7 +55,7 @@ struct Told {
     high_watermark: i64,
 }
 
-impl Told {
+impl SentPosition {
     fn row(&self, (topic_id, index): Key, max_bytes: i32) -> FollowerFetchRow {
         FollowerFetchRow {
             topic_id,
@@ -74,7 +74,7 @@ struct Row {
     partition: Arc<Partition>,
     leader_epoch: i32,
     state: State,
-    told: Option<Told>,
+    told: Option<SentPosition>,
     /// Its position may differ from what was told.
     is_changed: bool,
     /// Errors since records were last taken.
@@ -149,7 +149,7 @@ impl ReplicaFetcher {
                     let key = (partition.topic_id(), partition.index());
                     let told = self.rows.get(&key).and_then(|row| row.told);
                     let row = Row {
-                        is_caught_up: partition.is_told_in_sync(),
+                        is_caught_up: partition.is_in_sync_by_lease(),
                         partition,
                         leader_epoch,
                         state: State::Fetching,
@@ -277,7 +277,7 @@ impl ReplicaFetcher {
                 fetching += 1;
                 continue;
             }
-            let Ok(tells) = tells(row, now) else {
+            let Ok(position) = position_to_send(row, now) else {
                 // Its lease has changed, and the change is on its way here; or its directory has failed.
                 row.state = State::Stopped;
                 stopped.push((*topic_id, *index));
@@ -285,9 +285,9 @@ impl ReplicaFetcher {
             };
             fetching += 1;
             row.is_changed = false;
-            if row.told != Some(tells) {
-                row.told = Some(tells);
-                changed.push(tells.row((*topic_id, *index), options.replica_fetch_max_bytes));
+            if row.told != Some(position) {
+                row.told = Some(position);
+                changed.push(position.row((*topic_id, *index), options.replica_fetch_max_bytes));
             }
         }
         for key in stopped {
@@ -449,9 +449,9 @@ impl ReplicaFetcher {
 }
 
 /// What there is to tell of a row now; an error when it is not followed any more.
-fn tells(row: &Row, now: Instant) -> Result<Told> {
+fn position_to_send(row: &Row, now: Instant) -> Result<SentPosition> {
     let position = row.partition.fetch_position(row.leader_epoch)?;
-    Ok(Told {
+    Ok(SentPosition {
         fetch_offset: position.log_end,
         last_fetched_epoch: planted::last_fetched_epoch(position.last_epoch),
         log_start: position.log_start,
@@ -459,7 +459,7 @@ fn tells(row: &Row, now: Instant) -> Result<Told> {
         high_watermark: if row.partition.has_readers(now) {
             position.high_watermark
         } else {
-            UNTOLD_WATERMARK
+            ABSENT_WATERMARK
         },
     })
 }
@@ -509,7 +509,7 @@ fn take_records(broker: &Broker, row: &Row, body: &[u8], fetched: &FollowerFetch
     };
     match partition.append_fetched(&taken, broker.context.clock.now_ms()) {
         // The next fetch tells the leader that the records are here, so they must be where the topic wants them.
-        Ok(WantsFlush::BeforeTold) => partition.flush().map_err(|error| fail(broker, partition, &error)),
+        Ok(WantsFlush::BeforeNextFetch) => partition.flush().map_err(|error| fail(broker, partition, &error)),
         Ok(WantsFlush::Soon) => {
             broker.flusher.enqueue(partition);
             Ok(())

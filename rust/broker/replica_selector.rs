@@ -1,7 +1,7 @@
 //! `replica.selector.class` (KIP-392): which brokers are closer to a consumer than this one, by their racks.
 //!
-//! Who of them holds what the consumer wants is the partition's to say. Nothing is looked at for a consumer that names no rack, nor
-//! without a selector. It never chooses for a follower.
+//! Who of them holds what the consumer wants is the partition's to say. Nothing is looked at for a consumer that names
+//! no rack, nor without a selector. It never chooses for a follower.
 
 use super::image::Image;
 

@@ -39,7 +39,7 @@ use crate::wire::ApiTable;
 /// Threads that flush: one waits on the disk while the other prepares.
 const FLUSH_THREADS: usize = 2;
 /// Partitions that all parked fetches together may wait for; each takes some 120 bytes.
-const MOST_PARKED_ROWS: usize = 1 << 18;
+const MAX_PARKED_ROWS: usize = 1 << 18;
 /// Threads for produces that a network loop leaves, one for so many cores: the others are the loops'.
 const CORES_OF_A_PRODUCE_THREAD: usize = 2;
 /// Characters of a log line that clients cause.
@@ -223,7 +223,7 @@ impl Broker {
             image: PublishedImage::default(),
             producer_ids: ProducerIds::default(),
             sessions: SessionCache::new(options.fetch_session_slots, options.fetch_session_bytes),
-            parked_rows: Budget::new(MOST_PARKED_ROWS),
+            parked_rows: Budget::new(MAX_PARKED_ROWS),
             unsent: Budget::new(options.unsent_bytes),
             queued: Budget::new(options.queued_request_bytes),
             control: ControlBudget::new(options.control_bytes),

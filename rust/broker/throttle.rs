@@ -1,10 +1,11 @@
-//! How fast replicas that move may be copied: a rate over a sliding window, for each direction (KIP-73) and between log directories
-//! (KIP-113).
+//! How fast replicas that move may be copied: a rate over a sliding window, for each direction (KIP-73) and between log
+//! directories (KIP-113).
 //!
-//! Only partitions that `leader.` and `follower.replication.throttled.replicas` name count, and only replicas that are not in sync are
-//! held back: a partition in order is never slowed down; between log directories everything counts. The window is Kafka's:
-//! `replication.quota.window.num` samples of `replication.quota.window.size.seconds` (`alter.log.dirs.replication.…`), of which all but the one under way count as passed from the start. Whoever is told that
-//! the rate is exceeded asks again later; nothing here waits or knows a clock.
+//! Only partitions that `leader.` and `follower.replication.throttled.replicas` name count, and only replicas that are
+//! not in sync are held back: a partition in order is never slowed down; between log directories everything counts. The
+//! window is Kafka's: `replication.quota.window.num` samples of `replication.quota.window.size.seconds`
+//! (`alter.log.dirs.replication.…`), of which all but the one under way count as passed from the start. Whoever is told
+//! that the rate is exceeded asks again later; nothing here waits or knows a clock.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ struct Sample {
 /// One direction.
 pub struct Throttle {
     samples: Mutex<VecDeque<Sample>>,
-    most_samples: u32,
+    max_samples: u32,
     sample: Duration,
 }
 
@@ -32,7 +33,7 @@ impl Throttle {
     pub fn new(samples: u32, sample: Duration) -> Self {
         Self {
             samples: Mutex::default(),
-            most_samples: samples.max(1),
+            max_samples: samples.max(1),
             sample: sample.max(Duration::from_millis(1)),
         }
     }
@@ -53,7 +54,7 @@ impl Throttle {
     }
 
     fn forget(&self, samples: &mut VecDeque<Sample>, now: Instant) {
-        let window = self.sample * self.most_samples;
+        let window = self.sample * self.max_samples;
         while samples
             .front()
             .is_some_and(|first| now.saturating_duration_since(first.since) >= window)
@@ -70,7 +71,7 @@ impl Throttle {
         let mut samples = self.samples.lock();
         self.forget(&mut samples, now);
         let Some(first) = samples.front() else { return false };
-        let least = self.sample * (self.most_samples - 1);
+        let least = self.sample * (self.max_samples - 1);
         let passed = now.saturating_duration_since(first.since).max(least).max(self.sample);
         let bytes: u64 = samples.iter().map(|sample| sample.bytes).sum();
         u128::from(bytes) * 1000 > u128::from(rate.max(0).unsigned_abs()) * passed.as_millis()

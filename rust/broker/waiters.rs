@@ -1,7 +1,7 @@
 //! Who waits for a partition: the watch lists of the delayed-operation purgatory (spec: R0.8, R0.9).
 //!
-//! A parked operation lives with its owner (a network loop); here is only how to call it. A wake-up hands every waiter of
-//! the kind to its owner and forgets it; an owner whose operation is still not complete registers again. So an
+//! A parked operation lives with its owner (a network loop); here is only how to call it. A wake-up hands every waiter
+//! of the kind to its owner and forgets it; an owner whose operation is still not complete registers again. So an
 //! operation completes exactly once, at its owner. Nothing here knows clocks: timeouts are the owner's.
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! A few threads for what a network loop must not do: wait on the disk (cold pages, lookups by timestamp), or serve a request for
-//! longer than others may wait. Jobs run in the order in which they came; a long one comes in slices, each of which submits the next.
+//! A few threads for what a network loop must not do: wait on the disk (cold pages, lookups by timestamp), or serve a
+//! request for longer than others may wait. Jobs run in the order in which they came; a long one comes in slices, each
+//! of which submits the next.
 
 use std::io;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ impl Workers {
         }
     }
 
-    /// Queues a job; after [`Workers::stop`] it runs at once on the caller's thread, after [`Workers::stop_at_once`] never.
+    /// Queues a job; after [`Workers::stop`] it runs at once on the caller's thread, after [`Workers::stop_at_once`]
+    /// never.
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) {
         let refused = match &*self.jobs.lock() {
             Some(jobs) => jobs.send(Box::new(job)).err().map(|e| e.0),

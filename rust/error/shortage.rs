@@ -1,9 +1,9 @@
 //! Errors that say nothing of the disk: the process has no descriptor, no memory or no thread left for this one call.
 //!
-//! `EMFILE`, `ENFILE`, `ENOMEM`, `EAGAIN` and `EINTR` end the operation that met them and nothing else: the same call may
-//! succeed a moment later. A failed *fsync* is different, because the page cache may have dropped what it could not write.
-//! `EMFILE` and `ENFILE` never come from an fsync, only from opening what was to be synced; `ENOMEM` may come from either,
-//! so whoever opens and syncs in one call marks a failure to open with [`not_opened`].
+//! `EMFILE`, `ENFILE`, `ENOMEM`, `EAGAIN` and `EINTR` end the operation that met them and nothing else: the same call
+//! may succeed a moment later. A failed *fsync* is different, because the page cache may have dropped what it could not
+//! write. `EMFILE` and `ENFILE` never come from an fsync, only from opening what was to be synced; `ENOMEM` may come
+//! from either, so whoever opens and syncs in one call marks a failure to open with [`not_opened`].
 
 use std::error::Error;
 use std::fmt;

@@ -2,8 +2,8 @@
 //!
 //! Two lives: while its segment is *active* all entries are in memory and [`EntryFile::write_pending`] appends the new
 //! ones to the file; once *sealed* they are read from the file at the first use (mapped when large). The file itself is
-//! made only when there is something to write or [`EntryFile::seal`] is called, so that a new log costs no call here. It is
-//! open only while it is written or read: thousands of partitions cost no descriptors here.
+//! made only when there is something to write or [`EntryFile::seal`] is called, so that a new log costs no call here.
+//! It is open only while it is written or read: thousands of partitions cost no descriptors here.
 //!
 //! Durability: nothing before the file is synced by its owner. One writer; lookups may run beside each other.
 //! Never writes through a map: a full disk would be SIGBUS instead of an error.
@@ -91,8 +91,8 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
-    /// Forgets every entry, as [`EntryFile::new`] on the same file does. The file keeps them until the first write, or until
-    /// [`Self::remove_stale`].
+    /// Forgets every entry, as [`EntryFile::new`] on the same file does. The file keeps them until the first write, or
+    /// until [`Self::remove_stale`].
     pub fn start_anew(&mut self) {
         let is_missing = match &self.body {
             Body::Active(_) => !self.is_made && !self.is_stale,
@@ -167,7 +167,8 @@ impl<const N: usize> EntryFile<N> {
         }
     }
 
-    /// Whether a search for the first entry that `is_past` reads memory only; an error that names the file when it does not.
+    /// Whether a search for the first entry that `is_past` reads memory only; an error that names the file when it does
+    /// not.
     pub fn check_at_hand(&self, is_past: impl Fn(&[u8], usize) -> bool) -> Result<()> {
         let Body::Sealed(cell) = &self.body else { return Ok(()) };
         let is_at_hand = match cell.get() {

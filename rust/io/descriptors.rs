@@ -1,18 +1,20 @@
 //! How many file descriptors the process may use, and for what.
 //!
-//! The limit (`RLIMIT_NOFILE`) less a reserve is shared by connections and by the *kept* files of [`super::kept`]: a file that
-//! nobody uses is closed when its descriptor is needed. Connections get at most [`CONNECTIONS_SHARE`] of it, so that files always
-//! have the rest; connections to a listener of brokers only get a little more. The reserve is for everything that is open for a
-//! moment (state files, index files, directories), for the store, the loops, and the connections that this broker opens to others.
+//! The limit (`RLIMIT_NOFILE`) less a reserve is shared by connections and by the *kept* files of [`super::kept`]: a
+//! file that nobody uses is closed when its descriptor is needed. Connections get at most [`CONNECTIONS_SHARE`] of it,
+//! so that files always have the rest; connections to a listener of brokers only get a little more. The reserve is for
+//! everything that is open for a moment (state files, index files, directories), for the store, the loops, and the
+//! connections that this broker opens to others.
 //!
-//! The open kept files stand in a ring. The hand goes round; a file that was used since the last time stays, the next one goes
-//! (second chance). A look goes over at most [`LOOK_SLOTS`] files, since network loops look too.
+//! The open kept files stand in a ring. The hand goes round; a file that was used since the last time stays, the next
+//! one goes (second chance). A look goes over at most [`LOOK_SLOTS`] files, since network loops look too.
 //!
-//! A file with bytes that no fsync has covered is never closed. Linux tells a failed write to the descriptors that are open, and
-//! to one opened later only while the inode is in memory: an error that came while no descriptor was open may be told to nobody,
-//! and the next fsync would say that all is well. When most files in the ring have unsynced bytes, the thread that runs
-//! [`Descriptors::run`] syncs them, all of a volume with one call, so that they can be closed. Until it has, opening another
-//! file is refused, which costs its client a retry; nobody waits, for a lock of a log may be held.
+//! A file with bytes that no fsync has covered is never closed. Linux tells a failed write to the descriptors that are
+//! open, and to one opened later only while the inode is in memory: an error that came while no descriptor was open may
+//! be told to nobody, and the next fsync would say that all is well. When most files in the ring have unsynced bytes,
+//! the thread that runs [`Descriptors::run`] syncs them, all of a volume with one call, so that they can be closed.
+//! Until it has, opening another file is refused, which costs its client a retry; nobody waits, for a lock of a log may
+//! be held.
 
 use std::collections::HashSet;
 use std::io;
@@ -150,7 +152,7 @@ impl Descriptors {
     }
 
     /// The most connections that are accepted.
-    pub fn most_connections(&self) -> usize {
+    pub fn max_connections(&self) -> usize {
         self.total / CONNECTIONS_SHARE.1 * CONNECTIONS_SHARE.0
     }
 
@@ -170,13 +172,13 @@ impl Descriptors {
 
     // ---- connections
 
-    /// Counts a connection before it is accepted; false when there is no descriptor for it. On a listener of brokers only, where
-    /// clients cannot come in, some more are admitted.
+    /// Counts a connection before it is accepted; false when there is no descriptor for it. On a listener of brokers
+    /// only, where clients cannot come in, some more are admitted.
     pub fn admit_connection(&self, is_from_broker: bool) -> bool {
         let most = if is_from_broker {
             self.total / BROKERS_SHARE.1 * BROKERS_SHARE.0
         } else {
-            self.most_connections()
+            self.max_connections()
         };
         let is_within = self.connections.fetch_add(1, Ordering::AcqRel) < most;
         let is_admitted = is_within && self.make_room();
@@ -300,7 +302,8 @@ impl Descriptors {
         self.changed.notify_one();
     }
 
-    /// Syncs every open file that needs it. A failure stays with the file: its log hears of it with its next write or flush.
+    /// Syncs every open file that needs it. A failure stays with the file: its log hears of it with its next write or
+    /// flush.
     pub fn sync_open_files(&self) {
         let mut unsynced: Vec<(Arc<KeptFile>, u64)> = Vec::new();
         for slot in &self.ring.lock().slots {

@@ -65,8 +65,8 @@ pub trait File: Send + Sync {
     /// Reads up to `buf.len()` bytes from `position`; 0 at the end of the file.
     fn read_at(&self, buf: &mut [u8], position: u64) -> io::Result<usize>;
 
-    /// Fills `buf` from `position` without waiting for the disk; false when some of it is not in memory. Where the system cannot
-    /// tell, it waits.
+    /// Fills `buf` from `position` without waiting for the disk; false when some of it is not in memory. Where the
+    /// system cannot tell, it waits.
     fn read_exact_if_cached(&self, buf: &mut [u8], position: u64) -> io::Result<bool> {
         self.read_exact_at(buf, position).map(|()| true)
     }
@@ -85,8 +85,8 @@ pub trait File: Send + Sync {
     /// Makes contents and length durable (`fdatasync`).
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Calls `run` once with the descriptor, for `sendfile` and maps; it stays open for the call. An error when the file cannot
-    /// be opened.
+    /// Calls `run` once with the descriptor, for `sendfile` and maps; it stays open for the call. An error when the
+    /// file cannot be opened.
     fn with_fd(&self, run: &mut dyn FnMut(BorrowedFd<'_>)) -> io::Result<()>;
 
     /// The device that the file is on.
@@ -132,7 +132,8 @@ pub trait Volume: Send + Sync {
 pub trait FileSystem: Send + Sync {
     /// Opens a file.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>>;
-    /// Opens a file for long: its descriptor may be closed while nobody uses it, and opened again, for reads and writes.
+    /// Opens a file for long: its descriptor may be closed while nobody uses it, and opened again, for reads and
+    /// writes.
     fn open_kept(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn File>> {
         self.open(path, mode)
     }

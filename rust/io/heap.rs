@@ -1,7 +1,7 @@
 //! Memory that was freed, given back to the operating system.
 //!
-//! The allocator keeps what is freed for what comes next, and after one large request that can be hundreds of megabytes for good:
-//! a block in use above them is enough. So whoever knows that the broker is at rest asks for them here.
+//! The allocator keeps what is freed for what comes next, and after one large request that can be hundreds of megabytes
+//! for good: a block in use above them is enough. So whoever knows that the broker is at rest asks for them here.
 //!
 //! Never decides when. Where the C library is not glibc, nothing is kept that could be given back, and nothing happens.
 
@@ -23,8 +23,9 @@ fn page_bytes() -> u64 {
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-/// Has large blocks go back to the system when they are freed, from now on. Else the allocator begins to keep them with the first that
-/// is freed, and requests of a megabyte, each freed by another thread than it came with, leave holes of hundreds of megabytes.
+/// Has large blocks go back to the system when they are freed, from now on. Else the allocator begins to keep them with
+/// the first that is freed, and requests of a megabyte, each freed by another thread than it came with, leave holes of
+/// hundreds of megabytes.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "a call of the C library that no safe wrapper has")]
 pub fn keep_no_large_blocks() {
@@ -41,7 +42,8 @@ pub fn keep_no_large_blocks() {
 #[cfg(not(target_env = "gnu"))]
 pub fn keep_no_large_blocks() {}
 
-/// Gives back every page that holds nothing. Another thread that allocates waits meanwhile: some milliseconds for 100 MB.
+/// Gives back every page that holds nothing. Another thread that allocates waits meanwhile: some milliseconds for 100
+/// MB.
 #[cfg(target_env = "gnu")]
 #[expect(unsafe_code, reason = "a call of the C library that no safe wrapper has")]
 pub fn give_back() {

@@ -1,12 +1,14 @@
-//! Files that a broker keeps for long, whose descriptors it may close while nobody uses them: the `.log` files of segments.
+//! Files that a broker keeps for long, whose descriptors it may close while nobody uses them: the `.log` files of
+//! segments.
 //!
-//! [`KeptFileSystem`] is put over another file system. What it opens with [`FileSystem::open_kept`] is a [`KeptFile`]: a call on
-//! it opens the file again when it is closed. A call holds the descriptor for as long as it takes, so closing never disturbs
-//! one. Every other call that finds no descriptor left closes some kept files and tries again; an interrupted call is repeated.
+//! [`KeptFileSystem`] is put over another file system. What it opens with [`FileSystem::open_kept`] is a [`KeptFile`]:
+//! a call on it opens the file again when it is closed. A call holds the descriptor for as long as it takes, so closing
+//! never disturbs one. Every other call that finds no descriptor left closes some kept files and tries again; an
+//! interrupted call is repeated.
 //!
-//! Invariants: a file that is opened again has the device and inode that it was closed with, else the call fails; a file with
-//! unsynced bytes is open (see [`super::descriptors`]); a file whose fsync failed refuses every later write and sync, whoever
-//! asked for it: its log, or the thread that wanted to close it. Who renames a file says so with
+//! Invariants: a file that is opened again has the device and inode that it was closed with, else the call fails; a
+//! file with unsynced bytes is open (see [`super::descriptors`]); a file whose fsync failed refuses every later write
+//! and sync, whoever asked for it: its log, or the thread that wanted to close it. Who renames a file says so with
 //! [`File::moved_to`] while it holds [`FileSystem::hold_names`].
 
 use std::io;
@@ -118,8 +120,8 @@ impl KeptFile {
         uninterrupted(|| run(&*file.0))
     }
 
-    /// As [`Self::with`], for what changes the file. The marks go up before it begins and after it has ended, so that an fsync
-    /// that runs beside it does not count as one after it; see also [`Self::close`].
+    /// As [`Self::with`], for what changes the file. The marks go up before it begins and after it has ended, so that
+    /// an fsync that runs beside it does not count as one after it; see also [`Self::close`].
     fn change<T>(&self, run: impl FnMut(&dyn File) -> io::Result<T>) -> io::Result<T> {
         self.check_failed()?;
         self.written.fetch_add(1, Ordering::AcqRel);
@@ -181,8 +183,9 @@ impl KeptFile {
         self.close()
     }
 
-    /// A write that began before the file is out of `opened` is seen in the marks, and the file comes back; one that begins
-    /// later finds it closed: both change the marks, so one of them comes after the other and sees what was done before it.
+    /// A write that began before the file is out of `opened` is seen in the marks, and the file comes back; one that
+    /// begins later finds it closed: both change the marks, so one of them comes after the other and sees what was done
+    /// before it.
     fn close(&self) -> Close {
         let Some(opened) = self.opened.load_full() else {
             return Close::Gone;
@@ -370,7 +373,8 @@ impl FileSystem for KeptFileSystem {
         self.attempt(|fs| fs.map_read(file, len))
     }
 
-    /// Opened twice: each has its own view of which failures it was told of, and the second one syncs files to be closed.
+    /// Opened twice: each has its own view of which failures it was told of, and the second one syncs files to be
+    /// closed.
     fn open_volume(&self, dir: &Path) -> io::Result<Option<Arc<dyn Volume>>> {
         if let Some(own) = self.attempt(|fs| fs.open_volume(dir))? {
             self.descriptors.add_volume(own);

@@ -1,9 +1,9 @@
 //! Read-only memory maps of files that no longer change: the indexes of sealed segments.
 //!
 //! Invariants: what is mapped is never shortened while the map lives (a read past the new end would be SIGBUS). Active
-//! files and `.log` files are therefore never mapped; they are read with `pread` and sent with `sendfile`. A process has at most
-//! [`MOST_MAPS`] of these maps: the system refuses more than `vm.max_map_count` (65,530), and the allocator and the threads'
-//! stacks need theirs.
+//! files and `.log` files are therefore never mapped; they are read with `pread` and sent with `sendfile`. A process
+//! has at most [`MAX_MAPS`] of these maps: the system refuses more than `vm.max_map_count` (65,530), and the allocator
+//! and the threads' stacks need theirs.
 
 use std::io;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ use super::file_system::File;
 use crate::error::shortage::out_of_memory;
 
 /// Half of what the system allows by default.
-pub const MOST_MAPS: usize = 32_000;
+pub const MAX_MAPS: usize = 32_000;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -45,7 +45,8 @@ pub struct Map {
     resident: Resident,
 }
 
-/// Pages of a map that were in memory a few looks ago: who reads a file from front to back looks at the same ones again.
+/// Pages of a map that were in memory a few looks ago: who reads a file from front to back looks at the same ones
+/// again.
 #[derive(Debug, Default)]
 struct Resident {
     /// Their numbers, from 1 on; each in the place that its number gives it.
@@ -78,7 +79,7 @@ impl Resident {
 impl Map {
     /// Maps the first `len` bytes of `file`; `ENOMEM` when there are too many maps.
     pub fn read_only(file: &dyn File, len: u64) -> io::Result<Self> {
-        Self::one_of(MOST_MAPS, file, len)
+        Self::one_of(MAX_MAPS, file, len)
     }
 
     #[expect(unsafe_code, reason = "memory maps cannot be made in safe code")]
@@ -125,7 +126,8 @@ impl Map {
             return true;
         };
         let mut state = 0u8;
-        // SAFETY: the address begins a page of a live map, whose first byte is within it; the system writes one byte for it.
+        // SAFETY: the address begins a page of a live map, whose first byte is within it; the system writes one byte
+        // for it.
         let told = unsafe { libc::mincore(rest.as_ptr().cast_mut().cast(), 1, &raw mut state) };
         told != 0 || state & 1 == 1
     }

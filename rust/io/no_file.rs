@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use super::file_system::File;
 
-/// Stands where a [`File`] is wanted and none was made: it has no bytes. Readers find its end at once; a write is our bug
-/// and an error.
+/// Stands where a [`File`] is wanted and none was made: it has no bytes. Readers find its end at once; a write is our
+/// bug and an error.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFile;
 

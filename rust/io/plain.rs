@@ -1,7 +1,9 @@
-//! Files that are none: a directory, a named pipe, a device or a link that leads nowhere, where a file is to be read or written.
+//! Files that are none: a directory, a named pipe, a device or a link that leads nowhere, where a file is to be read or
+//! written.
 //!
-//! To open a pipe could wait for ever, to read an empty one looks like an empty file, and a link whose target is not mounted looks like a
-//! file that was never there. Each is an error that says what stands there and what to do; nothing is read, written or waited for.
+//! To open a pipe could wait for ever, to read an empty one looks like an empty file, and a link whose target is not
+//! mounted looks like a file that was never there. Each is an error that says what stands there and what to do; nothing
+//! is read, written or waited for.
 
 use std::fs;
 use std::io;

@@ -1,8 +1,8 @@
 //! How long a thread runs before others get their turn.
 //!
-//! Since Linux 6.12 a thread of the fair scheduler may ask for shorter turns than the default 3 ms. It gets no more of the
-//! processor, but waits less for it: a network loop beside busy threads answers within its own turn's length rather than
-//! theirs. On older kernels, and where it is not allowed, nothing changes.
+//! Since Linux 6.12 a thread of the fair scheduler may ask for shorter turns than the default 3 ms. It gets no more of
+//! the processor, but waits less for it: a network loop beside busy threads answers within its own turn's length rather
+//! than theirs. On older kernels, and where it is not allowed, nothing changes.
 
 use std::io;
 

@@ -237,7 +237,8 @@ impl Connection {
         self.account();
     }
 
-    /// Whether it can end at once: nothing can be sent, and nothing that would show it is read while an answer is waited for.
+    /// Whether it can end at once: nothing can be sent, and nothing that would show it is read while an answer is
+    /// waited for.
     pub fn waits_in_vain(&self) -> bool {
         self.is_broken && (self.is_muted() || self.is_closing)
     }

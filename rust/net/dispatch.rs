@@ -1,10 +1,10 @@
-//! From a frame to whoever serves it: the data plane's own APIs at once, or on another thread when they are too much for a network loop
-//! (`elsewhere`); all others through the control plane's queue.
+//! From a frame to whoever serves it: the data plane's own APIs at once, or on another thread when they are too much
+//! for a network loop (`elsewhere`); all others through the control plane's queue.
 //!
-//! Each API of the data plane is served the same way: its answer is framed, delayed, left to another thread or to the control plane. Only
-//! `ApiVersions` and the brokers' proof are the connection's own. What Kafka does with what it does not know: an `ApiVersions` of another
-//! version gets a version 0 body with error 35; any other unknown API or version, and any malformed frame, costs the connection and one
-//! log line.
+//! Each API of the data plane is served the same way: its answer is framed, delayed, left to another thread or to the
+//! control plane. Only `ApiVersions` and the brokers' proof are the connection's own. What Kafka does with what it does
+//! not know: an `ApiVersions` of another version gets a version 0 body with error 35; any other unknown API or version,
+//! and any malformed frame, costs the connection and one log line.
 
 mod completion;
 mod framing;

@@ -1,9 +1,10 @@
-//! Requests that a network loop leaves: they are served on a request thread (`broker::RequestThreads`), or on a disk thread when all
-//! that they need is what is not in memory, and their answers come back by mail.
+//! Requests that a network loop leaves: they are served on a request thread (`broker::RequestThreads`), or on a disk
+//! thread when all that they need is what is not in memory, and their answers come back by mail.
 //!
-//! The loop keeps an [`Away`] in the operation's place, and the connection waits as it does for the control plane. A task
-//! looks at every step whether its connection is still there. A produce goes on in slices, each behind the tasks of others; so
-//! that what its client has sent with acks=0 before it closed is appended all the same. Nothing here is served twice.
+//! The loop keeps an [`Away`] in the operation's place, and the connection waits as it does for the control plane. A
+//! task looks at every step whether its connection is still there. A produce goes on in slices, each behind the tasks
+//! of others; so that what its client has sent with acks=0 before it closed is appended all the same. Nothing here is
+//! served twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,8 +75,8 @@ pub struct Away {
 }
 
 impl Away {
-    /// Counts an answer of half as much again as the request, among the unsent ones: a row of a fetch or of a lookup is answered by more
-    /// bytes than it has. A produce's answer is small.
+    /// Counts an answer of half as much again as the request, among the unsent ones: a row of a fetch or of a lookup is
+    /// answered by more bytes than it has. A produce's answer is small.
     pub fn expect_answer(&mut self, request_bytes: usize, work: &Work, unsent: &Arc<Budget>) {
         if work.has_large_answer() {
             let mut charge = unsent.account();

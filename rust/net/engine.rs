@@ -126,7 +126,8 @@ impl Engine {
         self.broker.events.push(Event::AppendDone(done));
     }
 
-    /// Appends the tombstones of committed offsets that are to go next; when there are any, `AppendDone` with `token` follows.
+    /// Appends the tombstones of committed offsets that are to go next; when there are any, `AppendDone` with `token`
+    /// follows.
     ///
     /// # Errors
     /// What clients of the group are told.

@@ -1,8 +1,8 @@
 //! The receiving side of a connection: bytes into frames, `size:i32 frame`.
 //!
 //! Whole frames are served out of the loop's shared buffer where they arrived; only what is left over is kept here. A
-//! frame larger than that is received straight into its own buffer: a pooled one for a frame of ordinary size, else one that
-//! grows with what arrives and never by what the size claims. It never looks into a frame.
+//! frame larger than that is received straight into its own buffer: a pooled one for a frame of ordinary size, else one
+//! that grows with what arrives and never by what the size claims. It never looks into a frame.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -122,8 +122,8 @@ impl Input {
         std::mem::take(&mut self.kept)
     }
 
-    /// Keeps the bytes of `buffer` from `from` on, or gives the buffer to the pool when none are left. `needed` is the size of
-    /// the frame that they begin, as far as known.
+    /// Keeps the bytes of `buffer` from `from` on, or gives the buffer to the pool when none are left. `needed` is the
+    /// size of the frame that they begin, as far as known.
     pub fn keep(&mut self, mut buffer: Vec<u8>, from: usize, needed: usize, pool: &mut BufferPool) {
         if from >= buffer.len() {
             pool.put(buffer);
@@ -147,8 +147,8 @@ impl Input {
         self.kept.extend_from_slice(bytes);
     }
 
-    /// The same for a frame that goes on in its buffer, which no other frame gets. It grows with what arrives: where memory is used
-    /// again and again, what is reserved is soon written by somebody.
+    /// The same for a frame that goes on in its buffer, which no other frame gets. It grows with what arrives: where
+    /// memory is used again and again, what is reserved is soon written by somebody.
     pub fn keep_own_copy(&mut self, bytes: &[u8], needed: usize) {
         self.needed = needed;
         self.kept = Vec::with_capacity(needed.min(GROW_BYTES).max(bytes.len()));

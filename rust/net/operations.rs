@@ -1,7 +1,7 @@
 //! A loop's parked operations and their timers (spec: R0.8).
 //!
-//! Every operation is answered exactly once: by an event, by its deadline, or never, when its connection is gone. Timers
-//! of operations that completed early stay in the heap until they are due, and then find nothing.
+//! Every operation is answered exactly once: by an event, by its deadline, or never, when its connection is gone.
+//! Timers of operations that completed early stay in the heap until they are due, and then find nothing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

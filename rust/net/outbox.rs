@@ -1,8 +1,8 @@
 //! The sending side of a connection: bytes and file ranges in order, as much of them as the socket takes.
 //!
-//! Small answers gather in one buffer and leave in one `send`. File ranges leave by `sendfile`, behind a header sent with
-//! `MSG_MORE`. A range whose pages are not in memory is never sent from a network loop, which would stall every other
-//! connection on the disk: [`Sent::Cold`] says what must be read ahead first (KAFKA-7504).
+//! Small answers gather in one buffer and leave in one `send`. File ranges leave by `sendfile`, behind a header sent
+//! with `MSG_MORE`. A range whose pages are not in memory is never sent from a network loop, which would stall every
+//! other connection on the disk: [`Sent::Cold`] says what must be read ahead first (KAFKA-7504).
 
 use std::collections::VecDeque;
 use std::io;
@@ -234,8 +234,8 @@ fn send_file<S: AsFd>(transport: &mut Transport<S>, range: &mut FileRange, warme
     Ok(Sent::All)
 }
 
-/// Looks at one page in every [`PROBE_STEP_BYTES`], without waiting for the disk. A file system that cannot say counts as
-/// in memory: then sending may wait, as it does in Kafka.
+/// Looks at one page in every [`PROBE_STEP_BYTES`], without waiting for the disk. A file system that cannot say counts
+/// as in memory: then sending may wait, as it does in Kafka.
 fn is_in_memory(range: &FileRange, len: usize) -> bool {
     let last = range.position + len as u64 - 1;
     let mut at = range.position;

@@ -1,15 +1,16 @@
 //! What a loop does when the broker's budgets for bytes of clients are used up.
 //!
-//! Unsent answers (`kafkastore.unsent.max.bytes`): connections with anything unsent are not served, and large requests of others
-//! wait for room, one after the other (`serve`). A client that has taken nothing for [`PATIENCE`] is closed, the one with the most
-//! bytes first, until there is room again; sooner when others wait or twice the budget is held.
+//! Unsent answers (`kafkastore.unsent.max.bytes`): connections with anything unsent are not served, and large requests
+//! of others wait for room, one after the other (`serve`). A client that has taken nothing for [`PATIENCE`] is closed,
+//! the one with the most bytes first, until there is room again; sooner when others wait or twice the budget is held.
 //!
-//! Requests that arrive in parts (`queued.max.request.bytes`): connections wait with the rest of their frames in the kernel's
-//! buffers, in the order in which they came; the first of each loop goes on, so that somebody always can. A frame that trickles is
-//! closed. Frames that come at once need no budget, so small requests are served as ever.
+//! Requests that arrive in parts (`queued.max.request.bytes`): connections wait with the rest of their frames in the
+//! kernel's buffers, in the order in which they came; the first of each loop goes on, so that somebody always can. A
+//! frame that trickles is closed. Frames that come at once need no budget, so small requests are served as ever.
 //!
-//! Requests of the control plane (`kafkastore.control.max.bytes`): beyond 4 KB they are not even received while there is no room, those
-//! of up to 64 KB in a lane of their own. What has arrived whole counts until the control plane has read it.
+//! Requests of the control plane (`kafkastore.control.max.bytes`): beyond 4 KB they are not even received while there
+//! is no room, those of up to 64 KB in a lane of their own. What has arrived whole counts until the control plane has
+//! read it.
 
 use std::time::{Duration, Instant};
 
@@ -27,14 +28,15 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long a frame may arrive before its rate counts.
 const FRAME_PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes a second that a frame must arrive at from then on.
-const LEAST_RATE: usize = 4096;
+const MIN_RATE: usize = 4096;
 /// How often the budgets are looked at while one is used up.
 const CHECK: Duration = Duration::from_millis(250);
 
 /// How often starved connections are looked at: what they wait for comes back on other threads.
 const FEED: Duration = Duration::from_millis(20);
 
-/// Frames wait in lanes, so that those of one wait for their like alone: the data plane's, the control plane's by their size.
+/// Frames wait in lanes, so that those of one wait for their like alone: the data plane's, the control plane's by their
+/// size.
 pub(super) const LANES: usize = 3;
 /// The lane of frames that are not the control plane's.
 pub(super) const DATA_LANE: usize = 0;
@@ -71,7 +73,8 @@ impl Starved {
         }
     }
 
-    /// Whether one may go on though there is no room: it would never come back if all who have a part of it waited for it.
+    /// Whether one may go on though there is no room: it would never come back if all who have a part of it waited for
+    /// it.
     fn has_room_for_first(&self, broker: &Broker) -> bool {
         self.size.is_none_or(|size| broker.control.would_have_room(size))
     }
@@ -170,8 +173,8 @@ impl Reactor {
         }
     }
 
-    /// Lets the first of those that wait for room go on when there is some; the next one follows in the loop's next pass, if there is
-    /// room still.
+    /// Lets the first of those that wait for room go on when there is some; the next one follows in the loop's next
+    /// pass, if there is room still.
     fn serve_waiting(&mut self) {
         while !self.waiting.is_empty() && !self.shared.broker.unsent.is_used_up() {
             let Some(reference) = self.waiting.pop_front() else {
@@ -217,7 +220,7 @@ impl Reactor {
             let age = now.saturating_duration_since(c.frame_since);
             let due = usize::try_from(age.as_secs())
                 .unwrap_or(usize::MAX)
-                .saturating_mul(LEAST_RATE);
+                .saturating_mul(MIN_RATE);
             !c.input.is_empty()
                 && c.starved_in.is_none()
                 && !c.is_waiting
@@ -234,7 +237,8 @@ impl Reactor {
         for key in trickling {
             self.log_closing(
                 key,
-                "its request does not arrive, and too many others wait (queued.max.request.bytes, kafkastore.control.max.bytes)",
+                "its request does not arrive, and too many others wait (queued.max.request.bytes, \
+                 kafkastore.control.max.bytes)",
             );
             self.close(key);
         }

@@ -1,12 +1,14 @@
-//! Who may act as a broker: decided once for a connection, when it is accepted and when it proves the secret of the brokers.
+//! Who may act as a broker: decided once for a connection, when it is accepted and when it proves the secret of the
+//! brokers.
 //!
 //! A connection may fetch as a follower and give orders when it came in on `inter.broker.listener.name` and
 //! A. the brokers have no secret, or it is not required yet; or
-//! B. `SaslHandshake` and two `SaslAuthenticate` have proven that its client knows the secret, and to the client that we do.
+//! B. `SaslHandshake` and two `SaslAuthenticate` have proven that its client knows the secret, and to the client that
+//!    we do.
 //! Whatever else is asked on that listener is served as on any other.
 //!
-//! A handshake where there is nothing to prove is answered with `ILLEGAL_SASL_STATE`; a wrong mechanism or a failed proof costs the
-//! connection. The verifier is made once: an attempt costs a few hashes, not 4096.
+//! A handshake where there is nothing to prove is answered with `ILLEGAL_SASL_STATE`; a wrong mechanism or a failed
+//! proof costs the connection. The verifier is made once: an attempt costs a few hashes, not 4096.
 
 use std::io;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! A network loop: one thread, one poll, its connections and their parked operations.
 //!
 //! One turn: sleep until a socket, a message or a deadline; take the mail; serve each ready connection (all of its
-//! pipelined requests, then one send); end what is due. A connection is served at most a number of bytes a turn, so that a
-//! loud one cannot starve the others. The loop never waits for Python, for an fsync, nor for a read from the disk: a fetch that needs
-//! what is not in memory goes on elsewhere, and ranges of records are looked at first, and read ahead by a disk thread.
+//! pipelined requests, then one send); end what is due. A connection is served at most a number of bytes a turn, so
+//! that a loud one cannot starve the others. The loop never waits for Python, for an fsync, nor for a read from the
+//! disk: a fetch that needs what is not in memory goes on elsewhere, and ranges of records are looked at first, and
+//! read ahead by a disk thread.
 
 use std::collections::VecDeque;
 use std::io;
@@ -132,7 +133,8 @@ impl Reactor {
         }
     }
 
-    /// Connections that had their turn get another one each, as long as those that come with something new need not wait long.
+    /// Connections that had their turn get another one each, as long as those that come with something new need not
+    /// wait long.
     fn serve_queued(&mut self) {
         let until = Instant::now() + QUEUED_TURNS;
         for _ in 0..self.ready.len() {
@@ -344,7 +346,7 @@ impl Reactor {
         }
     }
 
-    /// Serves what a connection has sent, then sends what it is owed.
+    /// Serves what a connection has sent, then sends its pending answers.
     pub(super) fn proceed(&mut self, reference: ConnectionRef) {
         if !self.find(reference) {
             return;
@@ -355,7 +357,7 @@ impl Reactor {
             Ok(false) => {}
             Err(reason) => {
                 self.log_refusal(reference.key, &reason);
-                if self.send(reference.key) && !self.is_owed(reference.key, &reason) {
+                if self.send(reference.key) && !self.is_pending(reference.key, &reason) {
                     self.close(reference.key);
                 }
                 return;
@@ -378,9 +380,9 @@ impl Reactor {
         self.hand_on_if_heavy(reference.key);
     }
 
-    /// Whether a client that sends no more still gets answers; it closes once they are sent. A client that has gone altogether
-    /// cannot be told from it before something is sent.
-    fn is_owed(&mut self, key: usize, reason: &Closed) -> bool {
+    /// Whether a client that sends no more still gets answers; it closes once they are sent. A client that has gone
+    /// altogether cannot be told from it before something is sent.
+    fn is_pending(&mut self, key: usize, reason: &Closed) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
             return false;
         };
@@ -467,8 +469,8 @@ impl Reactor {
         if max_idle.is_zero() {
             return;
         }
-        // Unsent answers do not keep it: a client that reads none of them for so long is gone as well. Nor do answers that are not
-        // there yet, when it has ended its side.
+        // Unsent answers do not keep it: a client that reads none of them for so long is gone as well. Nor do answers
+        // that are not there yet, when it has ended its side.
         let is_idle =
             |c: &Connection| (!c.has_gap() || c.is_ended) && now.saturating_duration_since(c.last_active) >= max_idle;
         let idle: Vec<usize> = self

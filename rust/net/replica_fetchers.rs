@@ -1,9 +1,10 @@
 //! Runs the replica fetchers: a thread and one connection for each broker that this one follows (spec: R0.15, R1.5).
 //!
-//! Blocking sockets: a follower waits for one leader's answer at a time. What is asked, and what is done with the answer, is
-//! [`ReplicaFetcher`]'s; here are the frames, the address (looked up for each connection, so a broker that comes back elsewhere is
-//! found), the proof that both ends are brokers, and the pause after a failure. A response is taken in as it arrives, never by the size it declares. A socket is known to
-//! [`ReplicaFetchers::stop`] from its connecting on, so a broker that cannot be reached holds up no stop.
+//! Blocking sockets: a follower waits for one leader's answer at a time. What is asked, and what is done with the
+//! answer, is [`ReplicaFetcher`]'s; here are the frames, the address (looked up for each connection, so a broker that
+//! comes back elsewhere is found), the proof that both ends are brokers, and the pause after a failure. A response is
+//! taken in as it arrives, never by the size it declares. A socket is known to [`ReplicaFetchers::stop`] from its
+//! connecting on, so a broker that cannot be reached holds up no stop.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -26,9 +27,9 @@ use crate::wire::scram::{ClientKeys, Secret};
 /// How long a thread without anything to fetch sleeps at most; a change wakes it.
 const IDLE: Duration = Duration::from_mins(1);
 /// Largest response that is taken: the limits of a fetch may be exceeded by one batch only.
-const MOST_RESPONSE_BYTES: usize = 1 << 30;
+const MAX_RESPONSE_BYTES: usize = 1 << 30;
 /// Largest answer of a leader that has not proven to be one.
-const MOST_UNPROVEN_BYTES: usize = 16 << 10;
+const MAX_UNPROVEN_BYTES: usize = 16 << 10;
 /// Memory that is kept for the next response.
 const KEPT_BYTES: usize = 16 << 20;
 
@@ -156,8 +157,8 @@ impl<'a> Connection<'a> {
         self.running.lock().sockets.remove(&self.node_id);
     }
 
-    /// A connection that may fetch: with a secret, both ends have proven it. While it is not required a leader that has none is
-    /// fetched from as it is.
+    /// A connection that may fetch: with a secret, both ends have proven it. While it is not required a leader that has
+    /// none is fetched from as it is.
     fn open(&mut self, broker: &Broker) -> io::Result<Transport<TcpStream>> {
         let options = broker.options();
         let transport = self.dial(broker)?;
@@ -181,7 +182,7 @@ impl<'a> Connection<'a> {
         let proven = prove(&mut keys, |api_key, api_version, body| {
             self.write_frame(node_id, (api_key, api_version), false, body);
             transport.write_all(&self.frame)?;
-            self.read_frame(&mut transport, MOST_UNPROVEN_BYTES)?;
+            self.read_frame(&mut transport, MAX_UNPROVEN_BYTES)?;
             let mut reader = Reader::new(&self.buffer, false);
             match reader.i32() {
                 Ok(id) if id == self.correlation_id => Ok(self.buffer[reader.position()..].to_vec()),
@@ -244,7 +245,7 @@ impl<'a> Connection<'a> {
         };
         self.write_frame(broker.node_id, (ask.api_key, ask.api_version), true, &ask.body);
         transport.write_all(&self.frame)?;
-        self.read_frame(&mut transport, MOST_RESPONSE_BYTES)?;
+        self.read_frame(&mut transport, MAX_RESPONSE_BYTES)?;
         self.transport = Some(transport);
         let mut reader = Reader::new(&self.buffer, true);
         let header = reader.i32().and_then(|id| reader.skip_tags().map(|()| id));
@@ -289,7 +290,8 @@ impl<'a> Connection<'a> {
     }
 }
 
-/// A socket on its way to that address; the connection is not there yet. Before it is on its way, a shutdown would pass it by.
+/// A socket on its way to that address; the connection is not there yet. Before it is on its way, a shutdown would pass
+/// it by.
 fn begin_connecting(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() {
         AddressFamily::INET

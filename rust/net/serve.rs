@@ -1,7 +1,7 @@
 //! A loop's receiving and serving of one connection: bytes, whole frames, one request after the other.
 //!
-//! All requests that have arrived are served before anything is sent, so that a pipelined client costs one send. It stops
-//! at what must wait: a parked fetch, a request at the control plane, answers that the client does not read.
+//! All requests that have arrived are served before anything is sent, so that a pipelined client costs one send. It
+//! stops at what must wait: a parked fetch, a request at the control plane, answers that the client does not read.
 
 use std::io;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ const TURN_BYTES: usize = 1 << 20;
 const TURN: Duration = Duration::from_millis(1);
 /// Frames that are served between two looks at the clock; a large one is followed by a look.
 const CLOCK_FRAMES: usize = 16;
-/// Bytes of answers a connection may have unsent before no more of its requests are served; none when the broker's budget for them is
-/// used up.
+/// Bytes of answers a connection may have unsent before no more of its requests are served; none when the broker's
+/// budget for them is used up.
 const MAX_UNSENT_BYTES: usize = 256 << 10;
 /// Parked operations of a loop beyond which a connection has one at a time.
 const MANY_OPERATIONS: usize = 16 << 10;
 /// Parked produces a connection may have before no more of its requests are served.
 const MAX_QUEUED: usize = 1000;
 /// Bytes received at once, at least: small frames that came together are served together.
-const LEAST_RECEIVED: usize = 4 << 10;
+const MIN_RECEIVED: usize = 4 << 10;
 
 impl Reactor {
     /// Receives and serves; true when the connection has more to serve but had its turn.
@@ -134,9 +134,9 @@ impl Reactor {
         false
     }
 
-    /// How much a connection with nothing kept may receive at once. While there is no room for the control plane's requests, no more
-    /// than one frame, and of those nothing.
-    fn most_received(&mut self, key: usize) -> usize {
+    /// How much a connection with nothing kept may receive at once. While there is no room for the control plane's
+    /// requests, no more than one frame, and of those nothing.
+    fn max_received(&mut self, key: usize) -> usize {
         let broker = &self.shared.broker;
         let Some(connection) = self.connections.get_mut(key) else {
             return 0;
@@ -152,7 +152,7 @@ impl Reactor {
         let lane = lane_of(size);
         let is_let_in = lane == DATA_LANE || self.starved[lane].lets_in(broker, connection.is_first_starved);
         if is_let_in {
-            return input::frame_bytes(&front[..seen]).max(LEAST_RECEIVED);
+            return input::frame_bytes(&front[..seen]).max(MIN_RECEIVED);
         }
         if connection.starved_in.replace(lane).is_none() {
             self.starved[lane].waiting.push_back(connection.reference);
@@ -162,7 +162,7 @@ impl Reactor {
 
     /// Receives into the shared buffer and serves from there. `None`: nothing more to do for now.
     fn receive_shared(&mut self, key: usize, now: Instant) -> Result<Option<usize>, Closed> {
-        let most = self.most_received(key).min(self.buffer.len());
+        let most = self.max_received(key).min(self.buffer.len());
         if most == 0 {
             // As long work for the control plane, a request that has not begun ends with its client.
             let is_ended = self.connections.get(key).is_some_and(|c| c.is_ended);
@@ -188,7 +188,8 @@ impl Reactor {
             Err(_) => return Err(Closed::ByPeer),
         };
         if received < buffer.len() && !connection.is_ended {
-            connection.is_readable = false; // drained; the next edge says when there is more, but the end may have come with this one
+            // The socket is drained: the next edge tells of more bytes. The end may have come with this edge already.
+            connection.is_readable = false;
         }
         let (used, need) = self.serve_frames(key, &mut buffer[..received], now)?;
         let Some(connection) = self.connections.get_mut(key) else {
@@ -362,8 +363,8 @@ pub(super) fn is_held_up(connection: &Connection) -> bool {
     connection.outbox.has_files() || connection.outbox.buffered_bytes() >= most
 }
 
-/// Whether there is room for the answer to the frame with its size. Of what the data plane answers from memory only large requests
-/// have large answers: they wait when the budget is used up.
+/// Whether there is room for the answer to the frame with its size. Of what the data plane answers from memory only
+/// large requests have large answers: they wait when the budget is used up.
 fn has_room(broker: &Broker, sized: &[u8]) -> bool {
     let has_rows = |key: &[u8; 2]| apis::find(i16::from_be_bytes(*key)).is_some_and(Api::has_large_answers);
     sized.len() < spread::HEAVY_BYTES

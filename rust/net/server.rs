@@ -1,7 +1,7 @@
 //! The network's start and stop: listeners, loops, and how others reach the loops.
 //!
-//! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts nothing more, lets what is in flight
-//! be answered, and joins the threads.
+//! Nothing is served before [`Server::start`] (spec: R0.2). [`Server::stop`] accepts nothing more, lets what is in
+//! flight be answered, and joins the threads.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs};
@@ -25,8 +25,9 @@ use crate::coordinator;
 use crate::error::shortage::{is_out_of_descriptors, is_shortage};
 use crate::io::Descriptors;
 
-/// Connections that wait to be accepted, however few `socket.listen.backlog.size` says (Kafka's default is 50): one that finds no place
-/// is tried again by its host's kernel after a second, and a loop may be busy while hundreds of clients come back at once.
+/// Connections that wait to be accepted, however few `socket.listen.backlog.size` says (Kafka's default is 50): one
+/// that finds no place is tried again by its host's kernel after a second, and a loop may be busy while hundreds of
+/// clients come back at once.
 const MIN_BACKLOG: i32 = 1024;
 
 /// Connections that a turn of the loop accepts from one listener: a few milliseconds.
@@ -98,8 +99,8 @@ impl Shared {
         descriptors.admit_connection(is_of_brokers)
     }
 
-    /// Whether it has proven to be a broker of the cluster. What brokers ask of each other waits for no room: a client's request that
-    /// has room may wait for it.
+    /// Whether it has proven to be a broker of the cluster. What brokers ask of each other waits for no room: a
+    /// client's request that has room may wait for it.
     pub fn is_trusted(&self, connection: &Connection) -> bool {
         connection.client.is_broker && self.proof.is_asked_for()
     }
@@ -341,10 +342,11 @@ impl Server {
 fn say_when_low(broker: &Broker) {
     if let Some(descriptors) = broker.context.fs.descriptors().filter(|it| it.limit() < LOW_LIMIT) {
         broker.log(&format!(
-            "the limit of open files is {}: at most {} connections at a time, and {} files and connections together; raise it \
+            "the limit of open files is {}: at most {} connections at a time, and {} files and connections together; \
+             raise it \
              (ulimit -n, or LimitNOFILE= of systemd)",
             descriptors.limit(),
-            descriptors.most_connections(),
+            descriptors.max_connections(),
             descriptors.total()
         ));
     }
@@ -380,7 +382,8 @@ fn refused(listener: &ListenerConfig, e: &io::Error) -> String {
 fn unresolved(listener: &ListenerConfig, e: &io::Error) -> String {
     let ListenerConfig { name, host, port } = listener;
     format!(
-        "listeners: {name}://{host}:{port} cannot be opened: the host has no address ({e}); give one that this machine has"
+        "listeners: {name}://{host}:{port} cannot be opened: the host has no address ({e}); give one that this machine \
+         has"
     )
 }
 

@@ -1,10 +1,11 @@
 //! What is set on each listener and on each accepted socket.
 //!
-//! A client on this very host gets plain congestion control: between two ends of one memory there is nothing to control,
-//! and a control that paces (BBR) arms a timer for every segment, which on loopback costs three times the processor time
-//! of sending. It must be so from the first moment: a socket that began with BBR is paced for ever, whatever control it is
-//! given later. So the listener asks for the plain one, which its sockets inherit, and clients elsewhere get the system's
-//! back. It never fails: an option that cannot be set leaves a slower socket, not a broken one.
+//! A client on this very host gets plain congestion control: between two ends of one memory there is nothing to
+//! control, and a control that paces (BBR) arms a timer for every segment, which on loopback costs three times the
+//! processor time of sending. It must be so from the first moment: a socket that began with BBR is paced for ever,
+//! whatever control it is given later. So the listener asks for the plain one, which its sockets inherit, and clients
+//! elsewhere get the system's back. It never fails: an option that cannot be set leaves a slower socket, not a broken
+//! one.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -13,8 +14,8 @@ use rustix::net::sockopt;
 
 use crate::broker::Options;
 
-/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; at it the system's own sizing, which is
-/// never worse without pacing, is left alone.
+/// Kafka's default of `socket.send.buffer.bytes` and `socket.receive.buffer.bytes`; at it the system's own sizing,
+/// which is never worse without pacing, is left alone.
 const DEFAULT_SOCKET_BUFFER_BYTES: i64 = 102_400;
 /// Congestion control that does not pace; every Linux kernel has it and lets anyone choose it.
 const PLAIN_CONGESTION_CONTROL: &str = "reno";

@@ -1,10 +1,11 @@
 //! Which loop serves which connection.
 //!
-//! Loops that together have every core leave none to the rest: to clients on the same machine, the control plane, fsyncs. Then
-//! small requests wait for a turn of the processor and not for work (measured on two cores with 16 connections: the 99th
-//! percentile is 0.8 ms with one loop and 3.5 ms with two, for 7 % fewer requests). Large requests and answers are bound by copying, for
-//! which a second loop gives 1.3 to 1.8 times the rate. So new connections share all loops but the last when there is one a
-//! core, and a connection that shows itself heavy is handed, once, to any of the loops in turn.
+//! Loops that together have every core leave none to the rest: to clients on the same machine, the control plane,
+//! fsyncs. Then small requests wait for a turn of the processor and not for work (measured on two cores with 16
+//! connections: the 99th percentile is 0.8 ms with one loop and 3.5 ms with two, for 7 % fewer requests). Large
+//! requests and answers are bound by copying, for which a second loop gives 1.3 to 1.8 times the rate. So new
+//! connections share all loops but the last when there is one a core, and a connection that shows itself heavy is
+//! handed, once, to any of the loops in turn.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,7 +1,9 @@
-//! How bytes go over a connection: its socket, and what stands between the socket and the protocol. Nothing stands there for `PLAINTEXT`.
+//! How bytes go over a connection: its socket, and what stands between the socket and the protocol. Nothing stands
+//! there for `PLAINTEXT`.
 //!
-//! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. Nobody else reads from a connection's socket or
-//! writes to it. It knows no frames, and it never waits: whether a call blocks is the socket's business.
+//! Place: below `outbox` and `input` for clients, below `replica_fetchers` for leaders. Nobody else reads from a
+//! connection's socket or writes to it. It knows no frames, and it never waits: whether a call blocks is the socket's
+//! business.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -28,8 +30,8 @@ impl<S: AsFd> Transport<S> {
         &mut self.socket
     }
 
-    /// Sends all of `bytes` that the socket takes; fewer than given means that it is full. With `more` to come soon the kernel may wait
-    /// for it.
+    /// Sends all of `bytes` that the socket takes; fewer than given means that it is full. With `more` to come soon the
+    /// kernel may wait for it.
     pub fn send(&mut self, bytes: &[u8], more: bool) -> io::Result<usize> {
         let flags = if more {
             SendFlags::NOSIGNAL | SendFlags::MORE
@@ -48,7 +50,8 @@ impl<S: AsFd> Transport<S> {
         Ok(sent)
     }
 
-    /// Sends at most `count` bytes of a file from `position` on; `None` when the socket is full, 0 at the end of the file.
+    /// Sends at most `count` bytes of a file from `position` on; `None` when the socket is full, 0 at the end of the
+    /// file.
     ///
     /// # Errors
     /// Of the socket, and of a file that cannot be opened again.

@@ -469,8 +469,8 @@ impl PyEngine {
         py.detach(|| self.broker().expire_producers())
     }
 
-    fn metrics(&self, py: Python<'_>, most_rows: usize) -> PyResult<PyFigures> {
-        let figures = py.detach(|| self.broker().figures(most_rows));
+    fn metrics(&self, py: Python<'_>, max_rows: usize) -> PyResult<PyFigures> {
+        let figures = py.detach(|| self.broker().figures(max_rows));
         PyFigures::of(py, figures)
     }
 }

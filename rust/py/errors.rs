@@ -30,7 +30,8 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         let raised = EngineError::new_err(error.to_string());
         Python::attach(|py| {
-            // Setting an attribute of a fresh exception fails only out of memory; then the text still says what happened.
+            // Setting an attribute of a fresh exception fails only out of memory; then the text still says what
+            // happened.
             let _ = raised.value(py).setattr("code", error.code().0);
         });
         raised

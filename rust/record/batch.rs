@@ -111,7 +111,8 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// The bytes not yet walked: after the end, those of a batch that is cut short; after an error, the bad batch and what follows.
+    /// The bytes not yet walked: after the end, those of a batch that is cut short; after an error, the bad batch and
+    /// what follows.
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }

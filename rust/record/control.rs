@@ -8,7 +8,8 @@
 
 use super::{Batch, BatchBuilder, BatchError, Codec};
 
-/// Most bytes of an inflated control batch: a marker takes some 20, those of the metadata quorum more, and nobody compresses either.
+/// Most bytes of an inflated control batch: a marker takes some 20, those of the metadata quorum more, and nobody
+/// compresses either.
 const MAX_CONTROL_BYTES: usize = 64 * 1024;
 
 /// What a control record says.

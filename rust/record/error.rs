@@ -75,8 +75,8 @@ pub enum BatchError {
 impl BatchError {
     /// The code that Kafka 4.3 gives a producer for it.
     ///
-    /// A payload that cannot be inflated, or of an unknown codec, is an unexpected exception in Kafka. One that grows beyond the limit
-    /// gets `MESSAGE_TOO_LARGE`, on which clients split the batch; Kafka has no such limit.
+    /// A payload that cannot be inflated, or of an unknown codec, is an unexpected exception in Kafka. One that grows
+    /// beyond the limit gets `MESSAGE_TOO_LARGE`, on which clients split the batch; Kafka has no such limit.
     pub const fn code(&self) -> ErrorCode {
         match self {
             Self::TooShort { .. } | Self::InvalidSize { .. } | Self::UnsupportedMagic(_) | Self::Crc { .. } => {

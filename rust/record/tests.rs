@@ -44,7 +44,8 @@ proptest! {
     fn varint_matches_naive(bytes in vec(any::<u8>(), 0..12)) {
         let mut rest = &bytes[..];
         let read = read_varint(&mut rest).map(|value| (value, bytes.len() - rest.len()));
-        prop_assert_eq!(read, naive::varint(&bytes, 5).map(|(raw, size)| (naive::unzigzag(raw & 0xffff_ffff) as i32, size)));
+        let naive = naive::varint(&bytes, 5).map(|(raw, size)| (naive::unzigzag(raw & 0xffff_ffff) as i32, size));
+        prop_assert_eq!(read, naive);
         let mut rest = &bytes[..];
         let read = read_varlong(&mut rest).map(|value| (value, bytes.len() - rest.len()));
         prop_assert_eq!(read, naive::varint(&bytes, 10).map(|(raw, size)| (naive::unzigzag(raw), size)));
@@ -86,14 +87,20 @@ proptest! {
 
     // A byte anywhere in the payload is changed, so that good, bad and unusual records all occur.
     #[test]
-    fn damaged_records_match_naive(records in records(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+    fn damaged_records_match_naive(
+        records in records(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let bytes = build(BatchBuilder::new(Codec::None), &records);
         let mut payload = bytes[BATCH_HEADER..].to_vec();
         let at = at.index(payload.len());
         payload[at] = byte;
         payload.truncate(payload.len() - cut.index(payload.len()) / 8);
         let header = BatchHeader::parse(&bytes).unwrap();
-        let fast: Result<Vec<_>, _> = RecordIter::new(&header, &payload).map(|record| record.map(|it| naive::fields(&it))).collect();
+        let fields = RecordIter::new(&header, &payload).map(|record| record.map(|it| naive::fields(&it)));
+        let fast: Result<Vec<_>, _> = fields.collect();
         let slow = naive::records(&payload, header.record_count, header.base_timestamp);
         prop_assert_eq!(fast.ok(), slow);
     }
@@ -103,7 +110,8 @@ proptest! {
         let bytes = build(BatchBuilder::new(Codec::None), &[(0, None, None, Vec::new())]);
         let mut header = BatchHeader::parse(&bytes).unwrap();
         header.record_count = count;
-        let fast: Result<Vec<_>, _> = RecordIter::new(&header, &payload).map(|record| record.map(|it| naive::fields(&it))).collect();
+        let fields = RecordIter::new(&header, &payload).map(|record| record.map(|it| naive::fields(&it)));
+        let fast: Result<Vec<_>, _> = fields.collect();
         prop_assert_eq!(fast.ok(), naive::records(&payload, count, 0));
     }
 
@@ -134,7 +142,11 @@ proptest! {
     }
 
     #[test]
-    fn no_decoder_panics_on_truncated_batches(records in records(), codec in codec(), cut in any::<prop::sample::Index>()) {
+    fn no_decoder_panics_on_truncated_batches(
+        records in records(),
+        codec in codec(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let bytes = build(BatchBuilder::new(codec), &records);
         let bytes = &bytes[..cut.index(bytes.len())];
         prop_assert!(matches!(Batch::split_first(bytes), Ok(None)));

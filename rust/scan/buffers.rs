@@ -1,7 +1,7 @@
 //! Column memory that comes back: buffers given away as Arrow are taken again once their batch is dropped.
 //!
-//! Fresh pages cost more than the copy into them. It never waits for a batch: what is still held is left alone, and a fresh buffer
-//! made.
+//! Fresh pages cost more than the copy into them. It never waits for a batch: what is still held is left alone, and a
+//! fresh buffer made.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! The rows of the record batch in the making: one buffer per wanted column, made Arrow without a copy when it is full.
 //!
-//! The memory of a batch that the consumer has dropped is taken again: fresh pages cost more than the copy into them. A batch's
-//! bytes stay below [`MAX_BATCH_BYTES`] unless one row alone is larger, so 32-bit offsets never overflow. It never
-//! parses a record.
+//! The memory of a batch that the consumer has dropped is taken again: fresh pages cost more than the copy into them. A
+//! batch's bytes stay below [`MAX_BATCH_BYTES`] unless one row alone is larger, so 32-bit offsets never overflow. It
+//! never parses a record.
 
 use std::sync::Arc;
 
@@ -177,7 +177,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Columns of `schema`, which is that of `order`. `pooled` batches may be with consumers and still have their memory back.
+    /// Columns of `schema`, which is that of `order`. `pooled` batches may be with consumers and still have their
+    /// memory back.
     pub(super) fn new(schema: SchemaRef, order: &[Column], limits: Limits, pooled: usize) -> Self {
         let has = |column| order.contains(&column);
         Self {

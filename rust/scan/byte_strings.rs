@@ -1,7 +1,8 @@
 //! A column of byte strings in the making: their bytes one after another, where each ends, which are null.
 //!
-//! Short strings are copied in blocks of fixed size that may reach over their end, within both buffers: a call of `memcpy` costs
-//! more than the bytes of most keys. What stands behind the last string is never given away. It never parses a record.
+//! Short strings are copied in blocks of fixed size that may reach over their end, within both buffers: a call of
+//! `memcpy` costs more than the bytes of most keys. What stands behind the last string is never given away. It never
+//! parses a record.
 
 use arrow_buffer::{Buffer, NullBuffer, NullBufferBuilder, OffsetBuffer};
 
@@ -10,8 +11,8 @@ use super::buffers::{Numbers, Pool};
 /// Longest string that is copied as a block, and the bytes that a block may reach over the end of a string.
 const BLOCK: usize = 128;
 
-/// Where bytes stand in a payload, or null: the start below, the length above. A payload is below 4 GiB, as a batch and what it
-/// inflates to are. One word, not two halves: written as halves and read as a whole, it would be waited for.
+/// Where bytes stand in a payload, or null: the start below, the length above. A payload is below 4 GiB, as a batch and
+/// what it inflates to are. One word, not two halves: written as halves and read as a whole, it would be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Piece(u64);
 

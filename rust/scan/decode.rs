@@ -1,9 +1,9 @@
 //! The records of one batch, straight to column buffers.
 //!
-//! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. Nothing is
-//! trusted: no length reaches past the payload, and exactly the declared records must be there. Its naive twin is
-//! [`crate::record::RecordIter`]. It may stop at any record, when the batch in the making is full, and go on from there. It never
-//! checks a CRC, inflates, or reads a file.
+//! The walk parses of a record only what the wanted columns and the predicate need; `record` has the grammar. Nothing
+//! is trusted: no length reaches past the payload, and exactly the declared records must be there. Its naive twin is
+//! [`crate::record::RecordIter`]. It may stop at any record, when the batch in the making is full, and go on from
+//! there. It never checks a CRC, inflates, or reads a file.
 
 mod plain;
 

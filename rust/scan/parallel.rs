@@ -1,9 +1,11 @@
 //! Splits read by several threads, rows in the order of the splits.
 //!
-//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, about [`QUEUE_BYTES`]:
-//! a thread whose queue is full stands still until the consumer comes to its split, so a queue should hold a split. Nobody starts a split further ahead of the consumer than there are threads. So memory is bounded by threads × queue ×
-//! batch, and the consumer meets batches and errors in order. With one thread, or one split, the consumer's own thread reads and
-//! there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they are at and waits for them.
+//! Each thread takes the next split and reads it to its end. What it makes waits in a queue of its split, about
+//! [`QUEUE_BYTES`]: a thread whose queue is full stands still until the consumer comes to its split, so a queue should
+//! hold a split. Nobody starts a split further ahead of the consumer than there are threads. So memory is bounded by
+//! threads × queue × batch, and the consumer meets batches and errors in order. With one thread, or one split, the
+//! consumer's own thread reads and there is no queue. Dropping a [`ScanReader`] stops the threads after the batch they
+//! are at and waits for them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -49,7 +51,8 @@ struct Inline {
 }
 
 impl ScanReader {
-    /// Starts the threads, at most as many as there are splits. What is gone is told to `lost` when the options allow for it.
+    /// Starts the threads, at most as many as there are splits. What is gone is told to `lost` when the options allow
+    /// for it.
     pub fn new(splits: Arc<[Arc<Split>]>, options: Arc<ScanOptions>, lost: LostRanges) -> Result<Self> {
         let schema = Arc::clone(options.schema());
         let threads = options.threads.min(splits.len());

@@ -1,11 +1,11 @@
 //! Stopping: what is in memory goes to the files, then everything to disk, for one log or for many at once.
 //!
 //! [`Log::begin_close`] writes what the files lack and says whether anything must be synced; a log that has nothing
-//! unflushed costs no call. [`sync_together`] syncs many logs of one directory with two calls to their volume instead of
-//! several for each log. [`Log::complete_close`] notes the outcome.
+//! unflushed costs no call. [`sync_together`] syncs many logs of one directory with two calls to their volume instead
+//! of several for each log. [`Log::complete_close`] notes the outcome.
 //!
-//! Durability: after `complete_close` has returned `Ok` everything that the log took survives a power loss. A failed sync
-//! poisons every log that it was for: none of them counts as closed cleanly, and the next start recovers them.
+//! Durability: after `complete_close` has returned `Ok` everything that the log took survives a power loss. A failed
+//! sync poisons every log that it was for: none of them counts as closed cleanly, and the next start recovers them.
 
 use std::io;
 use std::path::Path;
@@ -58,7 +58,8 @@ impl Log {
         }))
     }
 
-    /// Notes how the sync went. An error poisons the log and comes back; after a shortage the log is not closed, and may be.
+    /// Notes how the sync went. An error poisons the log and comes back; after a shortage the log is not closed, and
+    /// may be.
     pub fn complete_close(&mut self, flushed: Result<Flushed>) -> Result<()> {
         let closed = self.complete_flush(flushed);
         if closed.as_ref().is_err_and(Error::is_shortage) {

@@ -1,16 +1,17 @@
 //! Bringing a created log to disk.
 //!
-//! [`Log::create`] makes a log in memory only: thousands of partitions are created at once, and most are not written for
-//! a while. Its directory comes into being with the first write, from the background, or when the log closes, whichever
-//! is first. Until then the log is empty: reads find nothing, flushes have nothing to do, deleting it forgets it.
+//! [`Log::create`] makes a log in memory only: thousands of partitions are created at once, and most are not written
+//! for a while. Its directory comes into being with the first write, from the background, or when the log closes,
+//! whichever is first. Until then the log is empty: reads find nothing, flushes have nothing to do, deleting it forgets
+//! it.
 //!
 //! Steps, in this order: (a) the directory, (b) `partition.metadata`, (c) the segment's `.log`. A crash between them
 //! leaves nothing, an empty directory or an empty log; a start opens the latter two and the control plane creates the
 //! first anew. No batch is written before (c), so a directory with a batch knows its topic id. spec: R4.1, R4.2
 //!
 //! Durability: nothing is synced; the first flush does that, `partition.metadata` included. A failure poisons the log,
-//! as a failed write that cannot be cut off does: the log directory goes offline and nothing is acknowledged. After a shortage
-//! (see [`crate::error::shortage`]) the next attempt goes on from (b).
+//! as a failed write that cannot be cut off does: the log directory goes offline and nothing is acknowledged. After a
+//! shortage (see [`crate::error::shortage`]) the next attempt goes on from (b).
 
 use super::format::PARTITION_METADATA;
 use super::log::Log;

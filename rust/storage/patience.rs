@@ -1,4 +1,5 @@
-//! Repeating what met a shortage (see [`crate::error::shortage`]), for callers that may wait: a start, a stop, the disk threads.
+//! Repeating what met a shortage (see [`crate::error::shortage`]), for callers that may wait: a start, a stop, the disk
+//! threads.
 //!
 //! Never on a network loop, and never under the lock of a log that is served.
 

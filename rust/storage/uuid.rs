@@ -1,7 +1,7 @@
 //! Kafka's 128-bit ids (topics, directories) and their 22-character text form.
 //!
-//! The text is URL-safe base64 without padding, as in `partition.metadata` and `meta.properties`. Never a source of secrets: random ids need only
-//! differ.
+//! The text is URL-safe base64 without padding, as in `partition.metadata` and `meta.properties`. Never a source of
+//! secrets: random ids need only differ.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};

@@ -38,7 +38,8 @@ const fn level_0(name: &'static str) -> Feature {
     Feature { name, min: 0, max: 0 }
 }
 
-/// Kafka's features that are known here, all of them at level 0: without. Those that say how `KRaft` keeps metadata are not among them.
+/// Kafka's features that are known here, all of them at level 0: without. Those that say how `KRaft` keeps metadata are
+/// not among them.
 pub const FEATURES: [Feature; 4] = [
     level_0("group.version"),
     level_0("share.version"),
@@ -93,7 +94,8 @@ fn is_software_name(text: &str) -> bool {
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
-/// Appends a response body of a version from 0 to 4. With an error the lists of APIs and features are empty, as Kafka's.
+/// Appends a response body of a version from 0 to 4. With an error the lists of APIs and features are empty, as
+/// Kafka's.
 pub fn encode_api_versions_response(
     out: &mut Vec<u8>,
     version: i16,

@@ -79,8 +79,8 @@ pub struct FoundCoordinator<'a> {
     pub port: i32,
 }
 
-/// Appends a response body: one row for each key. `message` is of all keys from version 4 on, where it is empty without a
-/// reason; before, `message` is that of the one key.
+/// Appends a response body: one row for each key. `message` is of all keys from version 4 on, where it is empty without
+/// a reason; before, `message` is that of the one key.
 pub fn encode_find_coordinator_response<'a>(
     out: &mut Vec<u8>,
     version: i16,

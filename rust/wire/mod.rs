@@ -2,11 +2,10 @@
 //! declared.
 //!
 //! The map: [`reader`] and [`writer`] are the primitives; [`header`] and [`api_table`] come first on every request; one
-//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`], [`find_coordinator`], [`init_producer_id`],
-//! [`heartbeat`], [`offset_commit`], [`offset_fetch`],
-//! [`api_versions`], [`sasl`]
-//! with the messages that it carries in [`scram`]);
-//! [`shape`] checks the bodies of all the others before the control plane decodes them.
+//! file per API that the data plane answers ([`produce`], [`fetch`], [`list_offsets`], [`metadata`],
+//! [`find_coordinator`], [`init_producer_id`], [`heartbeat`], [`offset_commit`], [`offset_fetch`], [`api_versions`],
+//! [`sasl`] with the messages that it carries in [`scram`]); [`shape`] checks the bodies of all the others before the
+//! control plane decodes them.
 //!
 //! Decoders point into the body with `Range<usize>` and reuse their vectors. A [`WireError`] means that the bytes are
 //! not Kafka's protocol: the connection is closed, as Kafka does. Bytes after the last field of a request that the data

@@ -5,7 +5,8 @@
 //!              (v2-4: retention_time_ms:i64) [topic] tags
 //! topic     := (v2-9: name:string) (v10+: topic_id:uuid) [partition] tags
 //! partition := index:i32 offset:i64 (v6+: leader_epoch:i32) metadata:nullable tags
-//! response  := (v3+: throttle_time_ms:i32) [(v2-9: name:string) (v10+: topic_id:uuid) [index:i32 error:i16 tags] tags] tags
+//! response  := (v3+: throttle_time_ms:i32) [committed] tags
+//! committed := (v2-9: name:string) (v10+: topic_id:uuid) [index:i32 error:i16 tags] tags
 //! ```
 //! Lengths are compact and tags are there from version 8 on.
 
@@ -140,8 +141,8 @@ impl OffsetCommitRequest {
     }
 }
 
-/// Appends a response body: the error of each partition, `errors` in the order of the request's rows. Returns where each error
-/// stands in `out`, if `places` is asked for, so that it can be changed until the body is sent.
+/// Appends a response body: the error of each partition, `errors` in the order of the request's rows. Returns where
+/// each error stands in `out`, if `places` is asked for, so that it can be changed until the body is sent.
 pub fn encode_offset_commit_response(
     out: &mut Vec<u8>,
     version: i16,

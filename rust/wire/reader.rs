@@ -10,11 +10,11 @@ use super::topic::{TopicId, TopicKey};
 
 /// Kafka's limit of a string's length in bytes.
 pub const MAX_STRING_BYTES: usize = i16::MAX as usize;
-/// The most elements of one kind that a request of the control plane may carry: bounds memory, since a decoded element is
-/// larger than its few bytes on the wire.
+/// The most elements of one kind that a request of the control plane may carry: bounds memory, since a decoded element
+/// is larger than its few bytes on the wire.
 pub const MAX_ELEMENTS: usize = 1 << 20;
-/// The most topics or partitions that a request of the data plane may name: while it is served, each takes some 500 bytes. Less than
-/// Kafka recommends for a whole cluster, and thirty times what it recommends for a broker.
+/// The most topics or partitions that a request of the data plane may name: while it is served, each takes some 500
+/// bytes. Less than Kafka recommends for a whole cluster, and thirty times what it recommends for a broker.
 pub const MAX_ROWS: usize = 1 << 17;
 
 type Result<T> = std::result::Result<T, WireError>;

@@ -1,9 +1,11 @@
 //! `SaslHandshake` 1 and `SaslAuthenticate` 0 to 2: the frames in which two ends prove who they are.
 //!
 //! ```text
-//! handshake request      mechanism string                    response   error int16 | mechanisms [string]
-//! authenticate request   token bytes | tags from 2           response   error int16 | message nullable string | token bytes
-//!                                                                       | lifetime int64, ms, from 1 | tags from 2
+//! handshake request       mechanism string
+//! handshake response      error int16 | mechanisms [string]
+//! authenticate request    token bytes | tags from 2
+//! authenticate response   error int16 | message nullable string | token bytes | lifetime int64, ms, from 1
+//!                         | tags from 2
 //! ```
 
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! SCRAM-SHA-256 (RFC 5802, RFC 7677) without channel binding: both ends prove that they know one secret, and neither sends it.
+//! SCRAM-SHA-256 (RFC 5802, RFC 7677) without channel binding: both ends prove that they know one secret, and neither
+//! sends it.
 //!
 //! ```text
 //! client-first  n,,n=USER,r=NONCE                   bare: without "n,,"
@@ -6,8 +7,9 @@
 //! client-final  c=biws,r=NONCE+MORE,p=PROOF          without proof: up to ",p="
 //! server-final  v=SIGNATURE
 //! ```
-//! SALT, PROOF and SIGNATURE are base64. The messages are bound together by their text: bare, server-first and client-final
-//! without proof, separated by commas. State without I/O: the caller brings nonces and salts, and carries the messages.
+//! SALT, PROOF and SIGNATURE are base64. The messages are bound together by their text: bare, server-first and
+//! client-final without proof, separated by commas. State without I/O: the caller brings nonces and salts, and carries
+//! the messages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,9 +26,9 @@ pub const USER: &str = "broker";
 /// How often the password is hashed: RFC 7677's least. The secret is random, so more would protect nothing.
 pub const ITERATIONS: u32 = 4096;
 /// A server that asks for more wants to keep the client busy.
-const MOST_ITERATIONS: u32 = 1 << 17;
+const MAX_ITERATIONS: u32 = 1 << 17;
 /// Longest message that is looked at.
-pub const LONGEST_MESSAGE: usize = 1024;
+pub const MAX_MESSAGE_BYTES: usize = 1024;
 /// "n,,": no channel binding, the user is the one who authenticates.
 const GS2_HEADER: &str = "n,,";
 /// [`GS2_HEADER`] in base64.
@@ -192,7 +194,7 @@ impl ClientExchange {
         let iterations = field(fields.next(), "i=")?
             .parse()
             .map_err(|_| Refused("its iteration count is malformed"))?;
-        if !(ITERATIONS..=MOST_ITERATIONS).contains(&iterations) {
+        if !(ITERATIONS..=MAX_ITERATIONS).contains(&iterations) {
             return Err(Refused("its iteration count is out of range"));
         }
         let salted = keys.salted(salt, iterations);
@@ -249,7 +251,7 @@ fn is_equal(a: &Key, b: &Key) -> bool {
 }
 
 fn text(message: &[u8]) -> Result<&str, Refused> {
-    if message.len() > LONGEST_MESSAGE {
+    if message.len() > MAX_MESSAGE_BYTES {
         return Err(Refused("its message is too long"));
     }
     std::str::from_utf8(message).map_err(|_| Refused("its message is no text"))

@@ -1,7 +1,8 @@
 """One member of a consumer group as a process: `member.py LIBRARY BOOTSTRAP GROUP TOPIC [INSTANCE_ID]`.
 
-Prints a JSON line each time the partitions it owns change: `{"owned": [0, 2]}`, and `{"consumed": n}` once records came; ends
-with `{"fenced": true}` when another took its instance id. SIGTERM makes it leave the group and exit 0; SIGKILL is a crash.
+Prints a JSON line each time the partitions it owns change: `{"owned": [0, 2]}`, and `{"consumed": n}` once records
+came; ends with `{"fenced": true}` when another took its instance id. SIGTERM makes it leave the group and exit 0;
+SIGKILL is a crash.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def run_librdkafka(bootstrap: str, group: str, topic: str, instance_id: str | No
     config = {
         "bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest",
         "session.timeout.ms": SESSION_TIMEOUT_MS,
-        "heartbeat.interval.ms": HEARTBEAT_MS, "partition.assignment.strategy": assignor, "max.poll.interval.ms": 10_000,
+        "heartbeat.interval.ms": HEARTBEAT_MS, "partition.assignment.strategy": assignor,
+        "max.poll.interval.ms": 10_000,
     }  # fmt: skip
     static = {"group.instance.id": instance_id} if instance_id else {}
     consumer = Consumer(config | static)
@@ -85,12 +87,14 @@ def run_kafka_python(bootstrap: str, group: str, topic: str, instance_id: str | 
     from kafka.errors import FencedInstanceIdError
 
     consumer = KafkaConsumer(
-        bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", session_timeout_ms=SESSION_TIMEOUT_MS,
-        heartbeat_interval_ms=HEARTBEAT_MS, max_poll_interval_ms=10_000, group_instance_id=instance_id,
+        bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest",
+        session_timeout_ms=SESSION_TIMEOUT_MS, heartbeat_interval_ms=HEARTBEAT_MS, max_poll_interval_ms=10_000,
+        group_instance_id=instance_id,
     )  # fmt: skip
-    # kafka-python 3.0 loses a join that outlasts one poll. Finished between two polls, its result is dropped and it joins
-    # again. Begun because the topic's partitions became known only after the first join, it is never looked at again, and
-    # the member neither owns nor heartbeats ever after. So: partitions first, and polls that are longer than a join.
+    # kafka-python 3.0 loses a join that outlasts one poll. Finished between two polls, its result is dropped and it
+    # joins again. Begun because the topic's partitions became known only after the first join, it is never looked at
+    # again, and the member neither owns nor heartbeats ever after. So: partitions first, and polls that are longer than
+    # a join.
     consumer.subscribe([topic])
     while not consumer.partitions_for_topic(topic):
         pass  # each call asks the broker

@@ -55,8 +55,9 @@ def consumer(broker: BrokerProcess, **config: Any) -> KafkaConsumer:
 
 
 def subscribe(member: KafkaConsumer, topic: str) -> None:
-    """Partitions first: kafka-python 3.0 never looks again at a join that it begins because they become known after the first one (see
-    ``member.run_kafka_python``; seen with Apache Kafka, too, when ``group.initial.rebalance.delay.ms`` is 0)."""
+    """Partitions first: kafka-python 3.0 never looks again at a join that it begins because they become known after the
+    first one (see ``member.run_kafka_python``; seen with Apache Kafka, too, when ``group.initial.rebalance.delay.ms``
+    is 0)."""
     assert member.partitions_for_topic(topic)
     member.subscribe([topic])
 

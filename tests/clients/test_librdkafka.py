@@ -2,7 +2,8 @@
 
 Its groups are in test_group_rebalance.py, its admin client in test_librdkafka_admin.py.
 
-spec: R0.4 (produce and fetch, per partition), R0.5 (acks), R4.3 (lookup by offset and by timestamp), R4.8 (committed offsets)
+spec: R0.4 (produce and fetch, per partition), R0.5 (acks), R4.3 (lookup by offset and by timestamp), R4.8 (committed
+offsets)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The README's lines work as they stand in a plain shell whose environment is the checkout's.
 
-Each section's shell lines and Python blocks are run in the order in which they stand, with nothing in the environment but a PATH;
-only the address and the folder of the data are the test's broker's.
+Each section's shell lines and Python blocks are run in the order in which they stand, with nothing in the environment
+but a PATH; only the address and the folder of the data are the test's broker's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Two brokers in one process, each a cluster of its own: what ``test_two_brokers.py`` runs.
 
-Prints a line of JSON for each broker (its port, its cluster), then stops a broker for each line that it reads, the first one first.
+Prints a line of JSON for each broker (its port, its cluster), then stops a broker for each line that it reads, the
+first one first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Three brokers on loopback for trials: ``python -m cluster FOLDER [sqlite|zookeeper]``; Ctrl-C stops them (``make cluster``)."""
+"""Three brokers on loopback for trials: ``python -m cluster FOLDER [sqlite|zookeeper]``; Ctrl-C stops them (``make
+cluster``)."""
 
 from __future__ import annotations
 

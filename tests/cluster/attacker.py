@@ -1,5 +1,6 @@
-"""A client that sends one broker the dearest requests it knows, over and over, on a connection each: ``python -m cluster.attacker
-HOST PORT TOPIC``. Ends when it is killed. Prints a line when all connections have had an answer or were closed."""
+"""A client that sends one broker the dearest requests it knows, over and over, on a connection each: ``python -m
+cluster.attacker HOST PORT TOPIC``. Ends when it is killed. Prints a line when all connections have had an answer or
+were closed."""
 
 from __future__ import annotations
 

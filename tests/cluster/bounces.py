@@ -1,10 +1,12 @@
-"""Rounds in which all three brokers end and come back under idempotent producers: none of them may die, nothing may be lost or doubled.
+"""Rounds in which all three brokers end and come back under idempotent producers: none of them may die, nothing may be
+lost or doubled.
 
     cd tests; python -m cluster.bounces [--rounds N] [--seed N] [--store sqlite|zookeeper] [--folder DIR]
 
-Each round is one of: all stop at once (SIGTERM), all are killed at once, one after the other is stopped and started, two are stopped
-and the third follows, one is killed while the others stop. Two producers write meanwhile, librdkafka's and Kafka's own, with
-``acks=all``; at the end every partition is read whole. It ends with 1 when a promise was broken. (issue 13, item 4)
+Each round is one of: all stop at once (SIGTERM), all are killed at once, one after the other is stopped and started,
+two are stopped and the third follows, one is killed while the others stop. Two producers write meanwhile, librdkafka's
+and Kafka's own, with ``acks=all``; at the end every partition is read whole. It ends with 1 when a promise was broken.
+(issue 13, item 4)
 """
 
 from __future__ import annotations
@@ -54,8 +56,9 @@ class RdWriter(threading.Thread):
         super().__init__(daemon=True)
         self.fatal: list[str] = []
         self.producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "batch.num.messages": BATCH_RECORDS,
-             "retry.backoff.ms": 20, "retry.backoff.max.ms": 200, "message.timeout.ms": int(LIMIT_S * 1000),
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1,
+             "batch.num.messages": BATCH_RECORDS, "retry.backoff.ms": 20, "retry.backoff.max.ms": 200,
+             "message.timeout.ms": int(LIMIT_S * 1000),
              "reconnect.backoff.ms": 10, "reconnect.backoff.max.ms": 200, "topic.metadata.refresh.interval.ms": 500,
              "log_level": 0, "error_cb": self._on_error}
         )  # fmt: skip
@@ -275,7 +278,8 @@ def main() -> int:
     outcome = run(folder, asked.rounds, asked.seed, asked.store)
     counts = ", ".join(f"{count} {name}" for name, count in sorted(outcome.done.items()))
     print(
-        f"{outcome.rounds} rounds ({counts}), seed {asked.seed}: {outcome.acked} acknowledged, {len(outcome.broken)} broken"
+        f"{outcome.rounds} rounds ({counts}), seed {asked.seed}: {outcome.acked} acknowledged, {len(outcome.broken)} "
+        "broken"
     )
     for line in outcome.broken[:20]:
         print(f"  {line}")

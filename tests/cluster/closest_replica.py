@@ -1,13 +1,15 @@
-"""Fetches of consumers and followers at a leader and at its followers, sent as they are to three brokers in racks a, b and c
-(KIP-392).
+"""Fetches of consumers and followers at a leader and at its followers, sent as they are to three brokers in racks a, b
+and c (KIP-392).
 
-The answers are written down in a form that two implementations can share. ``apache-kafka-4.3.0-closest-replica.json`` is what Apache
-Kafka gave; run as a program this prints what three brokers answer, with their addresses and the process of the third::
+The answers are written down in a form that two implementations can share. ``apache-kafka-4.3.0-closest-replica.json``
+is what Apache Kafka gave; run as a program this prints what three brokers answer, with their addresses and the process
+of the third::
 
     cd tests && python -m cluster.closest_replica 127.0.0.1:9092 127.0.0.1:9093 127.0.0.1:9094 PID
 
-They must be fresh, of node ids 1 to 3, with ``replica.selector.class`` set to the RackAwareReplicaSelector, and slow to take a
-broker that hangs for gone (a minute): the third is stopped for a moment, so that the high watermark stands still.
+They must be fresh, of node ids 1 to 3, with ``replica.selector.class`` set to the RackAwareReplicaSelector, and slow to
+take a broker that hangs for gone (a minute): the third is stopped for a moment, so that the high watermark stands
+still.
 """
 
 from __future__ import annotations

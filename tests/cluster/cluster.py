@@ -69,7 +69,8 @@ class Cluster:
         log_dirs: Mapping[int, Sequence[Path]] | None = None,
         racks: Sequence[str] = (),
     ) -> None:
-        """``log_dirs`` are those of some nodes, by number; the others have one each. ``racks``: none, or one for each node."""
+        """``log_dirs`` are those of some nodes, by number; the others have one each. ``racks``: none, or one for each
+        node."""
         self.folder = folder
         self.zookeeper = self.new_zookeeper() if store == "zookeeper" else None
         common = {

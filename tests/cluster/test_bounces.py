@@ -1,7 +1,8 @@
-"""A few of the rounds of ``python -m cluster.bounces``: idempotent producers survive that all brokers end and come back.
+"""A few of the rounds of ``python -m cluster.bounces``: idempotent producers survive that all brokers end and come
+back.
 
-Before snapshots held five batches of a producer, librdkafka died in the second round and Kafka's client wrote records twice.
-(issue 13, item 4)
+Before snapshots held five batches of a producer, librdkafka died in the second round and Kafka's client wrote records
+twice. (issue 13, item 4)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Consumers that name a rack fetch from the follower in it (KIP-392; spec R3.5, R3.6, R0.13): three brokers in racks a, b and c, the
-first of which leads.
+"""Consumers that name a rack fetch from the follower in it (KIP-392; spec R3.5, R3.6, R0.13): three brokers in racks a,
+b and c, the first of which leads.
 
-From which broker the bytes came is what the client counted on each connection: librdkafka's statistics, the Java consumer's
-metrics.
+From which broker the bytes came is what the client counted on each connection: librdkafka's statistics, the Java
+consumer's metrics.
 """
 
 from __future__ import annotations

@@ -120,9 +120,9 @@ def test_two_added_to_three_and_one_removed_move_the_least_possible(  # R1.4
     assert cluster.broker(2).stop() == 0
     cluster.wait_in_sync(TOPIC, 3)
     summary.append(
-        f"two brokers added to three: {copied:,} bytes moved, least possible {figures(added)[1]:,}; one of the five removed:"
-        f" {copied_again:,} moved, least possible {figures(removed)[1]:,}"
-        f" ({sum(before.values()):,} bytes in {3 * PARTITIONS} replicas)"
+        f"two brokers added to three: {copied:,} bytes moved, least possible {figures(added)[1]:,}; one of the five "
+        f"removed: {copied_again:,} moved, least possible {figures(removed)[1]:,} ({sum(before.values()):,} bytes in "
+        f"{3 * PARTITIONS} replicas)"
     )
 
 
@@ -142,8 +142,8 @@ def test_moves_of_added_brokers_lose_nothing_under_load(three_of_five: Cluster) 
 
 
 def begin_slowly(cluster: Cluster) -> None:
-    """Brokers 4 and 5 are being added, at a rate that takes hours, and the command is killed. Every broker knew the rate before the
-    first move was asked for: no more is copied than what one fetch brings."""
+    """Brokers 4 and 5 are being added, at a rate that takes hours, and the command is killed. Every broker knew the
+    rate before the first move was asked for: no more is copied than what one fetch brings."""
     fill(cluster)
     start(cluster, 4, 5)
     process = command.launch(

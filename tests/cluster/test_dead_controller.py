@@ -1,4 +1,5 @@
-"""Administration goes on through every broker that lives when the controller dies or hangs (KIP-590; issue 13, item 7)."""
+"""Administration goes on through every broker that lives when the controller dies or hangs (KIP-590; issue 13, item
+7)."""
 
 from __future__ import annotations
 

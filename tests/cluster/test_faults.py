@@ -1,7 +1,8 @@
-"""Each fault once, on real processes, disks and networks: nothing acknowledged is lost, doubled or different on two replicas.
+"""Each fault once, on real processes, disks and networks: nothing acknowledged is lost, doubled or different on two
+replicas.
 
-``python -m cluster.faults`` does each of them many times; what that found is in benches/record. It needs root: for mounts of its
-own, network namespaces and loop devices, which all end with it.
+``python -m cluster.faults`` does each of them many times; what that found is in benches/record. It needs root: for
+mounts of its own, network namespaces and loop devices, which all end with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""An ordinary client that says it is a broker: on no listener does anything move (issue 13, item 7; spec R0.11, R2.4)."""
+"""An ordinary client that says it is a broker: on no listener does anything move (issue 13, item 7; spec R0.11,
+R2.4)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Brokers with two log directories each: replicas that move between them under load, and a directory that fails (KIP-113, KIP-112;
-spec R2.7, R4.7; H24, H27). Apache Kafka's tools drive the moves."""
+"""Brokers with two log directories each: replicas that move between them under load, and a directory that fails
+(KIP-113, KIP-112; spec R2.7, R4.7; H24, H27). Apache Kafka's tools drive the moves."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ def test_a_leader_that_is_killed_while_it_moves_goes_on_when_it_is_back(cluster:
 
 
 def test_a_directory_that_fails_costs_its_replicas_only(cluster: Cluster, small_disk: Path) -> None:  # H27, KIP-112
-    """Its disk is full. What broker 1 led there is led elsewhere, what it has in the other directory goes on, new replicas come to
-    that one, and with a larger disk everything is in sync again."""
+    """Its disk is full. What broker 1 led there is led elsewhere, what it has in the other directory goes on, new
+    replicas come to that one, and with a larger disk everything is in sync again."""
     broker = cluster.broker(1)
     small = str(small_disk / "data")
     cluster.create(TOPIC)

@@ -1,4 +1,5 @@
-"""A topic that moves because a node of ZooKeeper says so: the tools of Apache Kafka 2.0 drive the cluster (spec R2.2, R2.5)."""
+"""A topic that moves because a node of ZooKeeper says so: the tools of Apache Kafka 2.0 drive the cluster (spec R2.2,
+R2.5)."""
 
 from __future__ import annotations
 

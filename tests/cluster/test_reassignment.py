@@ -1,11 +1,13 @@
-"""Four brokers, and a topic that moves off one of them under load with acks=all: nothing acknowledged is lost or doubled, and what
-is left behind is deleted (spec R2.5, R2.8; KIP-455, H16). Apache Kafka's kafka-reassign-partitions drives it."""
+"""Four brokers, and a topic that moves off one of them under load with acks=all: nothing acknowledged is lost or
+doubled, and what is left behind is deleted (spec R2.5, R2.8; KIP-455, H16). Apache Kafka's kafka-reassign-partitions
+drives it."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -38,7 +40,8 @@ def four(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FourBrokers
 
 
 class FourBrokers:
-    """The controller, one whose replicas move away, one that takes them, and another. The topic is on all but the third."""
+    """The controller, one whose replicas move away, one that takes them, and another. The topic is on all but the
+    third."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -97,7 +100,7 @@ class FourBrokers:
         self.cluster.wait_in_sync(TOPIC, 3)
         wait_until(lambda: not self.directories(without), LIMIT_S, f"broker {without} has deleted its replicas")
         for number in range(PARTITIONS):
-            wait_until(lambda number=number: self._are_equal(number), 20, f"the replicas of {number} are equal")  # type: ignore[misc]
+            wait_until(partial(self._are_equal, number), 20, f"the replicas of {number} are equal")
 
     def _are_equal(self, number: int) -> bool:
         held = [found for found in self.cluster.log_bytes(TOPIC, number) if found]

@@ -1,5 +1,5 @@
-"""Nodes of a running cluster's store that somebody edits to nonsense, on SQLite and on ZooKeeper: every broker lives on, names them,
-decides about everything else, starts again on them, and goes on when they are mended."""
+"""Nodes of a running cluster's store that somebody edits to nonsense, on SQLite and on ZooKeeper: every broker lives
+on, names them, decides about everything else, starts again on them, and goes on when they are mended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ SPOILED = (
     "/log_dir_event_notification/log_dir_event_nonsense",
 )
 HELD = SPOILED[:4]
-"""What stays as somebody wrote it until somebody mends it; /controller and its epoch are written anew, the others go."""
+"""What stays as somebody wrote it until somebody mends it; /controller and its epoch are written anew, the others
+go."""
 
 
 def write(cluster: Cluster, content: dict[str, bytes]) -> dict[str, bytes]:

@@ -1,8 +1,9 @@
-"""A stop acknowledges what the broker has appended: a record stands in the log exactly when its producer was told so (issue 13, item 4).
+"""A stop acknowledges what the broker has appended: a record stands in the log exactly when its producer was told so
+(issue 13, item 4).
 
-Each producer sends requests of one record, five in flight, and repeats none. So the records of a partition are as many as its
-acknowledgements, unless something was appended and then refused, or not answered. Before brokers waited for their followers at a stop,
-5 to 35 requests of 60 in flight were, in every stop.
+Each producer sends requests of one record, five in flight, and repeats none. So the records of a partition are as many
+as its acknowledgements, unless something was appended and then refused, or not answered. Before brokers waited for
+their followers at a stop, 5 to 35 requests of 60 in flight were, in every stop.
 """
 
 from __future__ import annotations

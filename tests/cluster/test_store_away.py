@@ -1,4 +1,5 @@
-"""Each administrative request ends at its own time while the metadata store is away, whatever waits before it (issue 13, item 7)."""
+"""Each administrative request ends at its own time while the metadata store is away, whatever waits before it (issue
+13, item 7)."""
 
 from __future__ import annotations
 

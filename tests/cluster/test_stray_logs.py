@@ -1,4 +1,5 @@
-"""Logs that a cluster has set aside come back by ``kafkastore stray adopt``, and get their replicas again (issue 13, item 1)."""
+"""Logs that a cluster has set aside come back by ``kafkastore stray adopt``, and get their replicas again (issue 13,
+item 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Moves that are held to a rate by Kafka's kafka-reassign-partitions and by ``kafkastore cluster`` (KIP-73; spec R1.4, R2.2).
+"""Moves that are held to a rate by Kafka's kafka-reassign-partitions and by ``kafkastore cluster`` (KIP-73; spec R1.4,
+R2.2).
 
 A rate is measured as bytes that reach the new replicas between two looks, by the clock between them.
 """

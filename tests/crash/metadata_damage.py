@@ -1,10 +1,12 @@
-"""Random damage to the files of a metadata store after a kill -9: what each start says, and whether any record is lost (issue 13.1).
+"""Random damage to the files of a metadata store after a kill -9: what each start says, and whether any record is lost
+(issue 13.1).
 
-``python -m crash.metadata_damage --world alone|sqlite|zookeeper --rounds 200 --seed 1`` prints one line a round and a summary. Each round
-begins with the same folder: brokers that were killed (with ``--clean``: stopped), with topics of which a default would delete every
-record (records of last month; ``retention.ms=-1``, and ``cleanup.policy=compact``), one of them configured after it was made. One file of
-the store is flipped in one bit, cut, emptied or deleted; the brokers are started, and those that start run their retention. A record is
-lost when nobody serves it and no log, set aside or not, has it.
+``python -m crash.metadata_damage --world alone|sqlite|zookeeper --rounds 200 --seed 1`` prints one line a round and a
+summary. Each round begins with the same folder: brokers that were killed (with ``--clean``: stopped), with topics of
+which a default would delete every record (records of last month; ``retention.ms=-1``, and ``cleanup.policy=compact``),
+one of them configured after it was made. One file of the store is flipped in one bit, cut, emptied or deleted; the
+brokers are started, and those that start run their retention. A record is lost when nobody serves it and no log, set
+aside or not, has it.
 """
 
 from __future__ import annotations
@@ -108,7 +110,8 @@ class Damage:
 
     # ---- the folder that each round begins with
     def _make_base(self) -> None:
-        """A part of the metadata is in the store's main file when a clean stop has left it there, the rest is in what follows it."""
+        """A part of the metadata is in the store's main file when a clean stop has left it there, the rest is in what
+        follows it."""
         if self.zookeeper is not None:
             self.zookeeper.start()
         admin = self._start_whole()
@@ -367,7 +370,8 @@ def main() -> int:
     records = sum(len(TOPICS) * PARTITIONS * PER_PARTITION for _ in rounds)
     lost = sum(one.lost for one in rounds)
     print(
-        f"\n{given.world}, seed {given.seed}: {len(rounds)} rounds, {records} records, {lost} lost. In so many rounds it was said:"
+        f"\n{given.world}, seed {given.seed}: {len(rounds)} rounds, {records} records, {lost} lost. In so many rounds "
+        "it was said:"
     )
     print("\n".join(summary_of(rounds)))
     return 1 if lost else 0

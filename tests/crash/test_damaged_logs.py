@@ -1,6 +1,7 @@
 """Log directories that somebody damaged between two runs: the start refuses what it would lose, and names what it cuts.
 
-The random damages are in ``rust/broker/losses/tests/damages.rs``; here a whole broker meets one of each kind. (issue 13, item 4)
+The random damages are in ``rust/broker/losses/tests/damages.rs``; here a whole broker meets one of each kind. (issue
+13, item 4)
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def _ours(request: pytest.FixtureRequest) -> None:
 
 
 def filled(factory: BrokerFactory) -> BrokerProcess:
-    """A broker with two partitions of three thousand records of 1,000 bytes, in segments of 1 MiB, all of them checkpointed."""
+    """A broker with two partitions of three thousand records of 1,000 bytes, in segments of 1 MiB, all of them
+    checkpointed."""
     broker = factory({"replica.high.watermark.checkpoint.interval.ms": "200"})
     create_topic(broker.bootstrap, TOPIC, 2, {"segment.bytes": str(1 << 20)})
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "log_level": 0})

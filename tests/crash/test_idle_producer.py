@@ -1,6 +1,8 @@
-"""An idempotent producer that was idle while all that it wrote was removed (KIP-360, H10): it goes on as if nothing had been.
+"""An idempotent producer that was idle while all that it wrote was removed (KIP-360, H10): it goes on as if nothing had
+been.
 
-DeleteRecords takes its batches, or retention does; with a kill -9 behind it, its state has to come out of what is left on the disk.
+DeleteRecords takes its batches, or retention does; with a kill -9 behind it, its state has to come out of what is left
+on the disk.
 """
 
 from __future__ import annotations

@@ -194,7 +194,8 @@ def topic_ids(broker: BrokerProcess) -> dict[str, str]:
 def test_older_copy_of_the_whole_disk_of_the_store_is_refused_by_the_log_directories(
     broker_factory: BrokerFactory, tmp_path: Path
 ) -> None:
-    """The mark beside the file goes back with it; the marks in the log directories do not. Attempts to start do not wear that out."""
+    """The mark beside the file goes back with it; the marks in the log directories do not. Attempts to start do not
+    wear that out."""
     store = tmp_path / "store"
     broker = broker_factory(overrides={**SETTINGS, "kafkastore.metadata.path": str(store / "metadata.sqlite")})
     broker.stop()

@@ -1,8 +1,10 @@
-"""State files that are none: a directory, a named pipe, a link that leads nowhere or back to itself, a file that cannot be read.
+"""State files that are none: a directory, a named pipe, a link that leads nowhere or back to itself, a file that cannot
+be read.
 
-Each file that a broker reads or writes in a log directory, or beside its metadata, is replaced by each of these. The broker starts, says
-what it left aside and has every record; or it refuses in one sentence that names the path, what stands there and the way out, and has
-changed no record. Never a traceback, never a start that hangs. (issue 13, item 8) ``--every-state-file`` tries all pairs.
+Each file that a broker reads or writes in a log directory, or beside its metadata, is replaced by each of these. The
+broker starts, says what it left aside and has every record; or it refuses in one sentence that names the path, what
+stands there and the way out, and has changed no record. Never a traceback, never a start that hangs. (issue 13, item 8)
+``--every-state-file`` tries all pairs.
 """
 
 from __future__ import annotations

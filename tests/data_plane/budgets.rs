@@ -1,6 +1,7 @@
 //! What one client may cost the others: time of the network loop, and memory of the broker (issue 13, item 3).
 //!
-//! There is one network loop in each test, so that whoever holds it holds up everybody. Progress is counted in answers, not in time.
+//! There is one network loop in each test, so that whoever holds it holds up everybody. Progress is counted in answers,
+//! not in time.
 
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;

@@ -1,4 +1,5 @@
-//! What is acknowledged is on disk when the topic asks for it, and a disk that fails takes only its own partitions along.
+//! What is acknowledged is on disk when the topic asks for it, and a disk that fails takes only its own partitions
+//! along.
 
 use std::sync::Arc;
 

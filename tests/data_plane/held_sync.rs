@@ -1,5 +1,5 @@
-//! A file system whose `.log` files do not finish a sync before the test lets them, are not in memory, or panic when they are
-//! written.
+//! A file system whose `.log` files do not finish a sync before the test lets them, are not in memory, or panic when
+//! they are written.
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -118,7 +118,8 @@ fn ten_thousand_that_wait_are_answered_by_their_deadlines() {
 fn ten_thousand_that_wait_are_answered_when_their_leader_goes() {
     let wait = Duration::from_secs(25);
     let mut thunder = Thunder::of_producers(wait);
-    let produces = PRODUCERS * PIPELINED; // first, or the call of an append that is still on its way would end a fetch too
+    // The produces come first: an append that is still on its way would complete a fetch too.
+    let produces = PRODUCERS * PIPELINED;
     wait_until("all produces wait", || thunder.waiting() == produces);
     thunder.consume(wait);
     wait_until("ten thousand wait", || thunder.waiting() == WAITING);
@@ -136,7 +137,8 @@ fn ten_thousand_that_wait_leave_nothing_when_their_clients_go() {
     let mut thunder = Thunder::gather(wait);
     let deadline = thunder.sent + wait;
     thunder.producers.clear();
-    thunder.consumers.clear(); // not read before its fetch is answered, as in Apache Kafka: the deadline is the end of it
+    // A consumer is not read before its fetch is answered, as in Apache Kafka: the deadline ends its connection.
+    thunder.consumers.clear();
     wait_until("nothing waits any more", || thunder.waiting() == 0);
     assert!(Instant::now().saturating_duration_since(deadline) <= LATE_LIMIT);
     wait_until("the connections are closed", || thunder.broker.open_connections() == 0);

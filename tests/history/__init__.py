@@ -1,1 +1,2 @@
-"""What a run produced, acknowledged and read, and whether that may have been: for the simulator and for real processes."""
+"""What a run produced, acknowledged and read, and whether that may have been: for the simulator and for real
+processes."""

@@ -5,7 +5,7 @@ name, and a violation is one sentence with that name. It reads no log, knows no 
 
 | rule | broken when |
 |---|---|
-| ``lost`` | an id acknowledged as durable, or read by a consumer, is not in the final log, and not below a log start that was asked for |
+| ``lost`` | an id acknowledged as durable, or read, is not in the final log nor below a log start that was asked for |
 | ``moved`` | an id was acknowledged or read at one offset and is in the final log, or was told, at another |
 | ``duplicated`` | an id of an idempotent producer is in the final log twice |
 | ``reordered`` | of two ids of one producer the later one is first in the final log (idempotent producers) |
@@ -23,7 +23,8 @@ name, and a violation is one sentence with that name. It reads no log, knows no 
 | ``not-in-sync`` | a replica is not in the in-sync set, or the set has somebody else |
 | ``left-behind`` | a broker that is no replica, or no more, has a log of it, or one has two |
 
-A topic is its id: one that is made anew under a name has other partitions, so a record of the earlier one in it is ``invented``.
+A topic is its id: one that is made anew under a name has other partitions, so a record of the earlier one in it is
+``invented``.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ def _promises(history: History) -> Iterator[Violation]:
 
 
 def _places(history: History) -> Iterator[Violation]:
-    """``moved``. Of what was written twice the first may be below the log start: a replica whose log began there, empty, does not know
-    what the producer had written, and takes a repeat for new, as Apache Kafka's does.
+    """``moved``. Of what was written twice the first may be below the log start: a replica whose log began there,
+    empty, does not know what the producer had written, and takes a repeat for new, as Apache Kafka's does.
     """
     final, start = _final_offsets(history), _log_starts(history)
     may_repeat = {(one.partition, one.id) for one in _all(history, Sent) if not one.is_idempotent}
@@ -148,7 +149,8 @@ def _sorted(history: History) -> Iterator[Violation]:
 
 
 def _origins(history: History) -> Iterator[Violation]:
-    """``invented`` and ``refused``. A record may be read before its producer is told anything, but not before it is sent."""
+    """``invented`` and ``refused``. A record may be read before its producer is told anything, but not before it is
+    sent."""
     sent = {(one.partition, one.id) for one in _all(history, Sent)}
     refused = {(one.partition, one.id) for one in _all(history, Refused)}
     finals = (read for reads in history.final.values() for read in reads)
@@ -233,7 +235,8 @@ def _compared(partition: Partition, one: Replica, other: Replica) -> Iterator[Vi
 
 
 def misplaced(placements: Iterable[Placement]) -> Iterator[Violation]:
-    """``unfinished``, ``misplaced``, ``not-in-sync`` and ``left-behind``; true of a cluster that is whole, not of one at work."""
+    """``unfinished``, ``misplaced``, ``not-in-sync`` and ``left-behind``; true of a cluster that is whole, not of one
+    at work."""
     for one in placements:
         replicas = frozenset(one.replicas)
         if one.is_moving:

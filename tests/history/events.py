@@ -1,7 +1,8 @@
 """What a recorder notes of a run. Plain values, in the order in which they happened as one observer saw them.
 
-An ``id`` names one record of a producer and is in the record's value, so that a read can be told from another. Partitions
-are any hashable name (``"topic-0"``, ``("topic", 0)``), producers and readers any text. Nothing here decides anything.
+An ``id`` names one record of a producer and is in the record's value, so that a read can be told from another.
+Partitions are any hashable name (``"topic-0"``, ``("topic", 0)``), producers and readers any text. Nothing here decides
+anything.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ Id = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A producer handed over a record for the first time (a retry is the same record). ``sequence`` rises by one with each of
-    the producer's records for that partition."""
+    """A producer handed over a record for the first time (a retry is the same record). ``sequence`` rises by one with
+    each of the producer's records for that partition."""
 
     id: Id
     producer: str
@@ -27,8 +28,8 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Acked:
-    """Its producer was told that it stands there. ``is_durable``: under ``acks=all``, so it may not be lost while a replica
-    that was in sync lives; without, it may be lost, but not moved or changed."""
+    """Its producer was told that it stands there. ``is_durable``: under ``acks=all``, so it may not be lost while a
+    replica that was in sync lives; without, it may be lost, but not moved or changed."""
 
     id: Id
     partition: Partition
@@ -79,8 +80,8 @@ class Led:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """Somebody was entitled to move the log start up to there: a client that asked for it (DeleteRecords), or retention by the
-    configuration that was asked for, whatever a broker did. What is below may be gone."""
+    """Somebody was entitled to move the log start up to there: a client that asked for it (DeleteRecords), or retention
+    by the configuration that was asked for, whatever a broker did. What is below may be gone."""
 
     partition: Partition
     offset: int
@@ -93,8 +94,8 @@ Event = Sent | Acked | Refused | Read | Watermark | Led | Trimmed
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """What one broker's log holds when all is over: for each offset the record's bytes, or a digest of them that every replica
-    makes in the same way."""
+    """What one broker's log holds when all is over: for each offset the record's bytes, or a digest of them that every
+    replica makes in the same way."""
 
     partition: Partition
     broker: int
@@ -105,9 +106,10 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a partition is when all is over: what was decided, and on whose disks logs of it lie (each log its broker; a log that
-    waits for its removal does not count). ``allowed`` are the sets of replicas that were asked for, the last of them alone when
-    it was confirmed; empty when nothing is known. A partition of a topic that is gone has no replicas."""
+    """Where a partition is when all is over: what was decided, and on whose disks logs of it lie (each log its broker;
+    a log that waits for its removal does not count). ``allowed`` are the sets of replicas that were asked for, the last
+    of them alone when it was confirmed; empty when nothing is known. A partition of a topic that is gone has no
+    replicas."""
 
     partition: Partition
     replicas: tuple[int, ...]
@@ -120,8 +122,8 @@ class Placement:
 
 @dataclass(slots=True)
 class History:
-    """A whole run. ``final`` is what a fresh reader found from each log's start to the end, when the cluster was whole again;
-    a partition that is not in it was not read and is not checked for losses."""
+    """A whole run. ``final`` is what a fresh reader found from each log's start to the end, when the cluster was whole
+    again; a partition that is not in it was not read and is not checked for losses."""
 
     events: list[Event] = field(default_factory=list)
     final: dict[Partition, Sequence[Read]] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""The checker is given a sound history, then the same with one thing wrong: each corruption must be named, and only it."""
+"""The checker is given a sound history, then the same with one thing wrong: each corruption must be named, and only
+it."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ RECORDS = 8
 
 
 def sound() -> History:
-    """Two producers take turns; everything is acknowledged, read by a consumer, and on three replicas. One record (``b9``) was
-    refused, one (``a9``) timed out and is nowhere."""
+    """Two producers take turns; everything is acknowledged, read by a consumer, and on three replicas. One record
+    (``b9``) was refused, one (``a9``) timed out and is nowhere."""
     history = History()
     history.events.append(Led(P, 0, 1))
     for offset in range(RECORDS):

@@ -1,4 +1,5 @@
-"""``kafkastore check`` beside a broker that writes, and on a directory that was damaged after a clean stop. spec: R4.2"""
+"""``kafkastore check`` beside a broker that writes, and on a directory that was damaged after a clean stop. spec:
+R4.2"""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ AT_ONCE = {
     "log.initial.task.delay.ms": "200",
     "log.flush.offset.checkpoint.interval.ms": "200",
 }
-"""Kafka writes no checkpoint in its first 30 s; then, before a kill, that of the recovery points too, which are those of the last roll."""
+"""Kafka writes no checkpoint in its first 30 s; then, before a kill, that of the recovery points too, which are those
+of the last roll."""
 
 Read = dict[tuple[str, str], list[JavaRecord]]
 

@@ -1,4 +1,5 @@
-"""Offsets that Apache Kafka's clients committed in transactions are told by ours, on Kafka's own directory, as Kafka told them.
+"""Offsets that Apache Kafka's clients committed in transactions are told by ours, on Kafka's own directory, as Kafka
+told them.
 
 spec: R4.2 (formats are Kafka's), R4.8, KIP-98 and KIP-447
 """

@@ -1,7 +1,8 @@
-"""Moves the logs of topics from one stopped broker's directory into another's, Kafka's or ours: the formats are the same.
+"""Moves the logs of topics from one stopped broker's directory into another's, Kafka's or ours: the formats are the
+same.
 
-The target has the same topics, empty; their ids stay (partition.metadata is the target's), everything else in the partition
-folders becomes the source's, and so do the checkpoints of these partitions.
+The target has the same topics, empty; their ids stay (partition.metadata is the target's), everything else in the
+partition folders becomes the source's, and so do the checkpoints of these partitions.
 """
 
 from __future__ import annotations

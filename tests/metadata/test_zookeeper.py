@@ -1,4 +1,5 @@
-"""The store's contract on a real ZooKeeper, and what only an ensemble has: chroots, lost connections, ACLs, TLS (H21, H28)."""
+"""The store's contract on a real ZooKeeper, and what only an ensemble has: chroots, lost connections, ACLs, TLS (H21,
+H28)."""
 
 from __future__ import annotations
 
@@ -233,7 +234,8 @@ async def change_meanwhile(server: ZookeeperProcess, away: ZookeeperStore) -> No
 
 
 async def outlast(store: ZookeeperStore, server: ZookeeperProcess) -> tuple[ZookeeperStore, Callable[[], None]]:
-    """Cuts the store off until its session is over. Another store, which has seen that, and what lets this one in again."""
+    """Cuts the store off until its session is over. Another store, which has seen that, and what lets this one in
+    again."""
     await store.create("/mine", is_ephemeral=True)
     other = open_store(server)
     await other.connect()
@@ -266,7 +268,8 @@ def test_session_expired_while_away_is_told_and_connect_makes_a_new_one(own_zook
 
 
 def test_call_that_finds_the_session_over_ends_when_that_has_been_told(own_zookeeper: ZookeeperProcess) -> None:
-    """H21: whoever asks until ``expired`` has been told would otherwise ask for ever, and keep the loop from telling it."""
+    """H21: whoever asks until ``expired`` has been told would otherwise ask for ever, and keep the loop from telling
+    it."""
 
     async def test(store: ZookeeperStore, states: list[str]) -> None:
         other, let_in = await outlast(store, own_zookeeper)

@@ -2,9 +2,9 @@
 
 Left out: what is a broker's own business (addresses, ids it draws, sizes, values from its properties file, the
 wording of documentation, how long it throttled) and ``min.insync.replicas``, which a KRaft cluster with eligible
-leader replicas sets cluster-wide by itself. Of a broker with several log directories each stands by its place. Order within an
-array is not compared, since Kafka shuffles some. The broker must be fresh (no topics) and have ``node.id=1`` and
-``num.partitions=1``.
+leader replicas sets cluster-wide by itself. Of a broker with several log directories each stands by its place. Order
+within an array is not compared, since Kafka shuffles some. The broker must be fresh (no topics) and have ``node.id=1``
+and ``num.partitions=1``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ Answers = dict[str, Any]
 
 
 def shared_form(value: Any, name: str = "", log_dirs: Sequence[str] = ()) -> Any:
-    """``value`` as JSON types, without what differs between two equal brokers. ``log_dirs`` are those of one with several."""
+    """``value`` as JSON types, without what differs between two equal brokers. ``log_dirs`` are those of one with
+    several."""
     if name == "log_dir":
         return log_dirs.index(value)
     if name in ONLY_WHETHER_SET:

@@ -1,8 +1,8 @@
 """The requests that both brokers are sent, in this order, on a fresh broker each.
 
 A case is (name, API, versions, request as plain dicts). ``TopicId("t")`` stands for the id that the asked broker
-gave topic ``t``; ``BROKER`` for its node id; ``LogDir(1)`` for its second log directory. Cases without a name are set-up:
-sent, not compared.
+gave topic ``t``; ``BROKER`` for its node id; ``LogDir(1)`` for its second log directory. Cases without a name are
+set-up: sent, not compared.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ DEVIATIONS: dict[str, str] = {
     "alter: broker, unknown config is taken, v1": "Kafka stores keys that no plugin of ours could read; we refuse them",
     "alter: broker, key of no config, v1": "as above",
     "offline: move from there, v1": (
-        "Kafka does not host it since the start (REPLICA_NOT_AVAILABLE); we answer KAFKA_STORAGE_ERROR, as both do when the"
-        " directory fails while the broker runs"
+        "Kafka does not host it since the start (REPLICA_NOT_AVAILABLE); we answer KAFKA_STORAGE_ERROR, as both do "
+        "when the directory fails while the broker runs"
     ),
     "offline: move from there, v2": "as above",
     "offline: move between others, v1": "Kafka moves nothing while a directory is offline (KAFKA_STORAGE_ERROR); we do",

@@ -1,7 +1,7 @@
 """kio entities from plain dicts and lists, for tests that send or check requests.
 
-What a version does not have is dropped and what is not given gets the protocol's default or the type's zero, so that one
-table serves every version of an API.
+What a version does not have is dropped and what is not given gets the protocol's default or the type's zero, so that
+one table serves every version of an API.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""AlterReplicaLogDirs and DescribeLogDirs (KIP-113), on a fresh broker with two log directories, and on one with three of which the
-last is offline.
+"""AlterReplicaLogDirs and DescribeLogDirs (KIP-113), on a fresh broker with two log directories, and on one with three
+of which the last is offline.
 
-Directories are named by their place among the broker's, in requests and in answers. Where a new replica lies is a broker's own
-business, so each is wished somewhere before it is made. A move takes its time: a case that ``is_settled`` is asked again until nothing
-moves.
+Directories are named by their place among the broker's, in requests and in answers. Where a new replica lies is a
+broker's own business, so each is wished somewhere before it is made. A move takes its time: a case that ``is_settled``
+is asked again until nothing moves.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""What is asked of security that is not switched on: ACLs without an authorizer, delegation tokens over PLAINTEXT, SCRAM users and client
-quotas where there are none. kio cannot read the answers to making, renewing and ending a token, whose times are -1."""
+"""What is asked of security that is not switched on: ACLs without an authorizer, delegation tokens over PLAINTEXT,
+SCRAM users and client quotas where there are none. kio cannot read the answers to making, renewing and ending a token,
+whose times are -1."""
 
 from __future__ import annotations
 

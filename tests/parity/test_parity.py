@@ -1,7 +1,7 @@
 """The same requests to a started broker, its answers beside those that Apache Kafka 4.3 gave.
 
-Runs against ours, or with ``--against=kafka`` against Apache Kafka itself, which proves the recorded answers. Each table needs a
-fresh broker, so it gets one of its own.
+Runs against ours, or with ``--against=kafka`` against Apache Kafka itself, which proves the recorded answers. Each
+table needs a fresh broker, so it gets one of its own.
 """
 
 from __future__ import annotations

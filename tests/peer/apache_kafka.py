@@ -1,4 +1,5 @@
-"""Apache Kafka 4.3 itself: one KRaft broker and controller on loopback, the reference that our tests are proven against."""
+"""Apache Kafka 4.3 itself: one KRaft broker and controller on loopback, the reference that our tests are proven
+against."""
 
 from __future__ import annotations
 

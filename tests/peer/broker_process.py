@@ -1,7 +1,8 @@
 """A broker as a process: started, stopped, killed and restarted on one folder.
 
 Who starts a process here also ends it, by its own id and only while it is still our child. A folder holds
-`server.properties`, `out.log` and the log directories; the port stays the same over restarts, so that clients reconnect.
+`server.properties`, `out.log` and the log directories; the port stays the same over restarts, so that clients
+reconnect.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-# below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts; each of pytest's workers has its own
+# below the kernel's ephemeral ports, so that no outgoing connection takes one between two starts; each of pytest's
+# workers has its own
 PORTS = range(22000 + WORKER, 23000, WORKERS)
 READY_LIMIT_S = 60.0  # Apache Kafka on two busy cores needs about 5 s
 STOP_LIMIT_S = 30.0
@@ -64,7 +66,8 @@ def free_port() -> int:
 
 
 def hang(pid: int) -> None:
-    """SIGSTOP; returns when each of its threads has stopped: on a busy machine some still run for a while after the signal."""
+    """SIGSTOP; returns when each of its threads has stopped: on a busy machine some still run for a while after the
+    signal."""
     os.kill(pid, signal.SIGSTOP)
     states = [path / "stat" for path in Path(f"/proc/{pid}/task").iterdir()]
     wait_until(lambda: all(") T " in state.read_text() for state in states), STOP_LIMIT_S, "it hangs")

@@ -1,6 +1,7 @@
 """Our small Go program (`go/`, over franz-go), built once into a cache folder and run once per call: JSON in, JSON out.
 
-`go/go.mod` and `go/go.sum` pin what it is built from, tests/requirements.txt the compiler; only a first build asks a network.
+`go/go.mod` and `go/go.sum` pin what it is built from, tests/requirements.txt the compiler; only a first build asks a
+network.
 """
 
 from __future__ import annotations

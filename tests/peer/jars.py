@@ -1,7 +1,8 @@
-"""The jars of Apache Kafka, fetched once through Maven into a cache folder, and our small Java program compiled against them.
+"""The jars of Apache Kafka, fetched once through Maven into a cache folder, and our small Java program compiled against
+them.
 
-`pom.xml` beside this file pins every version, `pom-2.0.xml` those of the last tools that go through ZooKeeper; a folder's name
-carries the checksum of its pom, so a changed pom fetches anew.
+`pom.xml` beside this file pins every version, `pom-2.0.xml` those of the last tools that go through ZooKeeper; a
+folder's name carries the checksum of its pom, so a changed pom fetches anew.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ class JavaTools:
             "-Xmx512m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",
-            "-XX:-UsePerfData",  # one of the same process id elsewhere has the file, which would be said among the answers
+            "-XX:-UsePerfData",  # another JVM of the same process id may have the file: its warning is no answer
             "-cp",
             program_classpath(),
             "ToolServer",
@@ -143,12 +143,13 @@ class JavaTools:
     def consume(
         self, bootstrap: str, topic: str, isolation: str = "read_uncommitted", **start: int
     ) -> list[JavaRecord]:
-        """Reads the topic to its end, from its beginning or from_offset= or from_timestamp=; by partition and offset."""
+        """Reads the topic to its end, from its beginning or from_offset= or from_timestamp=; by partition and
+        offset."""
         config = {
             "isolation.level": isolation,
             "auto.offset.reset": "earliest",
             "max.partition.fetch.bytes": str(4 << 20),
-            "fetch.max.wait.ms": "20",  # the client closes after its last fetch, which finds nothing, has waited for so long
+            "fetch.max.wait.ms": "20",  # the client closes when its last fetch, which finds nothing, has returned
         }
         nodes = self.call("consume", bootstrap, topic=topic, config=config, **start)
         return sorted(map(JavaRecord.as_read, nodes), key=lambda record: (record.partition or 0, record.offset))

@@ -1,4 +1,5 @@
-"""Our own broker as a user starts it: the `kafkastore` executable of the checkout's environment, with a properties file."""
+"""Our own broker as a user starts it: the `kafkastore` executable of the checkout's environment, with a properties
+file."""
 
 from __future__ import annotations
 

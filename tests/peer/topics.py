@@ -75,7 +75,8 @@ def end_offsets(bootstrap: str, topic: str) -> dict[int, tuple[int, int]]:
 
 
 def read_topic(bootstrap: str, topic: str, limit_s: float = LIMIT_S, **config: Any) -> list[Message]:
-    """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for `.`."""
+    """Every record of the topic from the beginning to its end as of now, without a group; config names with `_` for
+    `.`."""
     ends = end_offsets(bootstrap, topic)
     settings = {
         "bootstrap.servers": bootstrap,

@@ -67,7 +67,8 @@ class WireSocket:
     def ask(
         self, api_key: int, api_version: int, body: bytes, correlation_id: int = 1, flexible: bool = False
     ) -> bytes:
-        """Sends one request; returns the response after its correlation id (a flexible response header's tags included)."""
+        """Sends one request; returns the response after its correlation id (a flexible response header's tags
+        included)."""
         self.send(frame(request_header(api_key, api_version, correlation_id, flexible) + body))
         answer = self.receive()
         (answered,) = struct.unpack(">i", answer[:4])

@@ -1,1 +1,2 @@
-"""``kafkastore.scan``, ``kafkastore.topics`` and ``kafkastore dump``, beside Kafka's own consumer and beside live brokers."""
+"""``kafkastore.scan``, ``kafkastore.topics`` and ``kafkastore dump``, beside Kafka's own consumer and beside live
+brokers."""

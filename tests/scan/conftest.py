@@ -23,8 +23,8 @@ RECORDS = 300
 
 @pytest.fixture(scope="session")
 def scan_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """Ours, running: topic `samples` with RECORDS records over three partitions, topic `empty`, topic `segments` of several
-    segments in one partition."""
+    """Ours, running: topic `samples` with RECORDS records over three partitions, topic `empty`, topic `segments` of
+    several segments in one partition."""
     factory = BrokerFactory("kafkastore", tmp_path_factory.mktemp("scan"))
     broker = factory()
     create_topic(broker.bootstrap, "samples", 3)

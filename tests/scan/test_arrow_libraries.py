@@ -210,13 +210,11 @@ def test_scan_and_topics_say_what_they_are(scan_broker: BrokerProcess) -> None:
 def test_import_needs_neither_pyarrow_nor_the_broker() -> None:
     source = (
         "import sys, kafkastore; before = set(sys.modules)\n"
-        "assert not any(name.startswith(('kafkastore.', 'pyarrow')) and name != 'kafkastore.exports' for name in before)\n"
-        "sys.modules['pyarrow'] = None\n"
-        "from kafkastore import scan, topics, DataLossError, ScanError\n"
-        "assert callable(kafkastore.scan) and callable(kafkastore.topics) and issubclass(DataLossError, ScanError)\n"
-        "assert not any(name in sys.modules for name in ('kio', 'asyncio', 'kafkastore.server', 'sqlite3'))\n"
-        "assert sorted(kafkastore.__all__) == kafkastore.__all__\n"
-        "for name in kafkastore.__all__: getattr(kafkastore, name)\n"
+        "assert not any(name.startswith(('kafkastore.', 'pyarrow')) and name != 'kafkastore.exports' for name in "
+        "before)\nsys.modules['pyarrow'] = None\nfrom kafkastore import scan, topics, DataLossError, ScanError\nassert "
+        "callable(kafkastore.scan) and callable(kafkastore.topics) and issubclass(DataLossError, ScanError)\nassert "
+        "not any(name in sys.modules for name in ('kio', 'asyncio', 'kafkastore.server', 'sqlite3'))\nassert "
+        "sorted(kafkastore.__all__) == kafkastore.__all__\nfor name in kafkastore.__all__: getattr(kafkastore, name)\n"
     )
     ran = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

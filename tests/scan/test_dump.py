@@ -91,7 +91,8 @@ def test_bytes_that_are_no_text_are_base64_and_every_record_is_one_line(
     assert second["headers"] == [{"key": "n", "value": None}, {"key": 'q"', "value": "1"}]
     lines = dumped(capfd, odd_log_dir, "odd").splitlines()
     assert lines == [
-        f'odd-0 0 {iso(START_TIME_MS)} CreateTime key base64://4= value "a\\nb\\u001b[31m \\u20ac" headers "h"=base64:gA==',
+        f"odd-0 0 {iso(START_TIME_MS)} CreateTime key base64://4="
+        ' value "a\\nb\\u001b[31m \\u20ac" headers "h"=base64:gA==',
         f'odd-0 1 {iso(START_TIME_MS + 1)} CreateTime key "\u00e9" value null headers "n"=null "q\\""="1"',
     ]
 

@@ -1,4 +1,5 @@
-"""Beside a live broker that appends, rolls and deletes: a scan's rows are exactly the records of the range it was planned with.
+"""Beside a live broker that appends, rolls and deletes: a scan's rows are exactly the records of the range it was
+planned with.
 
 spec: R5.3 (beside a live broker), R4.5 (retention)
 """
@@ -49,7 +50,8 @@ def value_of(partition: int, offset: int) -> bytes:
 
 
 class Load:
-    """Produces without end; the n-th record of a partition says so, and an idempotent producer makes it the n-th offset."""
+    """Produces without end; the n-th record of a partition says so, and an idempotent producer makes it the n-th
+    offset."""
 
     def __init__(self, bootstrap: str) -> None:
         self.acknowledged = dict.fromkeys(range(PARTITIONS), 0)
@@ -197,7 +199,8 @@ def assert_nothing_left(broker: BrokerProcess) -> None:
 
 @pytest.mark.timeout(120)
 def test_shares_read_too_late_report_exactly_what_is_gone(live: tuple[BrokerProcess, Load]) -> None:
-    """Shares hold no open files: deleted segments are a loss, an error or a report as asked; rows and loss make the range."""
+    """Shares hold no open files: deleted segments are a loss, an error or a report as asked; rows and loss make the
+    range."""
     broker, _ = live
     scan = kafkastore.scan(broker.log_dir, "live", bootstrap_servers=broker.bootstrap)
     shares = pickle.loads(pickle.dumps(scan.splits(4)))

@@ -65,7 +65,8 @@ def assert_scans_equal(expected: Expected, broker: BrokerProcess, state: str, bo
 
 @pytest.mark.timeout(180)
 def test_directory_of_apache_kafka_reads_as_the_java_consumer_does(factory: BrokerFactory, java: JavaTools) -> None:
-    """Codecs, headers, nulls, transactions, compaction, append times, deleted heads, segments; also when ours serves it."""
+    """Codecs, headers, nulls, transactions, compaction, append times, deleted heads, segments; also when ours serves
+    it."""
     source = written_by(factory, java, "kafka")
     topics = [*topics_of("kafka"), Topic("empty", 2, {})]
     expected = read_by_java(source, java, topics)
@@ -91,7 +92,8 @@ def test_directory_of_ours_reads_as_the_java_consumer_does(factory: BrokerFactor
 
 
 def assert_times_are_found(broker: BrokerProcess, java: JavaTools) -> None:
-    """A datetime bound is the offset that the broker's lookup by time gives, whatever has been deleted or compressed."""
+    """A datetime bound is the offset that the broker's lookup by time gives, whatever has been deleted or
+    compressed."""
     for topic in ("codecs", "deleted-heads", "append-time"):
         rows = rows_read(topic, java.consume(broker.bootstrap, topic))
         for row in (rows[len(rows) // 3], rows[-1]):

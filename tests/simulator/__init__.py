@@ -1,1 +1,2 @@
-"""A cluster in one process, with a clock, a network, disks and a store of its own, all ordered by a seed (docs/simulator.md)."""
+"""A cluster in one process, with a clock, a network, disks and a store of its own, all ordered by a seed
+(docs/simulator.md)."""

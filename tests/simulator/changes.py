@@ -1,8 +1,10 @@
-"""What makes logs begin elsewhere and brokers behave otherwise while a run is on: DeleteRecords, retention, and configurations that change.
+"""What makes logs begin elsewhere and brokers behave otherwise while a run is on: DeleteRecords, retention, and
+configurations that change.
 
-Clients ask for them on the real way: bytes that a broker's control plane reads among its events, checks, passes on to the controller and
-answers. Drawn from the seed before the run begins. Where a log may begin is worked out here, from what was asked for and what the
-log held, never from where a broker has moved it: ``Trimmed`` in the history says so, and what is missing above it is lost.
+Clients ask for them on the real way: bytes that a broker's control plane reads among its events, checks, passes on to
+the controller and answers. Drawn from the seed before the run begins. Where a log may begin is worked out here, from
+what was asked for and what the log held, never from where a broker has moved it: ``Trimmed`` in the history says so,
+and what is missing above it is lost.
 """
 
 from __future__ import annotations
@@ -87,8 +89,8 @@ class Changes:
         self.tasks: list[asyncio.Task[None]] = []
         self.allows_losses = False
         """Whether unclean elections were asked for."""
-        self._least_bytes: int | None = None
-        self._least_ms: int | None = None
+        self._min_bytes: int | None = None
+        self._min_ms: int | None = None
         """The least that retention was asked to keep at any time; None for everything."""
 
     def begin(self, change: Change) -> None:
@@ -143,9 +145,9 @@ class Changes:
         self.allows_losses |= configs.get(UNCLEAN) == "true"
         size, time = (int(configs.get(name) or -1) for name in ("retention.bytes", "retention.ms"))
         if size >= 0:
-            self._least_bytes = size if self._least_bytes is None else min(size, self._least_bytes)
+            self._min_bytes = size if self._min_bytes is None else min(size, self._min_bytes)
         if time >= 0:
-            self._least_ms = time if self._least_ms is None else min(time, self._least_ms)
+            self._min_ms = time if self._min_ms is None else min(time, self._min_ms)
 
     async def _ask(self, node_id: int, api_key: int, version: int, body: bytes) -> Any:
         node = self.world.nodes[node_id]
@@ -174,7 +176,7 @@ class Changes:
     def note_retention(self, life: Life) -> None:
         """Before a broker's retention: up to where it may delete, by what was ever asked for and what there is."""
         topic = self.world.topics.living.get(self.world.lasting_topic)
-        if topic is None or (self._least_bytes is None and self._least_ms is None):
+        if topic is None or (self._min_bytes is None and self._min_ms is None):
             return
         assert life.engine is not None
         for partition in range(len(topic.assigned)):
@@ -188,13 +190,13 @@ class Changes:
                 self._note(topic, partition, offset, "retention")
 
     def _retained_from(self, batches: list[tuple[int, int, int, bytes]]) -> int:
-        oldest_ms = self.world.now_ms() - self._least_ms if self._least_ms is not None else None
+        oldest_ms = self.world.now_ms() - self._min_ms if self._min_ms is not None else None
         size, by_size, by_time, is_old = sum(len(batch[3]) for batch in batches), 0, 0, True
         for _, last, _, content in batches:
             (timestamp,) = struct.unpack_from(">q", content, MAX_TIMESTAMP_AT)
             is_old = is_old and oldest_ms is not None and timestamp < oldest_ms
             by_time = last + 1 if is_old else by_time
             size -= len(content)
-            if self._least_bytes is not None and size >= self._least_bytes:
+            if self._min_bytes is not None and size >= self._min_bytes:
                 by_size = last + 1
         return max(by_size, by_time)

@@ -1,8 +1,8 @@
-"""The clients of a simulation: producers that retry (``pipeline.py`` has those with several batches in flight), consumers that go
-on where they were. They note what they were told.
+"""The clients of a simulation: producers that retry (``pipeline.py`` has those with several batches in flight),
+consumers that go on where they were. They note what they were told.
 
-A client knows a leader and its epoch from the metadata of some broker, and never goes back to an older epoch (KIP-320). It is
-outside of every process: nothing stops it.
+A client knows a leader and its epoch from the metadata of some broker, and never goes back to an older epoch (KIP-320).
+It is outside of every process: nothing stops it.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class Client:
 
 
 class Producer(Client):
-    """Sends one batch after the other; an idempotent one repeats a batch until it is acknowledged, under ``acks=all``."""
+    """Sends one batch after the other; an idempotent one repeats a batch until it is acknowledged, under
+    ``acks=all``."""
 
     def __init__(
         self, world: World, name: str, topic: Topic, partition: int, *, producer_id: int, gap_s: float
@@ -182,7 +183,8 @@ class Consumer(Client):
         return end
 
     async def _find_start(self) -> None:
-        """What it wanted is there no more: it goes on where the log begins now. Only of a topic that is the only one of its name."""
+        """What it wanted is there no more: it goes on where the log begins now. Only of a topic that is the only one of
+        its name."""
         start = await self._list_offset(wire.EARLIEST) if self.topic.name == self.world.lasting_topic else None
         if start is not None and start > self.offset:
             self.world.note(f"{self.name} goes on at {start}, where the log begins, from {self.offset}")

@@ -1,5 +1,5 @@
-"""Puts the data plane that can be driven step by step in the place of ``kafkastore._core``. To be imported before anything that
-imports it; the wheel's has no steps."""
+"""Puts the data plane that can be driven step by step in the place of ``kafkastore._core``. To be imported before
+anything that imports it; the wheel's has no steps."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a run ends: whether the cluster is whole again, and what is read of it then for the history.
 
-Whole is what the rules of ``history/checker.py`` for placements say, and that every replica has all there is. It decides nothing
-about the cluster and asks no client.
+Whole is what the rules of ``history/checker.py`` for placements say, and that every replica has all there is. It
+decides nothing about the cluster and asks no client.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What goes wrong in a run, and when: drawn from the seed before the run begins.
 
-Each seed takes a few kinds of faults and leaves out others, so that some runs go deep into one. A fault has a beginning and an
-end; after the last one the world is whole again. Brokers die only as far as the promise goes: of each partition a replica that
-is in sync or eligible lives on, unless nobody has lost anything. What is drawn otherwise is in ``scripts.py``.
+Each seed takes a few kinds of faults and leaves out others, so that some runs go deep into one. A fault has a beginning
+and an end; after the last one the world is whole again. Brokers die only as far as the promise goes: of each partition
+a replica that is in sync or eligible lives on, unless nobody has lost anything. What is drawn otherwise is in
+``scripts.py``.
 """
 
 from __future__ import annotations

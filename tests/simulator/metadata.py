@@ -1,9 +1,10 @@
-"""The metadata store of a simulation: ZooKeeper's tree in memory, and a session of each broker with it over the simulated network.
+"""The metadata store of a simulation: ZooKeeper's tree in memory, and a session of each broker with it over the
+simulated network.
 
-:class:`Tree` is the ensemble: one copy that never fails, whose changes are durable at once. :class:`SimulatedStore` is what a
-broker has of it, by the contract of ``kafkastore/metadata/store.py``: calls of one session arrive in order, answers and watch
-events come back in order, a session whose process is silent for its timeout ends. Over a cut link a call ends with
-StoreUnavailableError, which for a write leaves open whether it was applied.
+:class:`Tree` is the ensemble: one copy that never fails, whose changes are durable at once. :class:`SimulatedStore` is
+what a broker has of it, by the contract of ``kafkastore/metadata/store.py``: calls of one session arrive in order,
+answers and watch events come back in order, a session whose process is silent for its timeout ends. Over a cut link a
+call ends with StoreUnavailableError, which for a write leaves open whether it was applied.
 """
 
 from __future__ import annotations

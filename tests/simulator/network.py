@@ -1,8 +1,8 @@
 """The network between the processes: how long a message takes, whether it arrives, and in which order.
 
 A link is one way. A message is on its way for a time that the seed draws, so messages overtake each other. What is sent
-over a cut link, or arrives over one, is lost; so is now and then a message over a good one, as when a connection breaks. A
-request whose sender has given up may still arrive. It knows no meaning of what it carries.
+over a cut link, or arrives over one, is lost; so is now and then a message over a good one, as when a connection
+breaks. A request whose sender has given up may still arrive. It knows no meaning of what it carries.
 """
 
 from __future__ import annotations

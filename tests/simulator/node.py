@@ -1,8 +1,9 @@
-"""One broker of the simulation: the real one, control plane and data plane, in a process that can die, stop and come back.
+"""One broker of the simulation: the real one, control plane and data plane, in a process that can die, stop and come
+back.
 
-The control plane is ``kafkastore/server/broker.py`` as it stands, on the simulated store and loop. The data plane is the compiled
-engine without threads and sockets (``Steps``): requests, answers of leaders, flushes and deadlines are brought to it here, one
-at a time. It decides nothing.
+The control plane is ``kafkastore/server/broker.py`` as it stands, on the simulated store and loop. The data plane is
+the compiled engine without threads and sockets (``Steps``): requests, answers of leaders, flushes and deadlines are
+brought to it here, one at a time. It decides nothing.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ RANGES = {"segment.bytes": "[14,...]", "log.segment.bytes": "[14,...]"}
 FOLLOW_LIMIT_S = 0.5
 FOLLOW_BACKOFF_S = 0.05
 FOLLOWER_SLEEPS_S = 60.0
-"""How long a replica fetcher's thread sleeps at most that has nothing to fetch: longer than a run, so a wake-up that is lost shows."""
+"""How long a replica fetcher's thread sleeps at most that has nothing to fetch: longer than a run, so a wake-up that is
+lost shows."""
 RESTART_S = 0.3
 """After a start that failed."""
 
@@ -180,8 +182,8 @@ class Life:
             timer.cancel()
 
     async def serve_control(self, api_key: int, version: int, client_id: str, body: bytes) -> bytes | None:
-        """A request of a client to the control plane, as bytes, on the way that requests come to it. None when there is no answer:
-        the connection is closed."""
+        """A request of a client to the control plane, as bytes, on the way that requests come to it. None when there is
+        no answer: the connection is closed."""
         if self.engine is None or not self.is_listening:
             return None
         token = self.engine.steps.ask_control_plane(api_key, version, client_id, body)
@@ -208,8 +210,8 @@ class Life:
 
     # ---- who is woken
     def listen_for_bells(self) -> None:
-        """After each call of the data plane: whoever it has woken, by the means of the real threads (a mailbox, an eventfd, a queue
-        that a thread sleeps at), runs soon. Nobody is asked whether what it waits for has come."""
+        """After each call of the data plane: whoever it has woken, by the means of the real threads (a mailbox, an
+        eventfd, a queue that a thread sleeps at), runs soon. Nobody is asked whether what it waits for has come."""
         if self.engine is None:
             return
         has_mail, has_events, has_flushes, has_moves, told = self.engine.steps.rung()

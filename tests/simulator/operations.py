@@ -1,9 +1,10 @@
-"""What is asked of the cluster in a run: topics that move, grow, go and come again, replicas that change their directory, elections.
+"""What is asked of the cluster in a run: topics that move, grow, go and come again, replicas that change their
+directory, elections.
 
-Drawn from the seed before the run begins, like faults, and with faults of their own: some come right before or after an operation, when
-it is under way. Whoever asks is outside of every process and asks again when there is no answer, so a request may be served
-twice, late, or by a controller that is none any more. What was asked for is noted in ``topics.py``; what became of it is
-looked at in ``ending.py``.
+Drawn from the seed before the run begins, like faults, and with faults of their own: some come right before or after an
+operation, when it is under way. Whoever asks is outside of every process and asks again when there is no answer, so a
+request may be served twice, late, or by a controller that is none any more. What was asked for is noted in
+``topics.py``; what became of it is looked at in ``ending.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LIMIT_S = 0.8
 """Of one request."""
 PAUSE_S = 0.05
-MOST_PARTITIONS = 3
+MAX_PARTITIONS = 3
 BACK_S = 0.3, 1.0
 """From a move to the one back."""
 
@@ -38,7 +39,8 @@ KINDS = ("reassign", "reassign", "reassign all", "reassign by node", "cancel", "
 
 AIMED = (
     "kill controller", "power controller", "stop controller", "isolate controller", "kill", "power", "kill leader",
-    "power leader", "stop", "isolate", "isolate leader", "cut", "cut one way", "cut from store", "fence", "late", "late", "lossy",
+    "power leader", "stop", "isolate", "isolate leader", "cut", "cut one way", "cut from store", "fence", "late",
+    "late", "lossy",
 )  # fmt: skip
 """Faults that come right after an operation."""
 
@@ -180,7 +182,7 @@ class Admin:
 
     # ---- topics
     async def _grow(self, topic: Topic, operation: Operation) -> None:
-        if len(topic.assigned) < MOST_PARTITIONS:
+        if len(topic.assigned) < MAX_PARTITIONS:
             await self._ask_controller("create_partitions", [Growth(topic.name, len(topic.assigned) + 1)])
 
     async def _delete(self, topic: Topic, operation: Operation) -> None:

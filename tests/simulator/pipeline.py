@@ -1,11 +1,12 @@
-"""An idempotent producer with several batches in flight on one connection (``max.in.flight.requests.per.connection=5``), and that
-connection.
+"""An idempotent producer with several batches in flight on one connection
+(``max.in.flight.requests.per.connection=5``), and that connection.
 
-On a connection requests arrive in the order in which they were sent, and answers come back in that of their requests, as the data
-plane's network has it: a produce that waits for its replicas keeps none behind it from being appended. What breaks, breaks the
-connection for all that is behind it. The producer then opens another one, to whoever leads now, and sends all that is not acknowledged
-again, in order; what it sent before may still arrive. The first batch goes alone: of a producer of which it knows nothing a broker
-takes any sequence, as Kafka's do, so one that begins to lead between two batches would take the second for the first.
+On a connection requests arrive in the order in which they were sent, and answers come back in that of their requests,
+as the data plane's network has it: a produce that waits for its replicas keeps none behind it from being appended. What
+breaks, breaks the connection for all that is behind it. The producer then opens another one, to whoever leads now, and
+sends all that is not acknowledged again, in order; what it sent before may still arrive. The first batch goes alone: of
+a producer of which it knows nothing a broker takes any sequence, as Kafka's do, so one that begins to lead between two
+batches would take the second for the first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from simulator.world import World
 
 IN_FLIGHT = 5
-MOST_AT_ONCE = 6
+MAX_AT_ONCE = 6
 """Batches that come together."""
 TICK_S = 1e-6
 
@@ -145,7 +146,7 @@ class PipelinedProducer(Client):
 
     async def _make(self) -> None:
         while self.has_work:
-            count = self.random.randint(1, MOST_AT_ONCE)
+            count = self.random.randint(1, MAX_AT_ONCE)
             await asyncio.sleep(self.random.expovariate(1 / self.gap_s) * count)
             for _ in range(count if len(self._pending) < 2 * IN_FLIGHT else 0):
                 self._make_batch()

@@ -1,7 +1,7 @@
 """The bugs that the simulator must find, and how each is planted.
 
-Four are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out of the
-control plane, in this process only. Nothing of this is reachable from a configuration.
+Four are in the data plane, behind the feature ``simulator`` (``rust/broker/planted.rs``); the others take something out
+of the control plane, in this process only. Nothing of this is reachable from a configuration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 def _isr_without_version() -> None:
-    """A proposal is written whatever partition epoch it was made for, over whatever stands there (KAFKA-2729's other side)."""
+    """A proposal is written whatever partition epoch it was made for, over whatever stands there (KAFKA-2729's other
+    side)."""
     judge, operations = alter_partition._judge, state_writer._operations
 
     def judge_any_version(term: Any, partition: Any, sender: int, asked: Any) -> int | None:
@@ -46,7 +47,8 @@ def _with_partition_epoch(asked: Any, partition_epoch: int) -> Any:
 
 
 def _move_before_in_sync() -> None:
-    """A reassignment is complete as soon as it was asked for: old replicas are deleted before the new ones are in sync (R2.5)."""
+    """A reassignment is complete as soon as it was asked for: old replicas are deleted before the new ones are in sync
+    (R2.5)."""
 
     def complete(state: Any, targets: Any, usable: Any) -> Any:
         able = [state.leader, *targets]
@@ -60,7 +62,8 @@ def _move_before_in_sync() -> None:
 
 
 def _delete_without_id() -> None:
-    """A deletion waits for no broker that is away, and one that is back does not ask whose logs it has (before KIP-516)."""
+    """A deletion waits for no broker that is away, and one that is back does not ask whose logs it has (before
+    KIP-516)."""
 
     def is_deleted(topic: Any) -> bool:
         over = (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_INELIGIBLE)
@@ -77,7 +80,8 @@ def _delete_without_id() -> None:
 
 # ---- fences of late requests, one taken away by each
 def _late_leader_and_isr() -> None:
-    """A LeaderAndIsr is taken whatever leader epoch and partition epoch it tells, also one that later ones have overtaken."""
+    """A LeaderAndIsr is taken whatever leader epoch and partition epoch it tells, also one that later ones have
+    overtaken."""
     accept = AssignedReplicas._accept
 
     def accept_any(self: Any, told: Any, configs: Any, errors: Any) -> Any:
@@ -91,12 +95,14 @@ def _late_leader_and_isr() -> None:
 
 
 def _late_stop_replica() -> None:
-    """A StopReplica is obeyed whatever leader epoch it names, also when a later LeaderAndIsr has given the replica back."""
+    """A StopReplica is obeyed whatever leader epoch it names, also when a later LeaderAndIsr has given the replica
+    back."""
     AssignedReplicas._late_stop = lambda *_: 0  # type: ignore[method-assign]
 
 
 def _order_for_an_earlier_life() -> None:
-    """An order of the controller is obeyed whatever broker epoch it is for: also one for the life before, which had other logs."""
+    """An order of the controller is obeyed whatever broker epoch it is for: also one for the life before, which had
+    other logs."""
     refusal = AssignedReplicas._refusal
 
     def refuse_no_life(self: Any, controller_epoch: int, _: int) -> int:

@@ -1,7 +1,8 @@
-"""Scenarios of the reliability plan that need their faults in a certain order; everything else is drawn from the seed as ever.
+"""Scenarios of the reliability plan that need their faults in a certain order; everything else is drawn from the seed
+as ever.
 
-A script gives the faults in place of ``faults.draw``, the topic's own configuration, and which rules its faults may break: a power
-loss of everybody takes along what nobody had synced. It says nothing about what becomes of it.
+A script gives the faults in place of ``faults.draw``, the topic's own configuration, and which rules its faults may
+break: a power loss of everybody takes along what nobody had synced. It says nothing about what becomes of it.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Script(NamedTuple):
 
 
 def _power_of_all(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
-    """Everybody loses power at one moment, each with another part of its log unsynced, and comes back in any order. Whoever is
-    back first leads and goes on; the others find their tails written over."""
+    """Everybody loses power at one moment, each with another part of its log unsynced, and comes back in any order.
+    Whoever is back first leads and goes on; the others find their tails written over."""
     return [
         Fault("power of all", begins_s, random.uniform(*BACK_AFTER_S), node_id, node_id)
         for begins_s in POWER_LOSSES_S
@@ -67,8 +68,8 @@ def _fast_fail_over(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
 
 
 def _late(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
-    """All the time requests come seconds after their sender gave up, while leaders are fenced, brokers die and are back at once, and
-    replicas go and come back: what was meant for one epoch, or one life, meets the next."""
+    """All the time requests come seconds after their sender gave up, while leaders are fenced, brokers die and are back
+    at once, and replicas go and come back: what was meant for one epoch, or one life, meets the next."""
     found = []
     for _ in range(LATE_TIMES):
         kind = random.choice(("fence", "fence leader", "power", "kill", "power leader", "stop controller", "cut"))
@@ -79,7 +80,8 @@ def _late(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
 
 
 def _last_standing(random: Random, node_ids: tuple[int, ...]) -> list[Fault]:
-    """All but the leader are cut off, and when it has been alone for a while it dies, as the others are heard of again."""
+    """All but the leader are cut off, and when it has been alone for a while it dies, as the others are heard of
+    again."""
     found = []
     for begins_s in ALONE_FROM_S:
         alone_s = random.uniform(1.0, 1.7)

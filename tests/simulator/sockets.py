@@ -1,8 +1,9 @@
 """Connections that are held open and carry nothing: what ``membership/presence.py`` tells a death by.
 
-A connection is made by the machine at the other end, whatever its process does: one that is stopped accepts it, one that has died refuses
-it, a machine without power and a cut link say nothing, and it is tried again until who asks gives up. When a process dies its machine
-closes its connections; the word of that is repeated until the link carries it. A machine that lost its power closes none.
+A connection is made by the machine at the other end, whatever its process does: one that is stopped accepts it, one
+that has died refuses it, a machine without power and a cut link say nothing, and it is tried again until who asks gives
+up. When a process dies its machine closes its connections; the word of that is repeated until the link carries it. A
+machine that lost its power closes none.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ AGAIN_S = 0.2
 
 
 class Connection:
-    """One that is open, as who opened it has it: both :class:`asyncio.StreamReader` and :class:`asyncio.StreamWriter`, as far as
-    they are used."""
+    """One that is open, as who opened it has it: both :class:`asyncio.StreamReader` and :class:`asyncio.StreamWriter`,
+    as far as they are used."""
 
     def __init__(self, world: World, opener: str, other: str) -> None:
         self.world = world

@@ -1,4 +1,5 @@
-"""The simulator's own parts: a loop without time of its own, processes that die and stop, a store that keeps its contract."""
+"""The simulator's own parts: a loop without time of its own, processes that die and stop, a store that keeps its
+contract."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The simulator finds what is planted, and nothing in what we ship; and it does the same again (F27 of the reliability plan).
+"""The simulator finds what is planted, and nothing in what we ship; and it does the same again (F27 of the reliability
+plan).
 
-Each test plays seeds in processes of its own: the data plane that is driven step by step takes the place of the wheel's there.
+Each test plays seeds in processes of its own: the data plane that is driven step by step takes the place of the wheel's
+there.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ SEEDS = 1000
 PLAY_S = 40
 """What a run of the tests may take for as many seeds as it can of these; more are played by hand."""
 
-LEAST_SEEDS = 100
+MIN_SEEDS = 100
 """Fewer than this in that time, and the machine, or the simulator, is too slow to say anything."""
 
 NO_SCRIPT = ""
@@ -38,8 +40,8 @@ FINDERS = {
     "late-stop-replica": "late",
     "order-for-an-earlier-life": "late",
 }
-"""The script of which some seed finds each planted bug. What a seed plays changes with each change of what brokers do, so the first
-seeds are searched and none is named."""
+"""The script of which some seed finds each planted bug. What a seed plays changes with each change of what brokers do,
+so the first seeds are searched and none is named."""
 
 SEARCHED_SEEDS = 200
 
@@ -75,7 +77,7 @@ def test_no_seed_breaks_a_promise() -> None:  # I1 to I4, I6 to I8
     status, lines = play("--seeds", SEEDS, "--limit", PLAY_S)
     print(lines[-2])
     assert (status, summary(lines)["failed"]) == (0, []), "\n".join(lines)
-    assert summary(lines)["seeds"] >= LEAST_SEEDS
+    assert summary(lines)["seeds"] >= MIN_SEEDS
     assert summary(lines)["segments"] >= SEGMENTS_A_SEED * summary(lines)["seeds"]
 
 
@@ -86,8 +88,8 @@ def scripted(script: str) -> list[str]:
 @pytest.mark.timeout(6 * PLAY_S)
 @pytest.mark.parametrize(("bug", "script"), FINDERS.items())
 def test_planted_bug_is_found(bug: str, script: str) -> None:
-    """H1, H2, H7, H16, H19, H20, H21, R2.5, KIP-516; each fence of a late request (issue 13, item 8). The seed that finds it passes
-    without it."""
+    """H1, H2, H7, H16, H19, H20, H21, R2.5, KIP-516; each fence of a late request (issue 13, item 8). The seed that
+    finds it passes without it."""
     status, lines = play("--planted", bug, *scripted(script), "--seeds", SEARCHED_SEEDS, "--jobs", 1)
     (seed,) = summary(lines)["failed"]
     assert status == 1
@@ -120,4 +122,4 @@ def test_same_seed_is_the_same_run() -> None:
     alone = play("--from", 9, "--seeds", 1, "--jobs", 1, "--trace", "--digests", hash_seed="3")
     assert first[1][:-2] == again[1][:-2]
     assert alone[1][:-2] == first[1][-2 - len(alone[1][:-2]) : -2]
-    assert len(alone[1]) > LEAST_SEEDS
+    assert len(alone[1]) > MIN_SEEDS

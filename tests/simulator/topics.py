@@ -1,7 +1,7 @@
 """What topics the store has and had: each is its id, and another of the same name is another topic.
 
-Looked up after each change of the tree. It also notes where replicas may be: what was asked for, and what of that was confirmed.
-It changes nothing.
+Looked up after each change of the tree. It also notes where replicas may be: what was asked for, and what of that was
+confirmed. It changes nothing.
 """
 
 from __future__ import annotations

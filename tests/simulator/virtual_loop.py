@@ -1,9 +1,9 @@
 """An event loop whose clock stands still while anything can be done, and then jumps to the next timer.
 
-Callbacks belong to the process (:class:`Process`) in whose context they were scheduled. Those of a process that was killed are
-never run; those of one that is stopped wait until it goes on. What has no process is the world's and always runs. Nothing
-outside can wake it, no thread, socket or file descriptor, and timers of one moment fire in the order in which they were set: a
-run with the same calls has the same order.
+Callbacks belong to the process (:class:`Process`) in whose context they were scheduled. Those of a process that was
+killed are never run; those of one that is stopped wait until it goes on. What has no process is the world's and always
+runs. Nothing outside can wake it, no thread, socket or file descriptor, and timers of one moment fire in the order in
+which they were set: a run with the same calls has the same order.
 """
 
 from __future__ import annotations

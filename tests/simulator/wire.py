@@ -1,7 +1,8 @@
 """The few requests that the simulation's clients send, as bytes: Produce 13, Fetch 13, ListOffsets 5, DeleteRecords 2,
 IncrementalAlterConfigs 1; and what comes back.
 
-Produce and Fetch name a topic by its id (KIP-516), so what was meant for a topic that is gone does not reach another of its name.
+Produce and Fetch name a topic by its id (KIP-516), so what was meant for a topic that is gone does not reach another of
+its name.
 """
 
 from __future__ import annotations

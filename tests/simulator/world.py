@@ -1,8 +1,8 @@
 """One run: a cluster, its clients, its faults and what was noted of it, all from one seed.
 
-A run begins with brokers that start, goes on with clients and faults, and ends when the cluster is whole again and everything is
-read once more. :func:`run` says what became of it. What depends on anything but the seed (times, random ids, threads) brokers are
-given (:meth:`World.surroundings`); nothing of them is patched.
+A run begins with brokers that start, goes on with clients and faults, and ends when the cluster is whole again and
+everything is read once more. :func:`run` says what became of it. What depends on anything but the seed (times, random
+ids, threads) brokers are given (:meth:`World.surroundings`); nothing of them is patched.
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ class World:
         starts: dict[str, int] = {}
         for topic, number in self.topics.places():
             with suppress(EngineError, AttributeError):  # it is not there
-                starts[topic.key(number)] = life.engine.real.partition_offsets(topic.name, number).log_start_offset  # type: ignore[union-attr]
+                offsets = life.engine.real.partition_offsets(topic.name, number)  # type: ignore[union-attr]
+                starts[topic.key(number)] = offsets.log_start_offset
         return starts
 
     def note_starts(self, life: Life, before: dict[str, int]) -> None:
@@ -265,9 +266,9 @@ class World:
         self.network.slowest_s = SLOWEST_S
 
     def may_crash(self, node_id: int, *, power: bool) -> bool:
-        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may lead, has not
-        crashed since and is heard of, or it would leave the set before those that are dead; or all that have crashed have lost
-        nothing."""
+        """Whether nothing acknowledged may be lost by it: of each partition a replica is left that has everything, may
+        lead, has not crashed since and is heard of, or it would leave the set before those that are dead; or all that
+        have crashed have lost nothing."""
         for topic, number in self.topics.places():
             state = self.topics.leadership(topic, number)
             if state is None:  # nothing was ever written there
@@ -280,8 +281,8 @@ class World:
         return True
 
     def watch_states(self) -> None:
-        """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since; not one that was
-        elected before the controller saw that it is dead, or back in another life."""
+        """A replica that crashed is as good as new when it has left the set and is in sync again, or leads since; not
+        one that was elected before the controller saw that it is dead, or back in another life."""
         self.topics.look()
         for (topic, number, node_id), crash in list(self._crashes.items()):
             state = self.topics.leadership(topic, number)

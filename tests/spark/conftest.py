@@ -31,8 +31,8 @@ FLUSH_LIMIT_S = 30
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lets pass what older PySpark itself warns of: before 4.2 it leaves the sockets of `collect` to the garbage collector, and
-    3.5 compares versions with distutils."""
+    """Lets pass what older PySpark itself warns of: before 4.2 it leaves the sockets of `collect` to the garbage
+    collector, and 3.5 compares versions with distutils."""
     allowed = []
     if not hasattr(getattr(pyspark.util, "_load_from_socket", None), "__wrapped__"):  # it is no context manager
         allowed.append("ignore:Exception ignored in. <socket.socket .*raddr=:pytest.PytestUnraisableExceptionWarning")

@@ -1,4 +1,5 @@
-"""Filters named and shaped as those that PySpark 4.1 and newer push, for PySpark 4.0, which has none and pushes nothing.
+"""Filters named and shaped as those that PySpark 4.1 and newer push, for PySpark 4.0, which has none and pushes
+nothing.
 
 There they show that what a filter leaves to read does not depend on PySpark; that 4.0 refuses ``pushFilters``
 is in :mod:`spark.test_pushed_filters`.

@@ -1,4 +1,5 @@
-"""Spark for tests: a session on loopback with little memory, and a standalone cluster of two workers as Spark ships it."""
+"""Spark for tests: a session on loopback with little memory, and a standalone cluster of two workers as Spark ships
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Leases on links: the last task removes them, age removes what was left, and nothing else is touched. No Spark runs here.
+"""Leases on links: the last task removes them, age removes what was left, and nothing else is touched. No Spark runs
+here.
 
 spec: R5.3
 """

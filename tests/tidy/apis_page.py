@@ -14,8 +14,8 @@ KAFKA = ROOT / "tests" / "fixtures" / "apis" / "kafka-4.3.0.tsv"
 HEAD = """\
 # APIs and versions
 
-Made by `make docs` from `python/kafkastore/requests/registry.py`, which is also what dispatch and ApiVersions use. The ranges
-of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when this page is out of date.
+Made by `make docs` from `python/kafkastore/requests/registry.py`, which is also what dispatch and ApiVersions use. The
+ranges of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when this page is out of date.
 
 ## Served
 
@@ -24,18 +24,19 @@ of Apache Kafka 4.3.0 are in `tests/fixtures/apis/`. A test fails when this page
 NOTES = """
 - Produce is advertised from 0, as Apache Kafka does, because older librdkafka turns compression off otherwise
   (KAFKA-18659). Versions 0 to 2 are refused when they come.
-- Metadata is answered by the data plane. It goes through `handlers/metadata.py` first when it names a topic that has to be
-  created.
-- FindCoordinator for groups and InitProducerId without a `transactional.id` are answered by the data plane, out of what is published.
-  They go to their handlers when `__consumer_offsets` has to be made, a coordinator is not there, or no producer id is left.
+- Metadata is answered by the data plane. It goes through `handlers/metadata.py` first when it names a topic that has to
+  be created.
+- FindCoordinator for groups and InitProducerId without a `transactional.id` are answered by the data plane from the
+  published state. They go to their handlers when `__consumer_offsets` has to be created, a coordinator is not there, or
+  no producer id is left.
 - "Flexible from" is the first version with compact lengths and tagged fields (KIP-482).
-- Another version of ApiVersions is answered with a version 0 body and error 35 (KIP-511). Any other API or version closes
-  the connection and costs one log line. Both are what Apache Kafka does.
+- Another version of ApiVersions is answered with a version 0 body and error 35 (KIP-511). Any other API or version
+  closes the connection and costs one log line. Both are what Apache Kafka does.
 
 ## Not served
 
-What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask. (SaslHandshake and
-SaslAuthenticate are served between brokers.)
+What a broker of Apache Kafka 4.3 serves beside these. None of them is advertised, so clients do not ask. (SaslHandshake
+and SaslAuthenticate are served between brokers.)
 
 """
 

@@ -21,9 +21,11 @@ Made by `make docs` from the tables in `python/kafkastore/config/`. What those w
 [configuration.md](configuration.md).
 
 - **yes**: does what it does in Kafka, or what [configuration.md](configuration.md) says.
-- **no**: taken, checked, shown by DescribeConfigs, and nothing changes. One line at the start names those that a file sets.
-- **refused**: asks for a protection that is not there. Any value but the default refuses the start, and so do `super.users`,
-  `allow.everyone.if.no.acl.found` and every `listener.name.<name>.ssl.*` and `listener.name.<name>.sasl.*`.
+- **no**: taken, checked, shown by DescribeConfigs, and nothing changes. One line at the start names those that a file
+  sets.
+- **refused**: asks for a protection that is not there. Any value but the default refuses the start, and so do
+  `super.users`, `allow.everyone.if.no.acl.found` and every `listener.name.<name>.ssl.*` and
+  `listener.name.<name>.sasl.*`.
 
 """
 

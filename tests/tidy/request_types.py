@@ -1,8 +1,9 @@
 """Writes what handlers need to know of kio's dataclasses over all served versions (``make schema``).
 
-``interbroker/request_types/*.pyi``: the types of requests. The versions of an entity (a request, or a part of one) that have the
-same fields are one class; a field that may be null in one of them may be null in the class. ``since.pyi`` has an overload for each
-version in which an entity changes. ``interbroker/versioned_fields.py``: the fields of responses that not every version has.
+``interbroker/request_types/*.pyi``: the types of requests. The versions of an entity (a request, or a part of one) that
+have the same fields are one class; a field that may be null in one of them may be null in the class. ``since.pyi`` has
+an overload for each version in which an entity changes. ``interbroker/versioned_fields.py``: the fields of responses
+that not every version has.
 """
 
 from __future__ import annotations
@@ -159,7 +160,8 @@ def since_stub() -> str:
                 later = " | ".join(f"{api.module}.{entity.class_of(one)}" for one in entity.eras[place:])
                 overloads += [
                     "@overload",
-                    f"def since(entity: {api.module}.{entity.name}, version: Literal[{era.first}]) -> TypeIs[{later}]: ...",
+                    f"def since(entity: {api.module}.{entity.name}, version: Literal[{era.first}]) -> TypeIs[{later}]: "
+                    "...",
                 ]
     return "\n".join(
         [
@@ -191,7 +193,8 @@ def versioned_fields_of(api: Any) -> dict[str, list[str]]:
 
 def table() -> str:
     lines = [
-        '"""Fields of responses that not every served version has: a handler gives them to all. Made by ``make schema``."""',
+        '"""Fields of responses that not every served version has: a handler gives them to all.'
+        ' Made by ``make schema``."""',
         "",
         "from __future__ import annotations",
         "",

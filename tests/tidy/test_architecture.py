@@ -1,4 +1,5 @@
-"""The tables of ``docs/architecture.md`` have a row for all of their kind in the code, and no other (issue 14, item 6)."""
+"""The tables of ``docs/architecture.md`` have a row for all of their kind in the code, and no other (issue 14, item
+6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Handlers against kio's dataclasses of all served versions: the fields of answers, the types of requests (issue 14, item 4)."""
+"""Handlers against kio's dataclasses of all served versions: the fields of answers, the types of requests (issue 14,
+item 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Bugs that the simulator plants stand behind one seam (issue 14, item 5): elsewhere the code is the same with the feature and without."""
+"""Bugs that the simulator plants stand behind one seam (issue 14, item 5): elsewhere the code is the same with the
+feature and without."""
 
 from __future__ import annotations
 

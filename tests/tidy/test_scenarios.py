@@ -47,6 +47,7 @@ def test_every_fault_that_plays_a_scenario_is_on_the_page() -> None:
     """Not those that belong to the matrix of faults alone."""
     told = set(re.findall(r"`([a-z-]+)`", PAGE.read_text()))
     others = {
-        "leader-killed", "all-killed", "leader-stopped", "leader-without-store", "two-brokers-apart", "controller-apart",
+        "leader-killed", "all-killed", "leader-stopped", "leader-without-store", "two-brokers-apart",
+        "controller-apart",
     }  # fmt: skip
     assert SCENARIOS.keys() - told == others

@@ -1,7 +1,7 @@
 """Puts the test double in the place of the compiled data plane, before anything imports it.
 
-What the double does not stand for (scans, checks) it hands on to the compiled module: other folders of tests run in the same
-process and mean the real one.
+What the double does not stand for (scans, checks) it hands on to the compiled module: other folders of tests run in the
+same process and mean the real one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The most expensive forms of a request of any API, made from its schema.
 
-A form fills one level of arrays with as many rows as are asked for: with one name again and again (``repeats``), with names that
-exist (``existing``), with others (``unknown``), or with few names of 32,000 letters (``long names``); ``deep`` fills the inner
-arrays of one row instead of the outermost, ``ids`` names topics by ids where that can be, ``large values`` has values of
-megabytes. Whether a broker takes it is the broker's business.
+A form fills one level of arrays with as many rows as are asked for: with one name again and again (``repeats``), with
+names that exist (``existing``), with others (``unknown``), or with few names of 32,000 letters (``long names``);
+``deep`` fills the inner arrays of one row instead of the outermost, ``ids`` names topics by ids where that can be,
+``large values`` has values of megabytes. Whether a broker takes it is the broker's business.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LONG_NAME = "n" * 32_000
 LONG_NAMES = 30
 
 _NAMES = frozenset(
-    ("name", "topic", "topic_name", "resource_name", "group_id", "key", "topics", "groups", "groups_names", "topic_names",
-     "coordinator_keys", "states_filter", "types_filter")
+    ("name", "topic", "topic_name", "resource_name", "group_id", "key", "topics", "groups", "groups_names",
+     "topic_names", "coordinator_keys", "states_filter", "types_filter")
 )  # fmt: skip
 """Fields that the form gives names to; other strings are empty, or as :data:`_VALUES` says."""
 
@@ -56,7 +56,7 @@ _VALUES: dict[str, Any] = {
 CONFIG_NAME = "retention.ms"
 
 
-MOST_ROWS = {
+MAX_ROWS = {
     "CreateTopics": 9_000,
     "CreatePartitions": 9_000,
     "AlterConfigs": 29_000,
@@ -106,7 +106,7 @@ def requests(rows: int, existing: int, names: frozenset[str] | None = None) -> I
         if (api.plane != "control" and api.name != "Metadata") or (names and api.name not in names):
             continue
         seen: set[bytes] = set()
-        for form in forms(min(rows, MOST_ROWS.get(api.name, rows)), existing):
+        for form in forms(min(rows, MAX_ROWS.get(api.name, rows)), existing):
             body = body_of(api, api.max_version, form)
             if body not in seen:
                 seen.add(body)

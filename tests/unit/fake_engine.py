@@ -624,7 +624,7 @@ class Engine:
         self.calls.append("expire_producers")
         return 0
 
-    def metrics(self, most_rows: int) -> Figures:
+    def metrics(self, max_rows: int) -> Figures:
         self.calls.append("metrics")
         return Figures({}, {}, [], [])
 

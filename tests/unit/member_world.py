@@ -1,4 +1,5 @@
-"""A member of a cluster of one over the engine's double, and a store of the test's own beside it, as another broker has."""
+"""A member of a cluster of one over the engine's double, and a store of the test's own beside it, as another broker
+has."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ async def put_topic(
     *,
     config: bytes | None = None,
 ) -> StoredTopic:
-    """A topic with one partition, as a controller wrote it before; ``config`` is what stands in the node of its configuration."""
+    """A topic with one partition, as a controller wrote it before; ``config`` is what stands in the node of its
+    configuration."""
     for path in ("/brokers/topics", "/config/topics"):
         await store.ensure_path(path)
     state = leadership or Leadership(replicas[0], 0, replicas)

@@ -24,5 +24,8 @@ def test_version_is_that_of_the_distribution() -> None:
 
 
 def test_import_alone_loads_neither_the_engine_nor_the_scan() -> None:
-    program = "import sys, kafkastore; dir(kafkastore); print(*(name for name in sys.modules if name.startswith('kafkastore')))"
+    program = (
+        "import sys, kafkastore; dir(kafkastore);"
+        " print(*(name for name in sys.modules if name.startswith('kafkastore')))"
+    )
     assert sorted(printed(program)) == ["kafkastore", "kafkastore.exports"]

@@ -1,4 +1,5 @@
-"""A broker over the engine's test double, for tests: made on a running loop, with its data under a folder of the test."""
+"""A broker over the engine's test double, for tests: made on a running loop, with its data under a folder of the
+test."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ async def running_broker(
     end: Callable[[int], None] | None = None,
     **properties: str,
 ) -> AsyncIterator[Broker]:
-    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened, ``end`` the status with
-    which the process is to end at once."""
+    """Starts a broker and stops it; ``prepare`` gets the engine before its log directories are opened, ``end`` the
+    status with which the process is to end at once."""
     broker = await started_broker(folder, prepare, end, **properties)
     try:
         yield broker

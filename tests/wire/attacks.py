@@ -1,7 +1,8 @@
 """Requests that cost a broker much more than their client: what one or many clients may send without any right to it.
 
-Each attack is a function of a port that sends, waits for what comes and returns; beside it others measure what they suffer. Run as a
-program it prints a table for the broker on a port: ``python -m wire.attacks PORT PID [name ...]`` with ``tests`` on the path.
+Each attack is a function of a port that sends, waits for what comes and returns; beside it others measure what they
+suffer. Run as a program it prints a table for the broker on a port: ``python -m wire.attacks PORT PID [name ...]`` with
+``tests`` on the path.
 """
 
 from __future__ import annotations
@@ -187,7 +188,8 @@ class Beside:
 def main() -> None:
     port, pid, names = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     print(
-        "| attack | answer | s | longest of another client, ms | MB at the peak | MB 5 s later |\n|---|---|---|---|---|---|"
+        "| attack | answer | s | longest of another client, ms | MB at the peak | MB 5 s later "
+        "|\n|---|---|---|---|---|---|"
     )
     for name, attack in ATTACKS.items():
         if names and not any(part in name for part in names):

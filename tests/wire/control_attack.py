@@ -1,7 +1,7 @@
 """Many clients at once, each with a request that is dear to the control plane (issue 13, item 3).
 
-``python -m wire.control_attack PORT PID [--clients 1000] [name ...]`` with ``tests`` on the path prints a row for each attack: what
-another member's heartbeats suffered, and the memory of the broker at its peak and afterwards.
+``python -m wire.control_attack PORT PID [--clients 1000] [name ...]`` with ``tests`` on the path prints a row for each
+attack: what another member's heartbeats suffered, and the memory of the broker at its peak and afterwards.
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=8.0)
     given = parser.parse_args()
     print(
-        "| attack | request | answers | heartbeats | longest, ms | MB at the peak | MB later |\n|---|---|---|---|---|---|---|"
+        "| attack | request | answers | heartbeats | longest, ms | MB at the peak | MB later "
+        "|\n|---|---|---|---|---|---|---|"
     )
     for name in given.names or ATTACKS:
         size, idle = len(ATTACKS[name].request()), rss_kb(given.pid)
@@ -201,7 +202,8 @@ def main() -> None:
             time.sleep(0.5)
         peak, later = (other.peak_kb - idle) / 1024, (rss_kb(given.pid) - idle) / 1024
         print(
-            f"| {name} | {size:,} | {answered} | {other.answers} | {other.longest_s * 1000:.0f} | {peak:.0f} | {later:.0f} |",
+            f"| {name} | {size:,} | {answered} | {other.answers} | {other.longest_s * 1000:.0f} | {peak:.0f} | "
+            f"{later:.0f} |",
             flush=True,
         )
 

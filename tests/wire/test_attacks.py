@@ -1,4 +1,5 @@
-"""Requests that cost more than they bring: the broker's memory and other clients' answers beside each (issue 13, item 3).
+"""Requests that cost more than they bring: the broker's memory and other clients' answers beside each (issue 13, item
+3).
 
 Bounds are on bytes and on counts of answers, not on time: another client must be answered while an attack goes on.
 """
@@ -23,7 +24,7 @@ BOUND_MB = 64
 RETURNED_MB = 48
 """Fetch sessions stay, within their own bound of 32 MB."""
 RETURNED_LIMIT_S = 30.0
-LEAST_ANSWERS = 20
+MIN_ANSWERS = 20
 SMALL = [
     "metadata: one name 100,000 times",
     "metadata: 100,000 unknown names",
@@ -57,7 +58,7 @@ def test_attack_is_bounded_in_memory_and_others_are_served_beside_it(
     idle_kb = rss_kb(pid)
     with Beside(broker.port, pid, metadata([TOPIC])) as other:
         ATTACKS[name](broker.port)
-        wait_until(lambda: other.answers >= LEAST_ANSWERS, RETURNED_LIMIT_S, "another client is served")
+        wait_until(lambda: other.answers >= MIN_ANSWERS, RETURNED_LIMIT_S, "another client is served")
     assert (other.peak_kb - idle_kb) / 1024 <= BOUND_MB
     wait_until(lambda: (rss_kb(pid) - idle_kb) / 1024 <= RETURNED_MB, RETURNED_LIMIT_S, "memory is returned")
     with WireSocket(broker.port) as connection:

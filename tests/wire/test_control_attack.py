@@ -1,4 +1,5 @@
-"""The broker's memory and a member's heartbeats beside a crowd whose requests are dear to the control plane (issue 13, item 3).
+"""The broker's memory and a member's heartbeats beside a crowd whose requests are dear to the control plane (issue 13,
+item 3).
 
 ``python -m wire.control_attack PORT PID --clients 1000`` has the whole crowd and every attack.
 """
@@ -22,7 +23,7 @@ CLIENTS = 300
 SECONDS = 3.0
 BOUND_MB = 64
 RETURNED_MB = 40
-LEAST_BEATS = 20  # before, the loop stood still for all of an attack
+MIN_HEARTBEATS = 20  # before, the loop stood still for all of an attack
 LIMIT_S = 30.0
 
 
@@ -48,7 +49,7 @@ def test_memory_beside_a_crowd_of_dear_requests_is_bounded_and_heartbeats_are_an
     idle_kb = rss_kb(pid)
     with Beside(broker.port, pid, heartbeat()) as other:
         attack(broker.port, name, CLIENTS, SECONDS)
-    assert other.answers >= LEAST_BEATS
+    assert other.answers >= MIN_HEARTBEATS
     assert (other.peak_kb - idle_kb) / 1024 <= BOUND_MB
     wait_until(lambda: (rss_kb(pid) - idle_kb) / 1024 <= RETURNED_MB, LIMIT_S, "memory is returned")
     if name != "Unread answers":

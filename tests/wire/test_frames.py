@@ -1,6 +1,7 @@
 """Frames as bytes on a socket: sizes that lie, requests that nobody knows, bodies cut anywhere, bytes that trickle in.
 
-The answer is Apache Kafka's: a closed connection where a request is not understood (ApiVersions excepted), others served.
+The answer is Apache Kafka's: a closed connection where a request is not understood (ApiVersions excepted), others
+served.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""An honest member's heartbeats and the broker's memory beside expensive requests about groups (issue 13, Deliver 3 and 8)."""
+"""An honest member's heartbeats and the broker's memory beside expensive requests about groups (issue 13, Deliver 3 and
+8)."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Which replicas go where when brokers are added or removed: balanced, with the least data moved (spec R1.2, R1.4). Pure arithmetic.
+"""Which replicas go where when brokers are added or removed: balanced, with the least data moved (spec R1.2, R1.4).
+Pure arithmetic.
 
-Added     every broker ends with as many replicas as the others, give or take one; among the ways to get there the one that moves the
-          fewest bytes
-Balanced  the same for brokers that are there already; and who leads first is evened out over all partitions
-Removed   what the leaving brokers hold moves, and nothing else, to where there is least
+Added     Every broker ends with as many replicas as the others, give or take one. Of the plans that do this, the one
+          that moves the fewest bytes is taken.
+Balanced  The same for brokers that are there already. The preferred leaders are evened out over all partitions.
+Removed   The replicas of the removed brokers move, and no others. They go to the brokers with the fewest bytes.
 
-Both keep the replicas of a partition on different brokers and, as far as there are racks, alternating between them. A partition that
-moves is led first by whichever of its replicas leads least; that costs nothing.
+Both keep the replicas of a partition on different brokers and, as far as there are racks, alternating between them. A
+partition that moves is led first by the one of its replicas whose broker leads least; that costs nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Plan(NamedTuple):
     targets: dict[Key, tuple[int, ...]]
     """Of the partitions that change, the preferred leader first."""
     moved_bytes: int
-    least_bytes: int
+    min_bytes: int
     """No plan with the same outcome for the brokers moves less."""
 
 
@@ -38,7 +39,7 @@ def plan_balanced(assignment: Assignment, sizes: Mapping[Key, int], brokers: Map
     targets = {key: list(plan.targets.get(key, replicas)) for key, replicas in assignment.items() if replicas}
     _spread_leaders({key: list(target) for key, target in targets.items()}, targets)
     changed = {key: tuple(target) for key, target in targets.items() if tuple(target) != tuple(assignment[key])}
-    return Plan(changed, plan.moved_bytes, plan.least_bytes)
+    return Plan(changed, plan.moved_bytes, plan.min_bytes)
 
 
 def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None]) -> Plan:
@@ -46,7 +47,7 @@ def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mappin
     flow = ReplicaFlow(assignment, _weights(assignment, sizes), brokers, is_rack_aware=True)
     low, rest = divmod(sum(flow.count.values()), len(brokers))
     high = low + (rest > 0)
-    least = _least_to_balance(flow, sizes, low, high)
+    least = _min_to_balance(flow, sizes, low, high)
 
     def takes(node: int) -> tuple[int, ...] | None:
         return (flow.count[node] >= low,) if flow.count[node] < high else None
@@ -66,12 +67,13 @@ def plan_added(assignment: Assignment, sizes: Mapping[Key, int], brokers: Mappin
 def plan_removed(
     assignment: Assignment, sizes: Mapping[Key, int], brokers: Mapping[int, str | None], leaving: Collection[int]
 ) -> Plan:
-    """Empties ``leaving``; ``brokers`` are those that stay. Raises InvalidReplicationFactorError when they are too few."""
+    """Empties ``leaving``; ``brokers`` are those that stay. Raises InvalidReplicationFactorError when they are too
+    few."""
     for (topic, number), replicas in assignment.items():
         if len(replicas) > len(brokers) and not set(replicas).isdisjoint(leaving):
             raise InvalidReplicationFactorError(
-                f"{topic}-{number} has {len(replicas)} replicas and only {len(brokers)} broker(s) would be left; add a broker"
-                " first, or give the topic fewer replicas"
+                f"{topic}-{number} has {len(replicas)} replicas and only {len(brokers)} broker(s) would be left; add a "
+                "broker first, or give the topic fewer replicas"
             )
     least = sum(sizes.get(key, 0) for key, replicas in assignment.items() for node in replicas if node in leaving)
     weights = _weights(assignment, sizes)
@@ -100,7 +102,7 @@ def _weights(assignment: Assignment, sizes: Mapping[Key, int]) -> dict[Key, int]
     return {key: sizes.get(key, 0) * unit + 1 for key in assignment}
 
 
-def _least_to_balance(flow: ReplicaFlow, sizes: Mapping[Key, int], low: int, high: int) -> int:
+def _min_to_balance(flow: ReplicaFlow, sizes: Mapping[Key, int], low: int, high: int) -> int:
     """What brokers that have too many must give, or those that have too few must get, in their smallest partitions."""
     given = taken = 0
     for node in flow.nodes:

@@ -1,7 +1,8 @@
 """A running cluster as ``kafkastore cluster`` sees it: asked through Kafka's protocol on a listener for clients.
 
-Any broker answers what the cluster is made of, and passes on to the controller what concerns moves. Those requests are asked again
-while there is no controller: they say what is to be, so that asking twice does no harm. Sizes are asked of each broker.
+Any broker answers what the cluster is made of, and passes on to the controller what concerns moves. Those requests are
+asked again while there is no controller: they say what is to be, so that asking twice does no harm. Sizes are asked of
+each broker.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class Partition(NamedTuple):
 
 
 class View(NamedTuple):
-    """The cluster at one moment. ``held[node]`` are the bytes of each partition there; a broker that does not answer has no entry."""
+    """The cluster at one moment. ``held[node]`` are the bytes of each partition there; a broker that does not answer
+    has no entry."""
 
     brokers: dict[int, Broker]
     controller: int
@@ -144,8 +146,8 @@ class ClusterClient:
         return View(brokers, await self.controller(), partitions, known, silence, await self._removed())
 
     async def controller(self) -> int:
-        """The node id of the controller; -1 when there is none, or the brokers are too old to say. Metadata names a broker
-        that passes requests on to it."""
+        """The node id of the controller; -1 when there is none, or the brokers are too old to say. Metadata names a
+        broker that passes requests on to it."""
         schema: Any = import_module("kio.schema.describe_quorum.v0.request")
         partition = schema.PartitionData(partition_index=0)
         topic = schema.TopicData(topic_name="__cluster_metadata", partitions=(partition,))
@@ -199,7 +201,8 @@ class ClusterClient:
     async def alter_configs(
         self, changes: Mapping[str, str | None], *, topic: str | None = None, broker: int | None = None
     ) -> None:
-        """Of a topic, or of a broker, which must be asked itself; None takes a configuration away. Raises AdminError."""
+        """Of a topic, or of a broker, which must be asked itself; None takes a configuration away. Raises
+        AdminError."""
         schema: Any = import_module("kio.schema.incremental_alter_configs.v1.request")
         configs = tuple(
             schema.AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
@@ -219,8 +222,8 @@ class ClusterClient:
 
     # ---- who is in service
     async def set_in_service(self, nodes: Collection[int], view: View, *, is_in_service: bool) -> None:
-        """Takes brokers out, or back: nothing is placed on those that are out. Every broker that is alive knows of it when this
-        returns, but for those that do not say so within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
+        """Takes brokers out, or back: nothing is placed on those that are out. Every broker that is alive knows of it
+        when this returns, but for those that do not say so within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
         changed = set(nodes) & view.removed if is_in_service else set(nodes) - view.removed
         if not changed:
             return

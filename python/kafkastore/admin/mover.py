@@ -1,6 +1,7 @@
 """Carries out a plan: begins the moves, and tells how far they are until the cluster has done them.
 
-What moves is kept by the cluster, not here: a command that is killed is run again, finds what moves, and plans the rest anew.
+What moves is kept by the cluster, not here: a command that is killed is run again, finds what moves, and plans the rest
+anew.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class Mover:
     async def run(
         self, report: Callable[[Progress], None], on_met: Callable[[int], Awaitable[None]] | None = None
     ) -> None:
-        """Returns when all is done. Raises AdminError when a move was refused; those begun go on. ``on_met`` is told of each broker
-        that was not alive before; when it cannot be reached after all (AdminError) the next look tells of it."""
+        """Returns when all is done. Raises AdminError when a move was refused; those begun go on. ``on_met`` is told of
+        each broker that was not alive before; when it cannot be reached after all (AdminError) the next look tells of
+        it."""
         idle_polls = 0
         while True:
             await self._begin()
@@ -112,6 +114,6 @@ class Mover:
         if refused:
             (topic, number), reason = next(iter(refused.items()))
             raise AdminError(
-                f"{topic}-{number} was refused ({reason}); what had begun goes on: run the command again, or kafkastore cluster"
-                " cancel"
+                f"{topic}-{number} was refused ({reason}); what had begun goes on: run the command again, or "
+                "kafkastore cluster cancel"
             )

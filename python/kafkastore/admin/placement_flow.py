@@ -1,12 +1,13 @@
 """Least-cost moves of replicas between brokers: a flow on a graph of brokers. Pure arithmetic.
 
-An edge b → c stands for the cheapest replica on b that may go to c: no other replica of its partition is there, and its rack does
-not get more of them than it must. It costs the partition's weight if the replica leaves where it was found and goes where it was not,
-nothing if it only goes on from one to another, and gives the weight back if it returns. So along a cheapest path from a broker that
-has too many to one that has too few the whole stays a cheapest way to get there (successive shortest paths).
+An edge b → c stands for the cheapest replica on b that may go to c: no other replica of its partition is there, and its
+rack does not get more of them than it must. It costs the partition's weight if the replica leaves where it was found
+and goes where it was not, nothing if it only goes on from one to another, and gives the weight back if it returns. So
+along a cheapest path from a broker that has too many to one that has too few the whole stays a cheapest way to get
+there (successive shortest paths).
 
-The candidates of an edge are a heap that is looked through lazily: an entry whose replica has moved meanwhile, or whose cost is no
-longer what it was, is dropped when it comes to the top.
+The candidates of an edge are a heap that is looked through lazily: an entry whose replica has moved meanwhile, or whose
+cost is no longer what it was, is dropped when it comes to the top.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 
 class ReplicaFlow:
-    """``holders[partition]`` are the brokers that have it, changed by :meth:`shift`. ``brokers`` are all that may get replicas, with
-    their racks; others only give."""
+    """``holders[partition]`` are the brokers that have it, changed by :meth:`shift`. ``brokers`` are all that may get
+    replicas, with their racks; others only give."""
 
     def __init__(
         self,
@@ -53,8 +54,9 @@ class ReplicaFlow:
             heapify(heap)
 
     def shift(self, sources: Collection[int], rank: Callable[[int], tuple[int, ...] | None]) -> bool:
-        """Moves one replica too many from one of ``sources`` to a broker that takes it, others in between if that is cheaper. ``rank``
-        orders who takes it, before and after the cost; None does not take it. False if there is no way."""
+        """Moves one replica too many from one of ``sources`` to a broker that takes it, others in between if that is
+        cheaper. ``rank`` orders who takes it, before and after the cost; None does not take it. False if there is no
+        way."""
         costs = {edge: top for edge, heap in self._edges.items() if (top := self._top(edge, heap)) is not None}
         distance, before = self._distances(sources, costs)
         ends = [(*rank_of[:1], distance[node], *rank_of[1:], node) for node in distance if (rank_of := rank(node))]
@@ -70,7 +72,8 @@ class ReplicaFlow:
     def _distances(
         self, sources: Collection[int], costs: Mapping[Edge, Entry]
     ) -> tuple[dict[int, int], dict[int, int]]:
-        """The cheapest way to each broker that can be reached, and by whom (Bellman-Ford: returns cost less than nothing)."""
+        """The cheapest way to each broker that can be reached, and by whom (Bellman-Ford: returns cost less than
+        nothing)."""
         distance = dict.fromkeys(sources, 0)
         hops = dict.fromkeys(sources, 0)
         before: dict[int, int] = {}

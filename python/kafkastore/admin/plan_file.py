@@ -1,6 +1,8 @@
-"""Reassignment files: ``{"version":1,"partitions":[{"topic":…,"partition":…,"replicas":[…],"log_dirs":["any",…]},…]}`` (spec R2.1).
+"""Reassignment files: ``{"version":1,"partitions":[{"topic":…,"partition":…,"replicas":[…],"log_dirs":["any",…]},…]}``
+(spec R2.1).
 
-Read whole and strictly: a file with one fault is refused with a sentence that names the item, and nothing of it is done.
+Read whole and strictly: a file with one fault is refused with a sentence that names the item, and nothing of it is
+done.
 """
 
 from __future__ import annotations
@@ -79,12 +81,13 @@ def check_plan(name: str, plan: Mapping[Key, Sequence[int]], view: View) -> None
         removed = [replica for replica in replicas if replica in view.removed and replica not in current.replicas]
         if removed:
             raise AdminError(
-                f"{what} is to go to broker {removed[0]}, which was removed from the cluster; bring it back with kafkastore cluster"
-                " add-brokers"
+                f"{what} is to go to broker {removed[0]}, which was removed from the cluster; bring it back with "
+                "kafkastore cluster add-brokers"
             )
         if current.is_moving and tuple(replicas) != current.target:
             raise AdminError(
-                f"{what} moves already, to {list(current.target)}; wait for that, or end it with kafkastore cluster cancel"
+                f"{what} moves already, to {list(current.target)}; wait for that, or end it with kafkastore cluster "
+                "cancel"
             )
 
 

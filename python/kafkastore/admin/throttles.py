@@ -1,8 +1,9 @@
-"""Holds moves to a rate: the configuration that KIP-73 names, set when a move is asked for and taken away when it is done.
+"""Holds moves to a rate: the configuration that KIP-73 names, set when a move is asked for and taken away when it is
+done.
 
-As Apache Kafka's kafka-reassign-partitions does: the rate on every broker that is alive, on both sides, and in each topic the replicas
-that are copied from and to. What others have set there is replaced. A broker keeps its rate when it restarts; one that was away, and
-only a broker itself takes its configuration, gets it when it is back.
+As Apache Kafka's kafka-reassign-partitions does: the rate on every broker that is alive, on both sides, and in each
+topic the replicas that are copied from and to. What others have set there is replaced. A broker keeps its rate when it
+restarts; one that was away, and only a broker itself takes its configuration, gets it when it is back.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replicat
 
 
 async def set_throttles(client: ClusterClient, view: View, added: Mapping[Key, Iterable[int]], rate: int) -> None:
-    """``added`` are the brokers that get a replica of each partition. What is asked for next is held to the rate from its first byte:
-    every broker knows of it when this returns, but for those that do not say so within :data:`KNOWN_LIMIT_S`. Raises AdminError."""
+    """``added`` are the brokers that get a replica of each partition. What is asked for next is held to the rate from
+    its first byte: every broker knows of it when this returns, but for those that do not say so within
+    :data:`KNOWN_LIMIT_S`. Raises AdminError."""
     await set_rates(client, view.brokers, rate)
     wanted = {}
     for topic in sorted({topic for topic, _ in added}):
@@ -61,8 +63,8 @@ async def set_rates(client: ClusterClient, nodes: Iterable[int], rate: int) -> N
 async def clear_throttles(
     client: ClusterClient, view: View, topics: Iterable[str], throttled: Iterable[int] = ()
 ) -> list[int]:
-    """Of these topics, as far as they are there, and of every broker. The brokers that do not answer, and of ``throttled``, those that
-    have a rate, who is gone."""
+    """Of these topics, as far as they are there, and of every broker. The brokers that do not answer, and of
+    ``throttled``, those that have a rate, who is gone."""
     silent = [node for node in throttled if node not in view.brokers]
     for node in view.brokers:
         try:

@@ -61,8 +61,8 @@ def main(arguments: list[str]) -> int:
 
 
 class _OneLineFormatter(logging.Formatter):
-    """Kafka's log4j layout, ``[%d] %p %m (%c)``. A message is one line, whatever a client put into it; only the traceback
-    of a bug follows on lines of its own."""
+    """Kafka's log4j layout, ``[%d] %p %m (%c)``. A message is one line, whatever a client put into it; only the
+    traceback of a bug follows on lines of its own."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         return _on_one_line(super().formatMessage(record))

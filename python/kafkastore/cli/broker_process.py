@@ -24,7 +24,7 @@ from kafkastore.server.loop_lag import ControlLoop
 if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
 
-logger = logging.getLogger("kafkastore.server.broker")
+logger = logging.getLogger("kafkastore.cli.broker_process")
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """What asks a broker to stop; SIGHUP comes when its terminal is closed, unless ``nohup`` has it ignored."""

@@ -1,6 +1,8 @@
-"""``kafkastore cluster``: prepares a cluster, shows one, and moves its partitions when brokers come or go (spec R1.3, R1.4).
+"""``kafkastore cluster``: prepares a cluster, shows one, and moves its partitions when brokers come or go (spec R1.3,
+R1.4).
 
-What it prints goes to stdout, progress and refusals to stderr. Everything it is asked is checked before anything is done.
+What it prints goes to stdout, progress and refusals to stderr. Everything it is asked is checked before anything is
+done.
 """
 
 from __future__ import annotations
@@ -23,14 +25,17 @@ usage: kafkastore cluster create --folder DIR --brokers N [options]
        kafkastore cluster reassign --bootstrap-server HOST:PORT --reassignment-json-file FILE [options]
        kafkastore cluster cancel --bootstrap-server HOST:PORT
 
-create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same cluster, and beside it
-                 the secret by which they know each other; starts nothing
+create           writes DIR/broker-ID/server.properties for each of N brokers, in the DIR of others for the same
+                 cluster, and beside it the secret by which they know each other; starts nothing
 status           brokers, controller, partitions that want something, what moves and how far it is
-add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that do it
-remove-brokers   takes these brokers out of service, moves what they have to the others, and ends when they hold nothing: then they
-                 may be stopped. Nothing is placed on them again until add-brokers
-rebalance        moves partitions between the brokers that are in service, until all have as many replicas; the fewest bytes that do it
-reassign         moves partitions as a file says: {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
+add-brokers      moves partitions onto brokers that run already, until all have as many replicas; the fewest bytes that
+                 do it
+remove-brokers   takes these brokers out of service, moves what they have to the others, and ends when they hold
+                 nothing: then they may be stopped. Nothing is placed on them again until add-brokers
+rebalance        moves partitions between the brokers that are in service, until all have as many replicas; the fewest
+                 bytes that do it
+reassign         moves partitions as a file says:
+                 {"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2]}]}
 cancel           ends all moves under way; what moves is again where it was
 
 options of create:
@@ -47,8 +52,8 @@ options of add-brokers, remove-brokers, rebalance and reassign:
   --dry-run            print the plan as a reassignment file, and do nothing
   --no-progress        no progress bar (there is one only when stderr is a terminal)
 
-Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may be named;
-Apache Kafka's kafka-reassign-partitions sees and does the same moves.
+Ctrl-C, or a kill, ends the command and not the moves: run it again to go on, or cancel. Any broker of the cluster may
+be named; Apache Kafka's kafka-reassign-partitions sees and does the same moves.
 
 exit status: 0 done, 1 refused or failed, with one sentence on stderr, 130 Ctrl-C, 141 nobody reads what it prints
 """

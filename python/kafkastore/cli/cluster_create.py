@@ -1,8 +1,8 @@
-"""``kafkastore cluster create``: the properties files of the brokers of a new cluster, or of more brokers for one whose files are in
-the same folder; all of them or none. It starts nothing and asks no broker.
+"""``kafkastore cluster create``: the properties files of the brokers of a new cluster, or of more brokers for one whose
+files are in the same folder; all of them or none. It starts nothing and asks no broker.
 
-Brokers reach each other on a listener of their own, and prove to each other a secret that stands in a file beside each broker's
-properties: the same for all of the cluster, made here, readable by its owner alone."""
+Brokers reach each other on a listener of their own, and prove to each other a secret that stands in a file beside each
+broker's properties: the same for all of the cluster, made here, readable by its owner alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ CLIENTS, BROKERS = "PLAINTEXT", "REPLICATION"
 """Names of listeners."""
 
 BROKER_PORTS_APART = 1000
-"""From a broker's port for clients to the one for brokers, unless the latter is given: as many as there may be brokers."""
+"""From a broker's port for clients to the one for brokers, unless the latter is given: as many as there may be
+brokers."""
 
 MAX_BROKERS = 1000
 LAST_PORT = 65_535
@@ -51,8 +52,8 @@ def run(options: Namespace) -> int:
         _check(properties, there)
     if secret is None:
         sys.stderr.write(
-            f"kafkastore cluster: the brokers in {folder} have no secret, so the new ones get none: whoever reaches their listener"
-            " may act as a broker; docs/operations.md says how to give them one\n"
+            f"kafkastore cluster: the brokers in {folder} have no secret, so the new ones get none: whoever reaches "
+            "their listener may act as a broker; docs/operations.md says how to give them one\n"
         )
     _write(folder, files, secret)
     for name in files:
@@ -74,7 +75,8 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
     racks = _one_for_each("--racks", options.racks, count) if options.racks else []
     if len(set(hosts)) > 1 and not options.zookeeper:
         raise AdminError(
-            f"--hosts {options.hosts} are several and an SQLite file is shared on one host only; give --zookeeper HOST:PORT/PATH"
+            f"--hosts {options.hosts} are several and an SQLite file is shared on one host only; give --zookeeper "
+            "HOST:PORT/PATH"
         )
     if "," in str(folder):
         raise AdminError(f"--folder {folder} has a comma, which separates directories in log.dirs; give another")
@@ -86,8 +88,8 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
         taken[host] = taken.get(host, 0) + 1
         if max(port, broker_port) > LAST_PORT:
             raise AdminError(
-                f"{said} leaves no port for all of {count} brokers, of which each needs one for clients and one for brokers"
-                f" ({BROKER_PORTS_APART} higher, without --first-broker-port); give a lower one"
+                f"{said} leaves no port for all of {count} brokers, of which each needs one for clients and one for "
+                f"brokers ({BROKER_PORTS_APART} higher, without --first-broker-port); give a lower one"
             )
         home = folder / f"broker-{first_id + number}"
         log_dirs = [str(home / one) for one in _one_for_each("--log-dirs", options.log_dirs, None)]
@@ -121,7 +123,8 @@ def _there(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _check(properties: dict[str, str], there: dict[str, dict[str, str]]) -> None:
-    """Raises what the broker would refuse at its start, and AdminError for what does not go with the brokers that are there."""
+    """Raises what the broker would refuse at its start, and AdminError for what does not go with the brokers that are
+    there."""
     config = BrokerConfig(properties)
     if "zookeeper.connect" in properties:
         read_settings(config.get)
@@ -130,25 +133,27 @@ def _check(properties: dict[str, str], there: dict[str, dict[str, str]]) -> None
             if others.get(key) != properties.get(key):
                 raise AdminError(
                     f"--folder: {name} has {key}={others.get(key, '')}, and the new brokers would have"
-                    f" {key}={properties.get(key, '')}, which is another cluster; give --zookeeper as for the first, or another"
-                    " --folder"
+                    f" {key}={properties.get(key, '')}, which is another cluster; give --zookeeper as for the first, "
+                    "or another --folder"
                 )
         common = _addresses(others) & _addresses(properties)
         if common:
             raise AdminError(
-                f"--folder: {name} has listeners={others['listeners']}, and a new broker would listen at {min(common)}, too; give"
-                " another --first-port"
+                f"--folder: {name} has listeners={others['listeners']}, and a new broker would listen at "
+                f"{min(common)}, too; give another --first-port"
             )
         for key in ("inter.broker.listener.name", "listener.security.protocol.map"):
             if others.get(key) != properties.get(key):
                 raise AdminError(
                     f"--folder: {name} has {key}={others.get(key, '')}, and the new brokers would have"
-                    f" {key}={properties.get(key, '')}, where the others do not reach them; write the files of the new ones by hand"
+                    f" {key}={properties.get(key, '')}, where the others do not reach them; write the files of the new "
+                    "ones by hand"
                 )
 
 
 def _share_listener(properties: dict[str, str]) -> None:
-    """As the brokers of a cluster have it that was made before there were secrets: one listener for clients and brokers."""
+    """As the brokers of a cluster have it that was made before there were secrets: one listener for clients and
+    brokers."""
     properties["listeners"] = properties["listeners"].partition(",")[0]
     for key in ("listener.security.protocol.map", "inter.broker.listener.name", FILE_KEY):
         del properties[key]
@@ -159,7 +164,8 @@ def _addresses(properties: dict[str, str]) -> set[str]:
 
 
 def _secret_of(there: dict[str, dict[str, str]]) -> str | None:
-    """What the brokers that are there share, a new one when there are none, None when they have none. Raises StartupError."""
+    """What the brokers that are there share, a new one when there are none, None when they have none. Raises
+    StartupError."""
     if not there:
         return new_secret()
     for properties in there.values():

@@ -1,5 +1,5 @@
-"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``rebalance``, ``reassign`` and ``cancel``: plan, move, show how far it is
-(spec R1.4, R2.2)."""
+"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``rebalance``, ``reassign`` and ``cancel``: plan, move, show
+how far it is (spec R1.4, R2.2)."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ async def _remove(client: ClusterClient, options: Namespace) -> None:
     if not options.dry_run:
         await _wait_until_deleted(client, nodes)
         sys.stdout.write(
-            f"broker(s) {_listed(nodes)} hold nothing: they may be stopped. They are out of service: nothing is placed on them until"
-            " kafkastore cluster add-brokers\n"
+            f"broker(s) {_listed(nodes)} hold nothing: they may be stopped. They are out of service: nothing is placed "
+            "on them until kafkastore cluster add-brokers\n"
         )
 
 
@@ -151,7 +151,8 @@ async def _clear(client: ClusterClient, mover: Mover, throttled: Collection[int]
 
 
 def _sum(plan: Plan) -> str:
-    return f"{len(plan.targets)} partition(s) move; {plan.moved_bytes:,} bytes are copied, the least possible is {plan.least_bytes:,}"
+    copied = f"{plan.moved_bytes:,} bytes are copied, the least possible is {plan.min_bytes:,}"
+    return f"{len(plan.targets)} partition(s) move; {copied}"
 
 
 async def _cancel(client: ClusterClient) -> None:
@@ -169,7 +170,8 @@ async def _cancel(client: ClusterClient) -> None:
     holding = [node for node in view.removed if any(node in one.replicas for one in view.partitions.values())]
     if holding:
         sys.stdout.write(
-            f"broker(s) {_listed(holding)} stay out of service with what they hold; kafkastore cluster add-brokers brings them back\n"
+            f"broker(s) {_listed(holding)} stay out of service with what they hold; kafkastore cluster add-brokers "
+            "brings them back\n"
         )
 
 
@@ -273,8 +275,8 @@ class _Bar:
         waits = f", waiting for broker {_listed(progress.waits_for)}" if progress.waits_for else ""
         bar = "#" * int(part * BAR_WIDTH)
         sys.stderr.write(
-            f"\r[{bar:<{BAR_WIDTH}}] {part:4.0%}  {progress.moved_bytes:,} of {progress.total_bytes:,} bytes, {rate:,.0f} B/s,"
-            f" {progress.left} partition(s) left{waits}\x1b[K"
+            f"\r[{bar:<{BAR_WIDTH}}] {part:4.0%}  {progress.moved_bytes:,} of {progress.total_bytes:,} bytes, "
+            f"{rate:,.0f} B/s, {progress.left} partition(s) left{waits}\x1b[K"
         )
         sys.stderr.flush()
 

@@ -1,7 +1,7 @@
 """``kafkastore dump``: prints the records or batches of segment files, or writes them as Parquet.
 
-This file reads the command line and finds the files; ``dump_records`` and ``dump_batches`` print. Nothing here writes to a log
-directory. A mistake is one sentence on stderr; a reader that goes away (``| head``) is none.
+This file reads the command line and finds the files; ``dump_records`` and ``dump_batches`` print. Nothing here writes
+to a log directory. A mistake is one sentence on stderr; a reader that goes away (``| head``) is none.
 """
 
 from __future__ import annotations
@@ -191,7 +191,8 @@ def find_source(options: Options) -> Source:
         named = PARTITION_NAME.fullmatch(path.resolve().name)
         if named is None:
             raise DumpError(
-                f"{path} holds segments but is not named as a partition (topic-0); rename it, or name one of its .log files"
+                f"{path} holds segments but is not named as a partition (topic-0); rename it, or name one of its .log "
+                "files"
             )
         _refuse(options, "is the directory of one partition")
         return Source(path.resolve().parent, named["topic"], [int(named["partition"])])

@@ -71,8 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _keep_standard_descriptors() -> None:
-    """A supervisor may start a process with standard descriptors closed. The next files to be opened, the metadata store's among
-    them, would get their numbers, and what is printed would be written into them."""
+    """A supervisor may start a process with standard descriptors closed. The next files to be opened, the metadata
+    store's among them, would get their numbers, and what is printed would be written into them."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)

@@ -1,4 +1,5 @@
-"""``kafkastore metadata``: backs up and restores the metadata store in a file, checks it, and accepts that one is lost."""
+"""``kafkastore metadata``: backs up and restores the metadata store in a file, checks it, and accepts that one is
+lost."""
 
 from __future__ import annotations
 
@@ -20,12 +21,14 @@ usage: kafkastore metadata backup FILE [server.properties] [--override key=value
 For the broker of this server.properties; without one, for the broker that needs none.
 
 backup        writes the metadata store to a new FILE, as of one moment; brokers may run
-restore       puts the backup FILE in the place of the metadata store; no broker may run. What is replaced is kept beside it. Topics made
-              after the backup keep their records: a broker that is alone serves them again, a cluster sets them aside as -stray
-check         says whether the store is as it was written, and the one that the log directories were used with; brokers may run
-accept-loss   lets the next start go on without what the metadata store has lost; no broker may run. In a cluster it is said to each
-              broker. Records stay: topics that the store does not know any more are served by a broker that is alone, with nothing
-              deleted until somebody configures them, and set aside as -stray by a cluster
+restore       puts the backup FILE in the place of the metadata store; no broker may run. What is replaced is kept
+              beside it. Topics made after the backup keep their records: a broker that is alone serves them again, a
+              cluster sets them aside as -stray
+check         says whether the store is as it was written, and the one that the log directories were used with;
+              brokers may run
+accept-loss   lets the next start go on without what the metadata store has lost; no broker may run. In a cluster it is
+              said to each broker. Records stay: topics that the store does not know any more are served by a broker
+              that is alone, with nothing deleted until somebody configures them, and set aside as -stray by a cluster
 
 backup and restore are for the store in an SQLite file; ZooKeeper has its own.
 

@@ -1,4 +1,5 @@
-"""What the system lets this process have: descriptors at the start, and a sentence when there is no more of something."""
+"""What the system lets this process have: descriptors at the start, and a sentence when there is no more of
+something."""
 
 from __future__ import annotations
 
@@ -15,18 +16,18 @@ _SHORTAGES = {
 }
 
 
-FEWEST_DESCRIPTORS = 64
+MIN_DESCRIPTORS = 64
 """With fewer there is no room for a client beside the interpreter, the metadata store and the files of one log."""
 
 
 def raise_descriptor_limit() -> None:
-    """Raises the soft limit of descriptors to the hard one: the soft one is low for the sake of programs that use select().
-    Raises StartupError when even that is too low."""
+    """Raises the soft limit of descriptors to the hard one: the soft one is low for the sake of programs that use
+    select(). Raises StartupError when even that is too low."""
     _raise_soft_limit()
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit != resource.RLIM_INFINITY and limit < FEWEST_DESCRIPTORS:
+    if limit != resource.RLIM_INFINITY and limit < MIN_DESCRIPTORS:
         raise StartupError(
-            f"the limit of open files is {limit}, a broker needs at least {FEWEST_DESCRIPTORS};"
+            f"the limit of open files is {limit}, a broker needs at least {MIN_DESCRIPTORS};"
             " raise it (ulimit -n, or LimitNOFILE= of systemd)"
         )
 

@@ -15,14 +15,16 @@ usage: kafkastore stray list [server.properties] [--override key=value ...]
        kafkastore stray adopt TOPIC [server.properties] [--override key=value ...]
        kafkastore stray delete DIRECTORY [server.properties] [--override key=value ...]
 
-Logs that a start of this broker has set aside, as directories that end in -stray: of topics that the metadata store did not know, or
-knows under another id. For the broker of this server.properties; without one, for the broker that needs none.
+Logs that a start of this broker has set aside, as directories that end in -stray: of topics that the metadata store did
+not know, or knows under another id. For the broker of this server.properties; without one, for the broker that needs
+none.
 
 list          each of them: topic, partition, topic id, records, offsets and bytes; the broker may run
-adopt         makes TOPIC of all its logs that are set aside here; the broker must not run. Its next start serves them again, as the one
-              replica of each partition, with the topic's id and the configuration that is kept beside the logs; of a topic without one
-              nothing is deleted until somebody configures it. Replicas on other brokers are added with kafka-reassign-partitions.
-              Records below a log start that DeleteRecords had moved may be back
+adopt         makes TOPIC of all its logs that are set aside here; the broker must not run. Its next start serves them
+              again, as the one replica of each partition, with the topic's id and the configuration that is kept beside
+              the logs; of a topic without one nothing is deleted until somebody configures it. Replicas on other
+              brokers are added with kafka-reassign-partitions. Records below a log start that DeleteRecords had moved
+              may be back
 delete        deletes one of them for good; the broker must not run
 
 options:
@@ -62,7 +64,8 @@ def _adopt(config: BrokerConfig, topic: str) -> int:
 
     taken = strays.adopt(topic, config.log_dirs)
     sys.stdout.write(
-        f"The next start of broker {config.node_id} serves {topic} with {len(taken)} partitions, from this broker alone\n"
+        f"The next start of broker {config.node_id} serves {topic} with {len(taken)} partitions, from this broker "
+        "alone\n"
     )
     return 0
 

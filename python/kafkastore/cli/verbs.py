@@ -19,7 +19,8 @@ _HELP = ("-h", "--help")
 
 
 class Verb(NamedTuple):
-    """``run`` is given the operand, "" without one; ``operand`` is how the usage names what the verb needs before server.properties."""
+    """``run`` is given the operand, "" without one; ``operand`` is how the usage names what the verb needs before
+    server.properties."""
 
     run: Callable[[BrokerConfig, str], int]
     operand: str = ""

@@ -37,8 +37,8 @@ EMBEDDED_PROFILE: Final = {
     "group.initial.rebalance.delay.ms": "0",
 }
 """What ``kafkastore broker`` without a file runs with: one broker that needs nothing formatted. The data goes to
-:func:`default_log_dir`, which outlives a reboot and does not depend on the working directory; the listener is reached from
-this host alone, since there is no authentication."""
+:func:`default_log_dir`, which outlives a reboot and does not depend on the working directory; the listener is reached
+from this host alone, since there is no authentication."""
 
 # DescribeConfigs' sources (org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource)
 SOURCE_TOPIC: Final = 1
@@ -68,8 +68,8 @@ def default_log_dir() -> str:
 
 
 class BrokerConfig:
-    """Effective configuration of one broker. Values by Kafka's names: ``get`` parsed, ``text`` as written. ``ranges`` are valid values
-    in place of Kafka's, by key of brokers or topics: a simulation has smaller segments."""
+    """Effective configuration of one broker. Values by Kafka's names: ``get`` parsed, ``text`` as written. ``ranges``
+    are valid values in place of Kafka's, by key of brokers or topics: a simulation has smaller segments."""
 
     def __init__(
         self,
@@ -191,8 +191,8 @@ class BrokerConfig:
     @property
     def metadata_path(self) -> str:
         """The SQLite file of the embedded metadata store: beside the partitions of the first log directory, where Kafka
-        ignores it (it looks at directories and at its own files only). It stays where it is when the directories are given in
-        another order, or another one before them."""
+        ignores it (it looks at directories and at its own files only). It stays where it is when the directories are
+        given in another order, or another one before them."""
         path: str | None = self.get("kafkastore.metadata.path")
         if path:
             return path
@@ -201,8 +201,8 @@ class BrokerConfig:
 
     @property
     def is_member(self) -> bool:
-        """Whether the metadata store is shared with other brokers: ZooKeeper, or an SQLite file that was named. A broker with
-        neither is alone, and keeps its metadata with its data."""
+        """Whether the metadata store is shared with other brokers: ZooKeeper, or an SQLite file that was named. A
+        broker with neither is alone, and keeps its metadata with its data."""
         return self.get("zookeeper.connect") is not None or self.get("kafkastore.metadata.path") is not None
 
     @property
@@ -215,8 +215,8 @@ class BrokerConfig:
 
     @property
     def inter_broker_listener(self) -> str:
-        """The name of the listener on which brokers reach each other: ``inter.broker.listener.name``, else the first whose
-        protocol is ``security.inter.broker.protocol``, else the first."""
+        """The name of the listener on which brokers reach each other: ``inter.broker.listener.name``, else the first
+        whose protocol is ``security.inter.broker.protocol``, else the first."""
         named: str | None = self.get("inter.broker.listener.name")
         if named:
             return named.upper()
@@ -282,13 +282,13 @@ class BrokerConfig:
         for listener in self.listeners:
             if listener.protocol != "PLAINTEXT":
                 raise ConfigError(
-                    f"Invalid value {text} for configuration listeners: {listener.name} needs {listener.protocol}, which"
-                    " this version does not serve; use a PLAINTEXT listener"
+                    f"Invalid value {text} for configuration listeners: {listener.name} needs {listener.protocol}, "
+                    "which this version does not serve; use a PLAINTEXT listener"
                 )
         if self.inter_broker_listener not in {listener.name for listener in self.listeners}:
             raise ConfigError(
-                f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; other"
-                " brokers could not reach this one"
+                f"inter.broker.listener.name={self.get('inter.broker.listener.name')} is none of listeners={text}; "
+                "other brokers could not reach this one"
             )
         advertised = self.text("advertised.listeners")
         if advertised:
@@ -335,8 +335,8 @@ class BrokerConfig:
         for listener in self.advertised_listeners:
             if listener.name not in names:
                 raise ConfigError(
-                    f"Invalid value {text} for configuration advertised.listeners: {listener.name} is not among listeners"
-                    f" ({', '.join(sorted(names))})"
+                    f"Invalid value {text} for configuration advertised.listeners: {listener.name} is not among "
+                    f"listeners ({', '.join(sorted(names))})"
                 )
 
     def _advertise(self, listener: Listener) -> Listener:
@@ -361,8 +361,8 @@ def _check_characters(name: str, value: str) -> None:
     """NUL and half of a surrogate pair, which escapes can make, are in no path, number or name."""
     if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
         raise ConfigError(
-            f"Invalid value {ascii(value)[1:-1]} for configuration {name}: it has a character that no file system or client"
-            " takes; check its \\u escapes"
+            f"Invalid value {ascii(value)[1:-1]} for configuration {name}: it has a character that no file system or "
+            "client takes; check its \\u escapes"
         )
 
 

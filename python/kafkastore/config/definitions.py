@@ -1,9 +1,9 @@
 """Kafka's configuration keys: names, types, defaults, valid values, update modes.
 
 The tables ``broker-configs.tsv`` and ``topic-configs.tsv`` were printed from Apache Kafka 4.3's own ConfigDef,
-``zookeeper-configs.tsv`` from that of Kafka 3.9, the last with ZooKeeper; nothing about a key is written down anywhere else. Values
-cross the code as text (as in a file, a request or the engine's options) and are parsed where a number is wanted; the
-messages of wrong values are Kafka's.
+``zookeeper-configs.tsv`` from that of Kafka 3.9, the last with ZooKeeper; nothing about a key is written down anywhere
+else. Values cross the code as text (as in a file, a request or the engine's options) and are parsed where a number is
+wanted; the messages of wrong values are Kafka's.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _INTEGER_LIMITS = {"short": 2**15, "int": 2**31, "long": 2**63}
 
 
 class ConfigKey:
-    """One key. ``default`` is text or None; ``synonyms`` are a topic key's broker keys in order of precedence, each with
-    the factor that turns its unit into the topic key's (``log.retention.hours`` into ``retention.ms``)."""
+    """One key. ``default`` is text or None; ``synonyms`` are a topic key's broker keys in order of precedence, each
+    with the factor that turns its unit into the topic key's (``log.retention.hours`` into ``retention.ms``)."""
 
     __slots__ = ("default", "is_internal", "name", "synonyms", "type", "update_mode", "valid")
 
@@ -141,7 +141,8 @@ def topic_keys() -> dict[str, ConfigKey]:
 
 
 def with_ranges(keys: dict[str, ConfigKey], ranges: Mapping[str, str]) -> dict[str, ConfigKey]:
-    """The same keys, those named with other valid values, in Kafka's notation. Names that are not among them do not count."""
+    """The same keys, those named with other valid values, in Kafka's notation. Names that are not among them do not
+    count."""
     if not ranges:
         return keys
     changed = {}

@@ -1,9 +1,9 @@
 """Which keys do something here, and which ask for a protection that this version does not have.
 
-Kafka knows more keys than this broker obeys. Three kinds: keys with an effect; keys without one, which are named once at the
-start and change nothing; keys that ask for protection (authentication, authorisation, encryption, limits against clients,
-policies, a second copy in other storage). Whoever sets one of the last relies on it, so the start is refused until the
-feature exists, unless the value is Kafka's default, which asks for nothing.
+Kafka knows more keys than this broker obeys. Three kinds: keys with an effect; keys without one, which are named once
+at the start and change nothing; keys that ask for protection (authentication, authorisation, encryption, limits against
+clients, policies, a second copy in other storage). Whoever sets one of the last relies on it, so the start is refused
+until the feature exists, unless the value is Kafka's default, which asks for nothing.
 
 Never decides what a value means, and holds no list of keys beside the tables of ``definitions`` but these two.
 """
@@ -198,8 +198,8 @@ def refuse_protection(properties: Mapping[str, str]) -> None:
             continue
         shown = "[hidden]" if key is None or key.is_sensitive else value
         raise ConfigError(
-            f"{name}={shown} asks for a protection that this version does not have, and clients would be served without it;"
-            " remove the key to run without that protection"
+            f"{name}={shown} asks for a protection that this version does not have, and clients would be served "
+            "without it; remove the key to run without that protection"
         )
 
 

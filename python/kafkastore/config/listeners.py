@@ -101,8 +101,8 @@ def _check_duplicates(key: str, text: str, found: list[Listener], *, check_ports
             raise _wrong(
                 key,
                 text,
-                f"each listener must have a different port, but {len(on_port)} have {port}; only one on an IPv4 and one on an"
-                " IPv6 address may share it",
+                f"each listener must have a different port, but {len(on_port)} have {port}; only one on an IPv4 and "
+                "one on an IPv6 address may share it",
             )
 
 

@@ -1,6 +1,8 @@
-"""Brokers that were removed from the cluster (spec R1.4): ``kafkastore.removed.brokers``, a list in the store that all brokers know.
+"""Brokers that were removed from the cluster (spec R1.4): ``kafkastore.removed.brokers``, a list in the store that all
+brokers know.
 
-Nothing is placed on them, by whatever request, until they are taken out of the list; what they hold stays until it is moved.
+Nothing is placed on them, by whatever request, until they are taken out of the list; what they hold stays until it is
+moved.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ def parse_removed(text: str | None) -> frozenset[int]:
     for item in items:
         if item and not (item.isascii() and item.isdigit() and len(item) <= 10 and int(item) <= LARGEST_ID):
             raise ConfigError(
-                f"Invalid value {text} for configuration {REMOVED_KEY}: {item} is no broker id; give ids, separated by commas"
+                f"Invalid value {text} for configuration {REMOVED_KEY}: {item} is no broker id; give ids, separated by "
+                "commas"
             )
     return frozenset(int(item) for item in items if item)
 

@@ -1,4 +1,5 @@
-"""The secret that the brokers of a cluster share: the one line of ``kafkastore.inter.broker.secret.file``, read once at the start.
+"""The secret that the brokers of a cluster share: the one line of ``kafkastore.inter.broker.secret.file``, read once at
+the start.
 
 Its text leaves this process in no message and no log; what is said about it names the file.
 """
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
 FILE_KEY: Final = "kafkastore.inter.broker.secret.file"
 REQUIRED_KEY: Final = "kafkastore.inter.broker.secret.required"
 
-FEWEST_CHARACTERS: Final = 16
-MOST_BYTES: Final = 4096
+MIN_CHARACTERS: Final = 16
+MAX_BYTES: Final = 4096
 """More is no secret but a wrong file."""
 
 _NEW_BYTES: Final = 32
 
 
 class Secret(NamedTuple):
-    """``is_required``: a broker that does not prove it is no broker; otherwise it is served for now, while an upgrade goes on."""
+    """``is_required``: a broker that does not prove it is no broker; otherwise it is served for now, while an upgrade
+    goes on."""
 
     text: str
     is_required: bool = True
@@ -61,16 +63,16 @@ def _read(path: str) -> str:
     try:
         with open(path, "rb", opener=open_plain) as file:
             mode = os.fstat(file.fileno()).st_mode
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise StartupError(f"{setting} cannot be read: {error.strerror}; copy it from another broker") from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise StartupError(f"{setting} may be read by others (mode {stat.S_IMODE(mode):o}); chmod 600 it")
     text = data.decode("ascii", "replace").strip()
     is_one_line = text.isprintable() and "\ufffd" not in text and " " not in text
-    if not FEWEST_CHARACTERS <= len(text) <= MOST_BYTES or not is_one_line:
+    if not MIN_CHARACTERS <= len(text) <= MAX_BYTES or not is_one_line:
         raise StartupError(
-            f"{setting} does not hold one line of at least {FEWEST_CHARACTERS} letters, digits or signs; copy it from another"
-            " broker, or make one with: openssl rand -hex 32"
+            f"{setting} does not hold one line of at least {MIN_CHARACTERS} letters, digits or signs; copy it from "
+            "another broker, or make one with: openssl rand -hex 32"
         )
     return text

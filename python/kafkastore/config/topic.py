@@ -72,14 +72,15 @@ HELD: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.byte
 
 
 def held(known: Mapping[str, str]) -> dict[str, str]:
-    """What is known of a topic's own configuration, and HELD unless that says how long its records are kept: a default is nobody's
-    word, and the cluster's own may have been lost with the metadata."""
+    """What is known of a topic's own configuration, and HELD unless that says how long its records are kept: a default
+    is nobody's word, and the cluster's own may have been lost with the metadata."""
     is_said = "retention.ms" in known or known.get("cleanup.policy", "").strip() == "compact"
     return dict(known) if is_said else {**HELD, **known}
 
 
 def validate_topic_configs(overrides: Mapping[str, str | None], broker: BrokerConfig | None = None) -> dict[str, str]:
-    """Checks overrides by name and value, as ``broker`` has it or Kafka. Raises ConfigError (INVALID_CONFIG) with Kafka's message."""
+    """Checks overrides by name and value, as ``broker`` has it or Kafka. Raises ConfigError (INVALID_CONFIG) with
+    Kafka's message."""
     nulls = [name for name, value in overrides.items() if value is None]
     if nulls:
         raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -95,7 +96,8 @@ def validate_topic_configs(overrides: Mapping[str, str | None], broker: BrokerCo
 
 
 def warn_of_compaction(topics: Iterable[tuple[str, Mapping[str, str | None]]]) -> None:
-    """Says that those of the (name, overrides) that ask for compaction keep everything, in one line; nothing without any."""
+    """Says that those of the (name, overrides) that ask for compaction keep everything, in one line; nothing without
+    any."""
     asking = [name for name, overrides in topics if "compact" in (overrides.get("cleanup.policy") or "")]
     if asking:
         shown = ", ".join(name[:SHOWN_LENGTH] for name in asking[:SHOWN_NAMES])
@@ -113,7 +115,8 @@ def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) ->
 
     if value("remote.storage.enable"):
         raise ConfigError(
-            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
+            "storage."
         )
     minimum, maximum = value("min.compaction.lag.ms"), value("max.compaction.lag.ms")
     if minimum > maximum:

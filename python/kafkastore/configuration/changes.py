@@ -1,10 +1,11 @@
-"""Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's ``/config/changes``).
+"""Configuration that changes while brokers run: written once, taken over by every broker (spec R2.3; Kafka's
+``/config/changes``).
 
-A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential node
-``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of ``/config/changes`` and reads what
-the new ones name, so a change that comes twice does no harm. The controller's broker keeps the newest :data:`KEPT_CHANGES`
-nodes; a broker that finds as many at once may have missed some, and reads everything. So it does when it starts to watch, which
-is also after a session that expired took the watch with it.
+A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential
+node ``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of
+``/config/changes`` and reads what the new ones name, so a change that comes twice does no harm. The controller's broker
+keeps the newest :data:`KEPT_CHANGES` nodes; a broker that finds as many at once may have missed some, and reads
+everything. So it does when it starts to watch, which is also after a session that expired took the watch with it.
 
 New overrides are made from those that stand in the store: whoever does so holds :attr:`ConfigChanges.lock` meanwhile.
 """
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import MetadataImage
     from kafkastore.metadata.store import MetadataStore, WatchEvent
 
-logger = logging.getLogger("kafkastore.server.config_changes")
+logger = logging.getLogger("kafkastore.configuration.changes")
 
 KEPT_CHANGES: Final = 100
 """How many nodes stay. Kafka keeps them fifteen minutes."""
@@ -74,15 +75,16 @@ class ConfigChanges:
         self._is_controller = is_controller
         self._tell_waiting = tell_waiting
         self.lock = asyncio.Lock()
-        """One change of configurations at a time: the new overrides are made from the current ones, as the store has them. Those of a topic
-        the controller makes, whoever was asked: two brokers would each write back what the other has just changed."""
+        """One change of configurations at a time: the new overrides are made from the current ones, as the store has
+        them. Those of a topic the controller makes, whoever was asked: two brokers would each write back what the other
+        has just changed."""
         self._last_seen = ""
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, *, may_have_missed: bool = True) -> None:
-        """Watches from now on, and takes over what others changed before: recovery takes minutes, and what this broker read at its
-        start is as old. May be called again, for another session."""
+        """Watches from now on, and takes over what others changed before: recovery takes minutes, and what this broker
+        read at its start is as old. May be called again, for another session."""
         await self._store.ensure_path(CONFIG_CHANGES)
         self._last_seen = max(await self._store.get_children(CONFIG_CHANGES, self._on_change), default="")
         if may_have_missed:
@@ -95,8 +97,8 @@ class ConfigChanges:
             await asyncio.wait([task])
 
     async def write(self, kind: str, name: str, overrides: Mapping[str, str]) -> None:
-        """Replaces what is configured for ``name`` ("topics", a topic; "brokers", a node id or ``<default>``), in effect here when it
-        returns."""
+        """Replaces what is configured for ``name`` ("topics", a topic; "brokers", a node id or ``<default>``), in
+        effect here when it returns."""
         path = f"/config/{kind}/{name}"
         store = self._store
         await store.ensure_path(path)

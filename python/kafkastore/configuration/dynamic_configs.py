@@ -1,8 +1,8 @@
 """Broker configuration changed at run time: ``/config/brokers/<default>`` for all, ``/config/brokers/<id>`` for one.
 
-Kept in the store in Kafka's layout, applied at once: the broker's effective values, the engine's options and the effective
-configuration of every topic (topics inherit ``log.*``). Knows which values are right only through ``config``; whether a key
-may be changed at run time is for the handler to say (``ConfigKey.update_mode``).
+Kept in the store in Kafka's layout, applied at once: the broker's effective values, the engine's options and the
+effective configuration of every topic (topics inherit ``log.*``). Knows which values are right only through ``config``;
+whether a key may be changed at run time is for the handler to say (``ConfigKey.update_mode``).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class DynamicConfigs:
         return dict(config.dynamic_default if broker == DEFAULT_BROKER else config.dynamic_broker)
 
     async def load(self) -> None:
-        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped, a node that is nonsense
-        is named and configures nothing."""
+        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped, a node that
+        is nonsense is named and configures nothing."""
         tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
         config = self._config
         config.set_dynamic(
@@ -53,8 +53,8 @@ class DynamicConfigs:
         return {topic.name: {**defaults, **topic.configs} for topic in self._image.topics.values()}
 
     def log_configs(self) -> dict[str, dict[str, str]]:
-        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know: nobody has said that
-        anything of those may be deleted."""
+        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know:
+        nobody has said that anything of those may be deleted."""
         return {"": {**topic_defaults(self._config), **HELD}, **self.topic_configs()}
 
     def apply(self, engine: Engine) -> None:

@@ -1,13 +1,15 @@
-"""The topics' own configurations, kept in each log directory beside their logs: a metadata store that is lost does not take them along.
+"""The topics' own configurations, kept in each log directory beside their logs: a metadata store that is lost does not
+take them along.
 
     file = line*                  ``kafkastore-topic-configs``; Apache Kafka leaves it alone
     line = checksum " " JSON "\\n"  the last line of a topic counts
 
-A line has the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when it was written, which tells whether
-a store that differs is older. A topic that never had a configuration of its own has no line. A line is added, and survives the end of
-the process, before a log of a new topic is made and before a change of configuration is answered; it is synced a little later, many at
-once. A file that could not be added to, as on a full disk, is written anew until that succeeds. A start writes the file anew when half
-of it is out of date. What cannot be read is named and left out.
+A line has the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when it was written,
+which tells whether a store that differs is older. A topic that never had a configuration of its own has no line. A line
+is added, and survives the end of the process, before a log of a new topic is made and before a change of configuration
+is answered; it is synced a little later, many at once. A file that could not be added to, as on a full disk, is written
+anew until that succeeds. A start writes the file anew when half of it is out of date. What cannot be read is named and
+left out.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from kafkastore.metadata.image import TopicImage
     from kafkastore.metadata.store import MetadataStore
 
-logger = logging.getLogger("kafkastore.log.kept_configs")
+logger = logging.getLogger("kafkastore.configuration.kept_configs")
 
 FILE_NAME: Final = "kafkastore-topic-configs"
 
@@ -79,7 +81,8 @@ class KeptConfigs:
         return max(found, key=lambda one: one.mark.generation, default=None)
 
     async def keep(self, topics: Iterable[TopicImage]) -> None:
-        """Adds lines for those that are here and differ from what is kept. A directory that cannot be written to is named, once."""
+        """Adds lines for those that are here and differ from what is kept. A directory that cannot be written to is
+        named, once."""
         async with self._turn:
             changed = self._changed(topics)
             if not changed:
@@ -135,8 +138,8 @@ class KeptConfigs:
         await asyncio.get_running_loop().run_in_executor(None, self._sync)
 
     async def _catch_up(self) -> None:
-        """Writes the files anew that lack something. A line may be the last word on a topic for years, and an older one in its place
-        would be believed."""
+        """Writes the files anew that lack something. A line may be the last word on a topic for years, and an older one
+        in its place would be believed."""
         async with self._turn:
             for directory in list(self._behind):
                 if directory in self._log_manager.online:

@@ -1,13 +1,16 @@
-"""Reassignments and elections that are asked for by a node of the store, as Kafka's tools up to 2.x do (spec R2.2, R2.5).
+"""Reassignments and elections that are asked for by a node of the store, as Kafka's tools up to 2.x do (spec R2.2,
+R2.5).
 
-``/admin/reassign_partitions``  what cannot be done is named in one line of the log and taken out of the node; the rest begins as if
-                                it had been asked for by AlterPartitionReassignments. What is complete, cancelled or replaced is
-                                taken out, and the node goes with its last entry: then the next one may be written.
-``/admin/preferred_replica_election``  what can be done is done at once, and the node goes.
+``/admin/reassign_partitions``
+    An entry that cannot be carried out is named in one line of the log and removed from the node. The other entries
+    begin as if AlterPartitionReassignments had asked for them. An entry that is complete, cancelled or replaced is
+    removed. The node is deleted with its last entry; then the next one may be written.
+``/admin/preferred_replica_election``
+    The elections that are possible are held at once, and the node is deleted.
 
-A node says what to begin, not what is: a reassignment goes on from the topic's node (``reassignment.py``), so a node that
-somebody deletes or spoils ends nothing, and one that a crash left behind begins nothing anew that is under way or complete.
-What was asked last counts, whichever way it was asked, as in Kafka since 2.4.
+A node says which reassignments begin, not which are under way: those go on from the topic's node (``reassignment.py``).
+So an administrator who deletes or corrupts the node ends nothing, and a node that a crash left behind restarts nothing
+that is under way or complete. The last request for a partition counts, by node or by API, as in Kafka since 2.4.
 """
 
 from __future__ import annotations
@@ -88,8 +91,8 @@ async def settle_reassignments(term: Term, *, must_write: bool = False) -> None:
 async def alter_reassignments(
     term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> dict[Key, KafkastoreError | None]:
-    """What AlterPartitionReassignments asks for. It leaves the node first, so that a new controller does not begin again what
-    this request ends. For each (topic, partition) why it was refused, or None."""
+    """What AlterPartitionReassignments asks for. It leaves the node first, so that a new controller does not begin
+    again what this request ends. For each (topic, partition) why it was refused, or None."""
     await term.refresh_settings()
     outcomes, changes = await reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
     node = term.context.reassign_node

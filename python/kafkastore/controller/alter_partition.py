@@ -1,9 +1,9 @@
 """In-sync sets that leaders propose: AlterPartition 2 and 3 (KIP-497, KIP-841, KIP-903).
 
-A proposal is taken only from the leader, in its leader epoch, on top of the partition epoch that is in force (H21), and only
-with members that are alive, not shutting down (H20), and in the life in which the leader saw them fetch. What waits is written
-together; the answer has the state after it. A proposal that is in force already, because the answer to it was lost, is
-confirmed.
+A proposal is taken only from the leader, in its leader epoch, on top of the partition epoch that is in force (H21), and
+only with members that are alive, not shutting down (H20), and in the life in which the leader saw them fetch. What
+waits is written together; the answer has the state after it. A proposal that is in force already, because the answer to
+it was lost, is confirmed.
 """
 
 from __future__ import annotations

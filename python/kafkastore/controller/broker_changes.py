@@ -1,7 +1,7 @@
 """Brokers that join, die, come back in another life, restart uncleanly, or lose a log directory.
 
-A broker whose registration has another epoch than the one known has died and joined: its death is dealt with first, so that
-what it led goes to somebody who is there (H8).
+A broker whose registration has another epoch than the one known has died and joined: its death is dealt with first, so
+that what it led goes to somebody who is there (H8).
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ async def _join(term: Term, joined: Iterable[Registration]) -> list[Partition]:
 
 
 async def fence(term: Term, node_id: int) -> None:
-    """Ends the registration of a broker whose process is gone, without waiting for its session to expire; what follows is as
-    if it had. A broker that is there all the same registers again, in another life."""
+    """Ends the registration of a broker whose process is gone, without waiting for its session to expire; what follows
+    is as if it had. A broker that is there all the same registers again, in another life."""
     known = term.context.brokers.get(node_id)
     path = f"/brokers/ids/{node_id}"
     if known is None:
@@ -107,8 +107,8 @@ async def fence(term: Term, node_id: int) -> None:
 
 
 async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
-    """Takes a broker that came back without a clean shutdown out of the sets that it may no longer be in, and notes in its
-    registration that this was done: the next controller must not take it out again when it has caught up."""
+    """Takes a broker that came back without a clean shutdown out of the sets that it may no longer be in, and notes in
+    its registration that this was done: the next controller must not take it out again when it has caught up."""
     logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
     changed = await term.settle(await term.context.partitions_on(broker.node_id, term.turn()), broker)
     path = f"/brokers/ids/{broker.node_id}"
@@ -122,7 +122,8 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
 
 # ---- log directories
 async def on_log_dirs(term: Term) -> None:
-    """Brokers that lost a log directory say so in a node; which partitions were in it their answers to LeaderAndIsr tell."""
+    """Brokers that lost a log directory say so in a node; which partitions were in it their answers to LeaderAndIsr
+    tell."""
     names = await term.watched.get_children(LOG_DIR_EVENTS, "log_dirs")
     for name in names:
         path = f"{LOG_DIR_EVENTS}/{name}"

@@ -1,9 +1,9 @@
-"""Configuration of brokers that was changed while they run, as far as the controller decides by it (KIP-226): the minimum in sync
-and unclean elections, of topics that do not have their own, and the brokers on which nothing is placed.
+"""Configuration of brokers that was changed while they run, as far as the controller decides by it (KIP-226): the
+minimum in sync and unclean elections, of topics that do not have their own, and the brokers on which nothing is placed.
 
-Read from the store before every decision about who leads, and not from this broker's copy: a leader commits by a lower minimum as
-soon as it has heard of it, and from then on nobody is eligible who is not in sync (KIP-966). What brokers have in their files is
-the business of whoever writes them: it has to be the same in all.
+Read from the store before every decision about who leads, and not from this broker's copy: a leader commits by a lower
+minimum as soon as it has heard of it, and from then on nobody is eligible who is not in sync (KIP-966). What brokers
+have in their files is the business of whoever writes them: it has to be the same in all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Who is the controller: the first to create ``/controller``, under an epoch that no other controller has (spec R2.4).
 
-The ephemeral node and the next epoch are written in one ``multi``, so whoever holds the node in its session knows its epoch
-even when the answer to that ``multi`` was lost.
+The ephemeral node and the next epoch are written in one ``multi``, so whoever holds the node in its session knows its
+epoch even when the answer to that ``multi`` was lost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ NOBODY, UNKNOWN = -1, -2
 
 
 class Seat(NamedTuple):
-    """``holder`` is the controller's node id, NOBODY when there was none at the time; the rest is set if it is this session."""
+    """``holder`` is the controller's node id, NOBODY when there was none at the time; the rest is set if it is this
+    session."""
 
     holder: int
     is_mine: bool = False
@@ -45,7 +46,8 @@ class Seat(NamedTuple):
 
 
 async def look(watched: WatchedStore) -> Seat:
-    """Who holds the seat. The event ``controller`` tells when that changes. Its own seat without an epoch is given up."""
+    """Who holds the seat. The event ``controller`` tells when that changes. Its own seat without an epoch is given
+    up."""
     store = watched.store
     if await watched.exists(CONTROLLER_PATH, "controller") is None:
         return Seat(NOBODY)
@@ -83,8 +85,8 @@ async def run(store: MetadataStore, stored: StoredTopics, node_id: int, now_ms: 
 
 
 async def next_epoch(stored: StoredTopics, before: Node | None) -> int:
-    """Higher than that of any controller. What ``/controller_epoch`` says if it can be read; when it cannot, or was made anew, what the
-    states of partitions and the number of its changes tell."""
+    """Higher than that of any controller. What ``/controller_epoch`` says if it can be read; when it cannot, or was
+    made anew, what the states of partitions and the number of its changes tell."""
     highest = 0
     if before is not None:
         highest = before.version
@@ -114,6 +116,7 @@ async def depose(store: MetadataStore, node_id: int) -> None:
 
 
 async def leave(store: MetadataStore, version: int) -> None:
-    """Gives the seat up, if it is still held in the term of ``version``; the others need not wait for the session's end."""
+    """Gives the seat up, if it is still held in the term of ``version``; the others need not wait for the session's
+    end."""
     with suppress(StoreError):
         await store.multi([Check(EPOCH_PATH, version), Delete(CONTROLLER_PATH)])

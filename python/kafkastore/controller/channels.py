@@ -1,11 +1,11 @@
 """The way to each broker: what it has not been told yet, told in order, one request at a time.
 
-What waits is which partitions to tell of, not what: a request is built when it is sent, so the newest state wins and a burst
-of changes is one request, or a few of :data:`ROWS` partitions, none of which holds anybody for long. Of what waits,
-LeaderAndIsr goes first, then UpdateMetadata, then StopReplica (Kafka's order). A
-request without an answer is repeated, with what has come meanwhile, for as long as the broker lives in the life that it was
-meant for; each request carries that life's epoch. A channel is dropped, with all that waits, when the broker dies or the
-controller resigns. Channels read what the controller knows and never change it.
+What waits is which partitions to tell of, not what: a request is built when it is sent, so the newest state wins and a
+burst of changes is one request, or a few of :data:`ROWS` partitions, none of which holds anybody for long. Of what
+waits, LeaderAndIsr goes first, then UpdateMetadata, then StopReplica (Kafka's order). A request without an answer is
+repeated, with what has come meanwhile, for as long as the broker lives in the life that it was meant for; each request
+carries that life's epoch. A channel is dropped, with all that waits, when the broker dies or the controller resigns.
+Channels read what the controller knows and never change it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.controller.channels")
 
 _FINAL = frozenset((ErrorCode.NONE, ErrorCode.STALE_CONTROLLER_EPOCH, ErrorCode.STALE_BROKER_EPOCH))
-"""Of a request as a whole. Any other error (its way to the store was away, say) took no effect and says nothing of why for
-good: it is as no answer."""
+"""Of a request as a whole. Any other error (its way to the store was away, say) took no effect and says nothing of why
+for good: it is as no answer."""
 
 ROWS: Final = 2000
 """Partitions of a request, at most: it is built, written, read and judged in one step each, of some 15 ms."""
@@ -137,7 +137,7 @@ class Channel:
             _settle(self._on_told)
             await self._client.close()
 
-    async def wait_told(self, limit_s: float) -> None:
+    async def wait_sent(self, limit_s: float) -> None:
         """Returns when the broker has been told what waits now, when the channel ends, or after ``limit_s``."""
         told = self._channels.loop.create_future()
         self._on_told.append(told)
@@ -179,7 +179,8 @@ class Channel:
             await self._send(build.leader_and_isr(self.broker, {}, is_full=True))
 
     async def _tell_metadata(self, current: _Waiting) -> None:
-        """All that there is in several requests ends with one that names the topics: those that it does not name are gone."""
+        """All that there is in several requests ends with one that names the topics: those that it does not name are
+        gone."""
         build, is_full = self._channels.builder, current.tells_all_metadata
         told = current.metadata
         if is_full:
@@ -270,11 +271,11 @@ class Channels:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("A channel ended", exc_info=error)
 
-    async def wait_told(self, node_id: int, limit_s: float) -> None:
+    async def wait_sent(self, node_id: int, limit_s: float) -> None:
         """Returns when this broker has been told what waits for it, at once without a channel to it."""
         channel = self._channels.get(node_id)
         if channel is not None:
-            await channel.wait_told(limit_s)
+            await channel.wait_sent(limit_s)
 
     # ---- what to tell
     async def tell_replicas(self, partitions: Iterable[Partition], *, is_new: bool = False) -> None:

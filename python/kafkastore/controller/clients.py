@@ -1,4 +1,5 @@
-"""The ways to the brokers of a real cluster: one's own is called directly, the others over the broker to broker listener."""
+"""The ways to the brokers of a real cluster: one's own is called directly, the others over the broker to broker
+listener."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ class OwnBroker:
 
 
 class OtherBroker:
-    """A broker that is reached over a connection. The protocol's schemas are loaded when the first is told something."""
+    """A broker that is reached over a connection. The protocol's schemas are loaded when the first is told
+    something."""
 
     def __init__(self, client: BrokerClient) -> None:
         self.client = client

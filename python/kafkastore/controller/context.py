@@ -1,7 +1,7 @@
 """What the controller knows: live brokers, topics, partitions and the states of their replicas.
 
-Read from the store when the broker becomes the controller, and changed after the store has taken a change. Changed on one loop
-by one event at a time. No I/O; no decision.
+Read from the store when the broker becomes the controller, and changed after the store has taken a change. Changed on
+one loop by one event at a time. No I/O; no decision.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Partition:
         self.is_spoiled = False  # there is a state that cannot be read: who has what was committed is not known
         self.has_folder = False  # whether the store has the parent of the state node
         self.status = PartitionStatus.NON_EXISTENT
-        known = (*assigned.replicas, *assigned.owed) if assigned.removing else assigned.replicas
+        known = (*assigned.replicas, *assigned.pending_deletion) if assigned.removing else assigned.replicas
         self.replica_states = dict.fromkeys(known, ReplicaState.NON_EXISTENT)
 
     @property
@@ -78,12 +78,13 @@ class Partition:
         self.replica_states[replica] = state
 
     def reassign(self, assigned: Assigned) -> None:
-        """The store has taken another assignment. Replicas that are new begin as such, whatever is known of an earlier one."""
+        """The store has taken another assignment. Replicas that are new begin as such, whatever is known of an earlier
+        one."""
         for replica in assigned.replicas:
             if replica not in self.assigned.replicas:
                 self.replica_states[replica] = ReplicaState.NON_EXISTENT
                 self.move_replica(replica, ReplicaState.NEW)
-        for replica in self.replica_states.keys() - {*assigned.replicas, *assigned.owed}:
+        for replica in self.replica_states.keys() - {*assigned.replicas, *assigned.pending_deletion}:
             self.move_replica(replica, ReplicaState.NON_EXISTENT)
             del self.replica_states[replica]
         self.assigned = assigned
@@ -134,7 +135,8 @@ class ControllerContext:
         self.moving: dict[Partition, None] = {}
         """What a reassignment changes, or owes the deletion of a replica."""
         self.spoiled: set[str] = set()
-        """Nodes that cannot be read, of topics and states; what they were about is left as it is until somebody mends them."""
+        """Nodes that cannot be read, of topics and states; what they were about is left as it is until somebody mends
+        them."""
         self.reassign_node: ReassignNode | None = None
         """While there is one."""
         self.offline_logs: dict[int, set[Partition]] = {}
@@ -156,7 +158,8 @@ class ControllerContext:
         return replica in self.brokers and partition not in self.offline_logs.get(replica, ())
 
     def is_in_order(self, state: Leadership) -> bool:
-        """Whether it can be seen at once that nothing is to do: what most partitions are when a broker comes or goes."""
+        """Whether it can be seen at once that nothing is to do: what most partitions are when a broker comes or
+        goes."""
         if self.offline_logs or state.elr or state.leader not in self.brokers:
             return False
         return all(replica in self.brokers for replica in state.isr)

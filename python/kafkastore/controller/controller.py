@@ -1,10 +1,11 @@
 """The controller of a broker: takes part in the elections and, while it holds the seat, decides (docs/cluster.md).
 
-Everything runs on one loop, and all that reads or changes what the controller knows is an event in one queue, run one at a
-time: changes that watches tell, answers of brokers, requests. Events that a watch or an answer causes are idempotent: they
-read what there is now. While the store is away nothing is decided; the event that noticed fails, requests get its error, and
-when the store is back the controller makes sure that it still is one, reads everything anew and goes on. It resigns at once
-when its session expires, and when a write or another broker shows that there is a newer epoch (H19).
+Everything runs on one loop, and all that reads or changes what the controller knows is an event in one queue, run one
+at a time: changes that watches tell, answers of brokers, requests. Events that a watch or an answer causes are
+idempotent: they read what there is now. While the store is away nothing is decided; the event that noticed fails,
+requests get its error, and when the store is back the controller makes sure that it still is one, reads everything anew
+and goes on. It resigns at once when its session expires, and when a write or another broker shows that there is a newer
+epoch (H19).
 
 It does no I/O but through the store and the clients that it is given.
 """
@@ -74,9 +75,9 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
 
 
 class Controller:
-    """See the module. ``start`` and ``stop`` run once each. ``open_client`` gives the way to a broker, its own included;
-    ``now_ms`` and ``make_id`` (of topics) are all that does not come from the loop or the store. ``stored`` may know already what is in
-    the store."""
+    """See the module. ``start`` and ``stop`` run once each. ``open_client`` gives the way to a broker, its own
+    included; ``now_ms`` and ``make_id`` (of topics) are all that does not come from the loop or the store. ``stored``
+    may know already what is in the store."""
 
     def __init__(
         self,
@@ -174,8 +175,8 @@ class Controller:
         return topic
 
     async def wait_deleted(self, topics: Iterable[Topic], limit_s: float) -> list[Topic]:
-        """Returns when these topics are gone for good. What brokers that are away have of them is not waited for, nor a broker that
-        does not answer for longer than ``limit_s``. Those that a broker which is there could not delete."""
+        """Returns when these topics are gone for good. What brokers that are away have of them is not waited for, nor a
+        broker that does not answer for longer than ``limit_s``. Those that a broker which is there could not delete."""
         deadline = self._loop.time() + limit_s
         for topic in topics:
             while self._term is not None and topic_deletion.is_under_way(self._term, topic):
@@ -190,10 +191,10 @@ class Controller:
         term = self._term
         return [] if term is None else [topic for topic in topics if topic_deletion.has_failed(term, topic)]
 
-    async def wait_told(self, node_id: int, limit_s: float) -> None:
+    async def wait_sent(self, node_id: int, limit_s: float) -> None:
         """Returns when this broker has been told all that was decided, or after ``limit_s``."""
         if self._term is not None:
-            await self._term.channels.wait_told(node_id, limit_s)
+            await self._term.channels.wait_sent(node_id, limit_s)
 
     async def elect_leaders(
         self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = False

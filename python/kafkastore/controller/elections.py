@@ -95,8 +95,8 @@ async def _elect_uncleanly(term: Term, partitions: Iterable[Partition]) -> list[
 
 # ---- controlled shutdown
 async def shut_down(term: Term, broker_id: int, broker_epoch: int) -> list[tuple[str, int]]:
-    """Moves the leaderships of a broker that is about to stop and takes it out of the in-sync sets; from now on it is not
-    taken back into one (KIP-841). What it still leads although there are other replicas: (topic, partition). Raises
+    """Moves the leaderships of a broker that is about to stop and takes it out of the in-sync sets; from now on it is
+    not taken back into one (KIP-841). What it still leads although there are other replicas: (topic, partition). Raises
     BrokerNotAvailableError, StaleBrokerEpochError."""
     context = term.context
     broker = context.brokers.get(broker_id)

@@ -1,7 +1,8 @@
 """The controller's events: what waits, who asked for it, and the answers. It knows nothing of what events do.
 
-What keeps partitions led goes first (:data:`URGENT`): a broker that is gone, the in-sync sets that leaders propose, a shutdown. Requests of
-clients come behind that, each kind in order, and after :data:`URGENT_IN_A_ROW` events of the first kind one of the second has its turn.
+What keeps partitions led goes first (:data:`URGENT`): a broker that is gone, the in-sync sets that leaders propose, a
+shutdown. Requests of clients come behind that, each kind in order, and after :data:`URGENT_IN_A_ROW` events of the
+first kind one of the second has its turn.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ MAX_WAITING = 10_000
 
 
 URGENT: Final = frozenset(("brokers", "log_dirs", "epoch", "answer", "together", "fence_broker", "controlled_shutdown"))
-"""Names of events. "answer" is that of a broker which says what it cannot lead or follow, "together" are proposals of in-sync sets."""
+"""Names of events. "answer" is that of a broker which says what it cannot lead or follow, "together" are proposals of
+in-sync sets."""
 
 URGENT_IN_A_ROW: Final = 16
 

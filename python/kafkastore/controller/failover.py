@@ -1,9 +1,9 @@
 """What a broker does when it has become the controller, and again when the store was away: read all, finish what is
 unfinished, tell everybody everything (spec R2.4).
 
-Unfinished may be: partitions without a state (the controller died between the topic and its states), dead leaders and dead
-members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, reassignments and elections, failed log
-directories.
+Unfinished may be: partitions without a state (the controller died between the topic and its states), dead leaders and
+dead members of in-sync sets, unclean restarts nobody has drawn the consequences of, deletions, reassignments and
+elections, failed log directories.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""Who leads next, and what the in-sync and eligible sets become. Pure rules: no I/O, no clock, no memory (docs/cluster.md).
+"""Who leads next, and what the in-sync and eligible sets become. Pure rules: no I/O, no clock, no memory
+(docs/cluster.md).
 
-``usable`` are the replicas that may lead now: on a live broker that is not shutting down, in a log directory that works.
-``min_isr`` is the topic's min.insync.replicas. Each rule gives the new state, or None when nothing changes.
+``usable`` are the replicas that may lead now: on a live broker that is not shutting down, in a log directory that
+works. ``min_isr`` is the topic's min.insync.replicas. Each rule gives the new state, or None when nothing changes.
 
 The two sets (KIP-966), after any change:
 
-- ``isr`` at or above the minimum (or all replicas, when there are fewer): ``elr`` is empty. What was committed is on the isr.
-- ``isr`` below it: whoever was in either set and is not in ``isr`` is in ``elr``. Nothing is committed while it is so, which
-  is why they stay eligible.
-- A broker that came back without a clean shutdown is in neither, while anybody else is in one of them. When it is all that
-  is left (the *last member*), whoever has the longest log of all that came back so since there was no leader is the one
-  member: each has a part of one log, from its start, so that one lacks nothing that another has.
+- ``isr`` at or above the minimum (or all replicas, when there are fewer): ``elr`` is empty. What was committed is on
+  the isr.
+- ``isr`` below it: whoever was in either set and is not in ``isr`` is in ``elr``. Nothing is committed while it is so,
+  which is why they stay eligible.
+- A broker that came back without a clean shutdown is in neither, while anybody else is in one of them. When it is all
+  that is left (the *last member*), whoever has the longest log of all that came back so since there was no leader is
+  the one member: each has a part of one log, from its start, so that one lacks nothing that another has.
 
 The leader epoch rises with each change of leader, to none included, and not with a change of the sets alone.
 """
@@ -41,8 +43,8 @@ def after_loss(
     *,
     is_unclean_allowed: bool,
 ) -> Leadership | None:
-    """Replicas in ``gone`` are not there. They leave the isr, unless all of it is gone: then it stays as it is, since nothing
-    more is committed. A partition without a leader gets one, if one can be had."""
+    """Replicas in ``gone`` are not there. They leave the isr, unless all of it is gone: then it stays as it is, since
+    nothing more is committed. A partition without a leader gets one, if one can be had."""
     trusted = state
     if state.elr and len(state.isr) >= min(min_isr, len(replicas)):  # the minimum was lowered: more may be committed
         trusted = state._replace(elr=())
@@ -68,8 +70,8 @@ def _without(state: Leadership, replicas: Sequence[int], gone: Container[int], m
 def _elect(
     state: Leadership, replicas: Sequence[int], usable: Container[int], min_isr: int, *, is_unclean_allowed: bool
 ) -> Leadership:
-    """The first of the assigned replicas that can and is in sync, else eligible, else, if that is allowed, any that can; else
-    nobody."""
+    """The first of the assigned replicas that can and is in sync, else eligible, else, if that is allowed, any that
+    can; else nobody."""
     for replica in replicas:
         if replica in usable and replica in state.isr:
             members = tuple(member for member in state.isr if member in usable)
@@ -88,9 +90,10 @@ def _elect(
 def after_unclean_restart(
     state: Leadership, broker: int, replicas: Container[int], log_end: int = 0, *, is_led: bool = True
 ) -> Leadership | None:
-    """``broker`` came back without a clean shutdown, its log ending at ``log_end``: its unsynced tail may be gone. Leads no longer,
-    and under a new epoch if it is elected again (:func:`after_loss`): what it appends then is not what it had at the same
-    offsets. ``is_led``: by another broker that is alive, so that what there is now does not tell of what is committed later."""
+    """``broker`` came back without a clean shutdown, its log ending at ``log_end``: its unsynced tail may be gone.
+    Leads no longer, and under a new epoch if it is elected again (:func:`after_loss`): what it appends then is not what
+    it had at the same offsets. ``is_led``: by another broker that is alive, so that what there is now does not tell of
+    what is committed later."""
     isr = tuple(replica for replica in state.isr if replica != broker)
     elr = tuple(replica for replica in state.elr if replica != broker)
     changed = state
@@ -118,8 +121,8 @@ def elect_preferred(state: Leadership, replicas: Sequence[int], usable: Containe
 def leave_for_shutdown(
     state: Leadership, replicas: Sequence[int], leaving: int, usable: Container[int], min_isr: int
 ) -> Leadership | None:
-    """``leaving`` is about to stop: its leadership goes to another in-sync replica, if one can, and it leaves the isr, if it
-    is not the last member. While nobody else can lead it goes on to lead."""
+    """``leaving`` is about to stop: its leadership goes to another in-sync replica, if one can, and it leaves the isr,
+    if it is not the last member. While nobody else can lead it goes on to lead."""
     if leaving not in state.isr and state.leader != leaving:
         return None
     changed = state
@@ -136,8 +139,8 @@ def leave_for_shutdown(
 
 
 def elect_reassigned(state: Leadership, targets: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """At the end of a reassignment (spec R2.5): the leader, if it is one of ``targets`` and can, goes on under a new epoch; else
-    the first target that can and is in sync. None when none can: the reassignment waits."""
+    """At the end of a reassignment (spec R2.5): the leader, if it is one of ``targets`` and can, goes on under a new
+    epoch; else the first target that can and is in sync. None when none can: the reassignment waits."""
     if state.leader in targets and state.leader in usable:
         return _led_by(state, state.leader)
     for replica in targets:
@@ -147,7 +150,8 @@ def elect_reassigned(state: Leadership, targets: Sequence[int], usable: Containe
 
 
 def complete_reassignment(state: Leadership, targets: Sequence[int], usable: Container[int]) -> Leadership | None:
-    """The reassignment is over, if all of ``targets`` are in sync and one of them can lead: nobody else is in a set then."""
+    """The reassignment is over, if all of ``targets`` are in sync and one of them can lead: nobody else is in a set
+    then."""
     if not set(targets).issubset(state.isr):
         return None
     changed = elect_reassigned(state, targets, usable)
@@ -157,8 +161,9 @@ def complete_reassignment(state: Leadership, targets: Sequence[int], usable: Con
 def drop_replicas(
     state: Leadership, replicas: Sequence[int], usable: Container[int], min_isr: int
 ) -> Leadership | None:
-    """All but ``replicas`` are taken from the partition while it moves. None when what was committed might be on the others
-    alone, or on fewer than the minimum because of it, or when nobody who stays could lead: it must not be done then."""
+    """All but ``replicas`` are taken from the partition while it moves. None when what was committed might be on the
+    others alone, or on fewer than the minimum because of it, or when nobody who stays could lead: it must not be done
+    then."""
     kept = tuple(member for member in state.isr if member in replicas)
     if len(kept) < min(min_isr, len(replicas), len(state.isr)):
         return None

@@ -1,5 +1,5 @@
-"""Brokers and topics out of the store, as the controller has them (spec R2.4); ``metadata/stored_topics.py`` reads the topics. It never
-writes.
+"""Brokers and topics out of the store, as the controller has them (spec R2.4); ``metadata/stored_topics.py`` reads the
+topics. It never writes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ DELETION_MARKS = "/admin/delete_topics"
 
 
 async def load_brokers(watched: WatchedStore, known: Mapping[int, Registration]) -> dict[int, Registration]:
-    """The live brokers. The event ``brokers`` tells of the next that comes, goes or registers anew. A registration that is nonsense
-    is named; the broker is as it was known in this life, or not there."""
+    """The live brokers. The event ``brokers`` tells of the next that comes, goes or registers anew. A registration that
+    is nonsense is named; the broker is as it was known in this life, or not there."""
     found = {}
     for name in await watched.get_children("/brokers/ids", "brokers"):
         path = f"/brokers/ids/{name}"
@@ -55,7 +55,8 @@ async def load_topics(
     complete: Callable[[Loaded], Awaitable[Loaded]],
     turn: Turn,
 ) -> list[Topic]:
-    """All topics, those being deleted too; ``context`` has what could not be read. ``complete`` is that of ``topic_nodes``."""
+    """All topics, those being deleted too; ``context`` has what could not be read. ``complete`` is that of
+    ``topic_nodes``."""
     topics = await take(watched, context, await complete(await stored.load(turn.give_way)), turn)
     marks = {path.rpartition("/")[2]: data for path, data, _ in await watched.store.get_tree(DELETION_MARKS)}
     for topic in topics:

@@ -1,7 +1,7 @@
 """What partitions and replicas went through in one event of the controller, for one line of the log (spec R2.6).
 
-Counts each kind of move and keeps the first names, so that a broker which dies with 100,000 partitions costs a line. Decides nothing;
-no I/O.
+Counts each kind of move and keeps the first names, so that a broker which dies with 100,000 partitions costs a line.
+Decides nothing; no I/O.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
-"""Moves partitions to other brokers (spec R2.5, KIP-455). RAR are the target replicas, OAR those before.
+"""Moves partitions to other brokers (spec R2.5, KIP-455). RAR are the target replicas, OAR the original ones.
 
-A  asked          one write: replicas RAR and OAR, with adding and removing, and a new partition epoch. LeaderAndIsr to all of them
-B  catching up    nothing is done until all of RAR are in sync, which AlterPartition tells
-C  complete       one write: replicas RAR; a leader in RAR, under a new leader epoch; in sync who is in RAR. What is left of OAR
-                  is *owed*, and told to delete its data
-D  deleted        when a broker has said so: no longer owed. One that is away is told when it is back
+A  requested    One write sets the replicas to RAR and OAR, with adding and removing, and raises the partition epoch.
+                All of these replicas get LeaderAndIsr.
+B  catching up  Nothing changes until all of RAR are in sync, which the leader's AlterPartition shows.
+C  complete     One write sets the replicas to RAR, the in-sync set to its members in RAR, and a leader in RAR under
+                a new leader epoch. The other replicas of OAR are *pending deletion*: their brokers get StopReplica.
+D  deleted      A broker has answered StopReplica: its deletion is no longer pending. A broker that is away gets the
+                request when it is back.
 
-Asked for something else during A and B, or for nothing (a cancellation), the origin of both is OAR, and added replicas that
-are not wanted any more are owed; those that are still wanted are not new again: they may be in sync already. All of this
-stands in the topic's node: a new controller reads it there and goes on, since :func:`advance` asks after each event what
-there is to do, not how far it had come. Replicas leave the sets, the replicas and the leadership in one write, so nobody
-ever leads who is not a replica.
+Another target, or a cancellation, during A and B keeps OAR as the origin. Added replicas that are not in the next
+target are pending deletion. Those that are in it are not started anew: they may be in sync already. All of this stands
+in the topic's node. A new controller reads it there and goes on: :func:`advance` derives the next step from the node
+after each event, and remembers no progress. Replicas leave the sets, the replicas and the leadership in one write, so
+no broker leads a partition of which it is not a replica.
 
-It sends no data: followers fetch. What is written is told afterwards, like everything.
+This module copies no data: followers fetch. A change is written to the store first and sent to brokers afterwards.
 """
 
 from __future__ import annotations
@@ -59,8 +61,8 @@ PARTITIONS_AT_ONCE = 200
 async def judge(
     term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> tuple[dict[Key, KafkastoreError | None], Changes]:
-    """Of reassignments to begin, to replace and, where the target is None, to cancel: for each (topic, partition) why it is
-    refused, or None; and what the others change."""
+    """Of reassignments to begin, to replace and, where the target is None, to cancel: for each (topic, partition) why
+    it is refused, or None; and what the others change."""
     outcomes: dict[Key, KafkastoreError | None] = {}
     todo: Changes = {}
     async for key, target in term.turn().each(asked.items()):
@@ -139,14 +141,14 @@ async def resume(term: Term) -> None:
 
     def delete(partition: Partition) -> None:
         if not partition.topic.is_deleting:
-            _delete_owed(term, partition, partition.assigned.owed)
+            _delete_pending(term, partition, partition.assigned.pending_deletion)
 
     await term.each(list(term.context.moving), delete)
     await advance(term)
 
 
 async def advance(term: Term) -> None:
-    """Completes what can be completed, and forgets what was owed and is deleted."""
+    """Completes what can be completed, and forgets replicas whose deletion was pending and is done."""
     todo: Changes = {}
 
     def look(partition: Partition) -> None:
@@ -184,15 +186,15 @@ def _completion(term: Term, partition: Partition) -> Change | None:
 
 
 def _settlement(partition: Partition) -> Change | None:
-    states, owed = partition.replica_states, partition.assigned.owed
-    deleted = {replica for replica in owed if states[replica] is ReplicaState.DELETION_SUCCESSFUL}
-    return (partition.assigned.without_owed(deleted), None) if deleted else None
+    states, pending = partition.replica_states, partition.assigned.pending_deletion
+    deleted = {replica for replica in pending if states[replica] is ReplicaState.DELETION_SUCCESSFUL}
+    return (partition.assigned.without_deleted(deleted), None) if deleted else None
 
 
 # ---- one write for many partitions of a topic
 async def _write(term: Term, topic: Topic, changes: Mapping[Partition, Change]) -> None:
-    """Assignments and states, in one ``multi`` for each PARTITIONS_AT_ONCE. Raises the store's errors: what was written is then
-    read again before anything else is decided."""
+    """Assignments and states, in one ``multi`` for each PARTITIONS_AT_ONCE. Raises the store's errors: what was written
+    is then read again before anything else is decided."""
     items = list(changes.items())
     turn = term.turn()
     for first in range(0, len(items), PARTITIONS_AT_ONCE):
@@ -221,10 +223,10 @@ def _take_over(term: Term, partition: Partition, assigned: Assigned) -> None:
     partition.reassign(assigned)
     term.context.note_moving(partition)
     term.note_replicas(partition)
-    _delete_owed(term, partition, dropped)
+    _delete_pending(term, partition, dropped)
 
 
-def _delete_owed(term: Term, partition: Partition, replicas: Sequence[int]) -> None:
+def _delete_pending(term: Term, partition: Partition, replicas: Sequence[int]) -> None:
     for replica in replicas:
         partition.move_replica(replica, ReplicaState.OFFLINE)
         delete_replica(term, [partition], replica)

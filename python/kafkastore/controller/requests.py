@@ -104,8 +104,8 @@ class RequestBuilder:
 
 
 def _stop_epoch(partition: Partition, broker: int) -> int:
-    """A replica that a move has taken away goes by the epoch of that, even if the topic goes too: it may be asked for before its
-    broker was told of that."""
+    """A replica that a move has taken away goes by the epoch of that, even if the topic goes too: it may be asked for
+    before its broker was told of that."""
     is_ending = partition.topic.is_deleting and broker in partition.replicas
     if is_ending or partition.leadership is None:
         return EPOCH_DURING_DELETE

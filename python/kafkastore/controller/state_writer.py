@@ -1,10 +1,10 @@
 """The controller's writes: each one fenced by the controller epoch, each partition's state by its version (H19, H21).
 
-Every ``multi`` begins with a check of ``/controller_epoch``: a controller that was replaced while it slept changes nothing and
-learns it here (DeposedError). A state that somebody else wrote is read again and the rule applied to what it is now. The
-context changes only after the store has taken a change. Thousands of partitions go in few multis, none larger than
-MULTI_LIMIT_BYTES. Between a few partitions the loop goes on: only events change what rules read, and they run one at a time, so it
-is as it was, unless the term is over.
+Every ``multi`` begins with a check of ``/controller_epoch``: a controller that was replaced while it slept changes
+nothing and learns it here (DeposedError). A state that somebody else wrote is read again and the rule applied to what
+it is now. The context changes only after the store has taken a change. Thousands of partitions go in few multis, none
+larger than MULTI_LIMIT_BYTES. Between a few partitions the loop goes on: only events change what rules read, and they
+run one at a time, so it is as it was, unless the term is over.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class DeposedError(NotControllerError):
 
 
 class StateWriter:
-    """The writes of one controller in one of its terms: ``version`` is that of ``/controller_epoch`` with its ``epoch``. ``turn`` makes
-    the slices of a long write."""
+    """The writes of one controller in one of its terms: ``version`` is that of ``/controller_epoch`` with its
+    ``epoch``. ``turn`` makes the slices of a long write."""
 
     def __init__(self, store: MetadataStore, epoch: int, version: int, turn: Callable[[], Turn]) -> None:
         self.store = store
@@ -72,8 +72,8 @@ class StateWriter:
     async def apply(
         self, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation] = ()
     ) -> list[Partition]:
-        """Writes the state that ``rule`` gives for each partition; None leaves it. Those that were written. ``first`` goes in
-        front of the first; when it cannot be written the store's error is raised and nothing was."""
+        """Writes the state that ``rule`` gives for each partition; None leaves it. Those that were written. ``first``
+        goes in front of the first; when it cannot be written the store's error is raised and nothing was."""
         turn = self._turn()
         todo = list(partitions)
         written: list[Partition] = []
@@ -135,7 +135,8 @@ class StateWriter:
         return is_changed
 
     async def _take(self, partition: Partition, node: Node) -> None:
-        """Nobody else writes states in this term, so nonsense gives way to what is known; if nothing is, it is left alone."""
+        """Nobody else writes states in this term, so nonsense gives way to what is known; if nothing is, it is left
+        alone."""
         path, known = f"{partition.folder}/state", partition.leadership
         try:
             partition.leadership = decode_leadership(node.data, node.version)
@@ -151,7 +152,8 @@ class StateWriter:
     async def _batches(
         self, turn: Turn, partitions: Iterable[Partition], rule: Rule, first: Sequence[Operation]
     ) -> AsyncGenerator[list[Planned]]:
-        """What ``rule`` changes in runs that fit a ``multi``, each partition's operations whole; ``first`` goes with the first of them."""
+        """What ``rule`` changes in runs that fit a ``multi``, each partition's operations whole; ``first`` goes with
+        the first of them."""
         batch: list[Planned] = []
         size = size_of(self.check) + sum(map(size_of, first))
         encoded: dict[tuple[object, ...], bytes] = {}  # partitions with equal states share the text

@@ -1,9 +1,9 @@
 """One term of a controller: what it knows, how it writes, how it tells, from its election to its end.
 
-The events (``broker_changes``, ``topic_changes``, ``topic_deletion``, ``alter_partition``, ``elections``) are functions of a
-term, run one at a time. A term that is over writes nothing (the store refuses its epoch) and tells nothing (its channels are
-gone). An event of many partitions gives way between a few (``Term.turn``): others wait in the queue, so what it relies on is as it
-was, unless the term has ended meanwhile, which ends the event.
+The events (``broker_changes``, ``topic_changes``, ``topic_deletion``, ``alter_partition``, ``elections``) are functions
+of a term, run one at a time. A term that is over writes nothing (the store refuses its epoch) and tells nothing (its
+channels are gone). An event of many partitions gives way between a few (``Term.turn``): others wait in the queue, so
+what it relies on is as it was, unless the term has ended meanwhile, which ends the event.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Term:
         self.settings = self._started_with = settings
         self.has_config_changes = settings.has_changes
         self.noted_changes: set[str] = set()
-        """Nodes of ``/config/changes`` whose changes are known here: this controller wrote them, or has read what they name."""
+        """Nodes of ``/config/changes`` whose changes are known here: this controller wrote them, or has read what they
+        name."""
         self.context = ControllerContext()
         self.writer = StateWriter(self.store, epoch, version, self.turn)
         builder = RequestBuilder(self.context, node_id, epoch, settings.listener)
@@ -134,7 +135,8 @@ class Term:
         return self.settings.min_isr(partition.topic.configs)
 
     def without_elr_rule(self) -> Rule:
-        """What keeps the eligible sets true when a minimum was lowered: beside an in-sync set that is large enough nobody is."""
+        """What keeps the eligible sets true when a minimum was lowered: beside an in-sync set that is large enough
+        nobody is."""
 
         def rule(partition: Partition) -> Leadership | None:
             state = partition.leadership
@@ -146,8 +148,8 @@ class Term:
         return rule
 
     def settle_rule(self, restarted: Registration | None = None) -> Rule:
-        """What keeps a partition in order: nobody in sync who is gone, a leader while one can be had; a first state for a
-        new one. ``restarted`` is a broker that came back uncleanly."""
+        """What keeps a partition in order: nobody in sync who is gone, a leader while one can be had; a first state for
+        a new one. ``restarted`` is a broker that came back uncleanly."""
         context, settings = self.context, self.settings
         usable = context.usable()
         first: dict[tuple[int, ...], Leadership | None] = {}  # of new partitions: those with equal replicas share one
@@ -215,7 +217,8 @@ class Term:
 
     # ---- states
     async def introduce(self, topics: Iterable[Topic]) -> None:
-        """Topics that are new to the context: the states of their partitions follow from what the store and brokers say."""
+        """Topics that are new to the context: the states of their partitions follow from what the store and brokers
+        say."""
         for topic in topics:
             self.context.put_topic(topic)
             if not self.settings.is_alone:  # nobody else writes the store of a broker that is alone

@@ -1,7 +1,7 @@
 """Topics that are made, grow, or change their configuration; by a call, or because somebody wrote the store.
 
-The topic's node is the decision: it is written first, with its configuration, and states follow. A controller that dies in
-between leaves partitions without a state, which the next one elects.
+The topic's node is the decision: it is written first, with its configuration, and states follow. A controller that dies
+in between leaves partitions without a state, which the next one elects.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ FEW_TOPICS = 10
 
 
 async def create_topics(term: Term, asked: Sequence[NewTopic]) -> list[Topic | KafkastoreError]:
-    """Topics of different names, decided and on their way to the brokers, written together: for each the topic, or why not:
-    TopicAlreadyExistsError (also while one of this name is being deleted), InvalidReplicationFactorError,
+    """Topics of different names, decided and on their way to the brokers, written together: for each the topic, or why
+    not: TopicAlreadyExistsError (also while one of this name is being deleted), InvalidReplicationFactorError,
     InvalidReplicaAssignmentError, or the store's refusal."""
     await term.refresh_settings()
     planned: dict[str, Topic] = {}
@@ -122,7 +122,8 @@ async def _that_fit(
 async def _write_new(
     term: Term, nodes: Mapping[Topic, Sequence[Operation]], failed: dict[str, KafkastoreError]
 ) -> list[Partition]:
-    """Writes topics and their states. When the store refuses that each is written alone, so that one does not fail the others."""
+    """Writes topics and their states. When the store refuses that each is written alone, so that one does not fail the
+    others."""
     partitions = [partition for topic in nodes for partition in topic.partitions]
     for topic in nodes:
         topic.has_folder = True
@@ -192,8 +193,8 @@ async def _write_grown(
     planned: Mapping[Topic, tuple[Sequence[Partition], Sequence[Operation]]],
     failed: dict[str, KafkastoreError],
 ) -> list[Partition]:
-    """Writes topics (their nodes) and the states of what comes. When the store refuses that each is written alone, so that one does not
-    fail the others."""
+    """Writes topics (their nodes) and the states of what comes. When the store refuses that each is written alone, so
+    that one does not fail the others."""
     added = [partition for of_topic, _ in planned.values() for partition in of_topic]
     nodes = [operation for _, of_topic in planned.values() for operation in of_topic]
     try:
@@ -219,8 +220,8 @@ async def _write_grown(
 async def set_topic_configs(
     term: Term, asked: Mapping[str, Mapping[str, str]]
 ) -> dict[str, UnknownTopicOrPartitionError]:
-    """Replaces the own configuration of topics, checked already, in one write, and tells all brokers. Those that are not there, with
-    the error that each has for itself.
+    """Replaces the own configuration of topics, checked already, in one write, and tells all brokers. Those that are
+    not there, with the error that each has for itself.
 
     Where min.insync.replicas is lowered to what is in sync, nobody is eligible any more (KIP-966), and that is written
     before the leaders can learn of it and commit on fewer replicas."""
@@ -250,7 +251,8 @@ async def set_topic_configs(
 
 
 async def on_configs(term: Term) -> None:
-    """Somebody changed configurations and said so in ``/config/changes``; what this controller wrote itself it knows."""
+    """Somebody changed configurations and said so in ``/config/changes``; what this controller wrote itself it
+    knows."""
     nodes = set(await term.watched.get_children(CONFIG_CHANGES, "configs"))
     unknown = nodes - term.noted_changes
     term.noted_changes &= nodes
@@ -276,8 +278,8 @@ async def on_configs(term: Term) -> None:
 
 
 async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
-    """The topics that these changes are of; None for many, for changes of brokers, which concern all topics, and where a change is gone
-    or cannot be read."""
+    """The topics that these changes are of; None for many, for changes of brokers, which concern all topics, and where
+    a change is gone or cannot be read."""
     names: dict[str, None] = {}
     for node in nodes if len(nodes) <= FEW_TOPICS else ():
         try:

@@ -1,7 +1,8 @@
-"""Deletes topics: marked in ``/admin/delete_topics``, told to every replica, gone from the store when all have answered.
+"""Deletes topics: marked in ``/admin/delete_topics``, told to every replica, gone from the store when all have
+answered.
 
-A replica whose broker is away is ineligible until it is back, and the topic stays marked until then: a topic made anew under
-the name would find the old log there. A mark outlives the controller; the next one begins again at the replicas.
+A replica whose broker is away is ineligible until it is back, and the topic stays marked until then: a topic made anew
+under the name would find the old log there. A mark outlives the controller; the next one begins again at the replicas.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ logger = logging.getLogger("kafkastore.controller.topics")
 
 
 async def delete_topics(term: Term, names: Sequence[str]) -> list[Topic | UnknownTopicOrPartitionError]:
-    """Returns when the deletions are decided, in one write; they end when all replicas are gone (:func:`is_under_way`)."""
+    """Returns when the deletions are decided, in one write; they end when all replicas are gone
+    (:func:`is_under_way`)."""
     found = [term.context.topics.get(name) for name in names]
     new = [topic for topic in found if topic is not None and not topic.is_deleting]
     turn = term.turn()
@@ -110,8 +112,9 @@ async def on_brokers_joined(term: Term, joined: Collection[int]) -> None:
 
 
 async def on_stop_replica_answer(term: Term, broker: Registration, order: StopReplica, answer: Answer) -> None:
-    """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took away it
-    finds itself. What a broker said in an earlier life says nothing of what the one that is there was told since."""
+    """Notes which replicas are deleted; the topics of which all are go from the store. Those that a reassignment took
+    away it finds itself. What a broker said in an earlier life says nothing of what the one that is there was told
+    since."""
     known = term.context.brokers.get(broker.node_id)
     if known is None or known.epoch != broker.epoch:
         return
@@ -169,7 +172,8 @@ def delete_replica(term: Term, partitions: Sequence[Partition], replica: int) ->
 
 
 def _being_deleted(term: Term) -> Iterable[Partition]:
-    """With replicas in a state of deletion: of topics that go, and of those that a reassignment has taken replicas from."""
+    """With replicas in a state of deletion: of topics that go, and of those that a reassignment has taken replicas
+    from."""
     topics = [topic for topic in term.context.topics.values() if topic.is_deleting]
     return dict.fromkeys(partition for topic in topics for partition in topic.partitions) | term.context.moving
 

@@ -1,7 +1,7 @@
 """Topic nodes that others write: the tools of Kafka up to 2.x, which know of no topic ids, and people (spec R2.3).
 
-``/brokers/topics/T`` is read in versions 1 to 3. A node without an id gets one and is written anew as version 3, as Apache Kafka 2.8 did
-when it was upgraded; the id is, in this order
+``/brokers/topics/T`` is read in versions 1 to 3. A node without an id gets one and is written anew as version 3, as
+Apache Kafka 2.8 did when it was upgraded; the id is, in this order
 A. what this controller knows of the topic, or the broker that it runs in;
 B. what the logs on the disks carry: brokers say so when they register (``topic_ids``), those in sync first;
 C. a new one, when the topic was never served, or a broker that has a log of it in sync says that the log carries none.
@@ -9,8 +9,9 @@ Until one of these is known the topic waits: under another id its logs would be 
 
 A node that cannot be read at all keeps the topic as it was: as this controller knows it, or the broker that it runs in.
 
-The data of each node is watched. Partitions that a tool added get their leaders at once; of those that are there nothing is taken
-from the node, since replicas move by reassignments only, and a tool that knows of no moves wrote down none.
+The data of each node is watched. Partitions that a tool added get their leaders at once; of those that are there
+nothing is taken from the node, since replicas move by reassignments only, and a tool that knows of no moves wrote down
+none.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ LOOKED_AT: Final = 100
 
 
 async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Loaded:
-    """With an id for each topic that has none in its node, and with topics whose node is nonsense as they were. What cannot be
-    completed is among the spoiled."""
+    """With an id for each topic that has none in its node, and with topics whose node is nonsense as they were. What
+    cannot be completed is among the spoiled."""
     topics, spoiled = {}, set()
     async for name, stored in term.turn().each(loaded.topics.items()):
         named = stored if stored.topic_id is not None else await _with_id(term, context, stored)

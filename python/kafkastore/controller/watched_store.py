@@ -1,4 +1,5 @@
-"""Reads of the store with watches that become events of the controller: at most one watch on each node for each purpose."""
+"""Reads of the store with watches that become events of the controller: at most one watch on each node for each
+purpose."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The loggers of this broker as configuration resources (KIP-412): which there are, their levels, and how those change at run time.
+"""The loggers of this broker as configuration resources (KIP-412): which there are, their levels, and how those change
+at run time.
 
-A level is a logger's own or, without one, its parent's; the last parent is ``root``. A change holds until the process ends and is
-stored nowhere. Loggers are those that the modules of this process have made, and their parents: a request makes none.
+A level is a logger's own or, without one, its parent's; the last parent is ``root``. A change holds until the process
+ends and is stored nowhere. Loggers are those that the modules of this process have made, and their parents: a request
+makes none.
 """
 
 from __future__ import annotations
@@ -61,8 +63,8 @@ def check(changes: Iterable[tuple[str, int, str | None]]) -> None:
             raise InvalidRequestError("Removing the log level of the root logger is not allowed")
         if operation == SET and level not in LEVELS:
             raise ConfigError(
-                f"Cannot set the log level of {name} to {level} as it is not a supported log level. Valid log levels are"
-                f" {', '.join(sorted(LEVELS))}"
+                f"Cannot set the log level of {name} to {level} as it is not a supported log level. Valid log levels "
+                f"are {', '.join(sorted(LEVELS))}"
             )
 
 

@@ -77,7 +77,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
 
 
 async def _check_size(context: RequestContext, topics: Sequence[CreatableTopic], turn: Turn) -> None:
-    """Before anything is made of them; as in Kafka what will be refused counts too. A topic of no partitions counts as one."""
+    """Before anything is made of them; as in Kafka what will be refused counts too. A topic of no partitions counts as
+    one."""
     default, count = context.broker.config.get_int("num.partitions"), 0
     async for topic in turn.each(topics):
         asked = default if topic.num_partitions == -1 else topic.num_partitions

@@ -1,8 +1,8 @@
 """DeleteRecords (21): moves the log start of partitions up to an offset; what lies below is gone.
 
-Translates between the wire, ``Engine.delete_records``, which owns the rules of the offset (-1 is the high watermark), and
-``replica/low_watermarks.py``: the answer waits until the replicas that live have followed, for ``timeout_ms`` at most (KIP-107).
-Never touches a log itself. One partition's error never fails the others.
+Translates between the wire, ``Engine.delete_records``, which owns the rules of the offset (-1 is the high watermark),
+and ``replica/low_watermarks.py``: the answer waits until the replicas that live have followed, for ``timeout_ms`` at
+most (KIP-107). Never touches a log itself. One partition's error never fails the others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """DescribeClientQuotas (48): there are no quotas, so a filter that Kafka understands finds none (KIP-546).
 
-Kafka's checks in its order, for each component: (A) an empty or unknown type, or one that came before; (B) a match that does not go
-with its string. Then (C) an ip beside a user or client id.
+Kafka's checks in its order, for each component: (A) an empty or unknown type, or one that came before; (B) a match that
+does not go with its string. Then (C) an ip beside a user or client id.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _check_filter(components: Sequence[ComponentData]) -> None:
         kinds.add(component.entity_type)
     if "ip" in kinds and len(kinds) > 1:  # C
         raise InvalidRequestError(
-            "Invalid entity filter component combination. IP filter component should not be used with user or clientId filter"
-            " component."
+            "Invalid entity filter component combination. IP filter component should not be used with user or clientId "
+            "filter component."
         )
 
 

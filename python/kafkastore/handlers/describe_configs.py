@@ -60,8 +60,8 @@ QUOTAS = (
 CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
 """A subscription's keys with their types and defaults (KIP-714)."""
 
-MOST_KEPT = 1000
-LONGEST_KEPT = 1000
+MAX_KEPT = 1000
+MAX_KEPT_LENGTH = 1000
 """Entries of topics that are kept for the next answer, and the bytes of one."""
 
 UNIT_GROUPS = (
@@ -119,8 +119,8 @@ def _failed(
 
 # ---- entries that many resources share
 class Entries:
-    """The entries that answers of one version and one choice of synonyms and documentation have in common, as bytes: made at
-    their first use, good for as long as the broker's configuration does not change."""
+    """The entries that answers of one version and one choice of synonyms and documentation have in common, as bytes:
+    made at their first use, good for as long as the broker's configuration does not change."""
 
     def __init__(self, context: RequestContext, include_synonyms: bool, include_documentation: bool) -> None:
         self.revision = context.broker.config.revision
@@ -138,7 +138,7 @@ class Entries:
             topic = TopicConfig(config, {} if value is None else {name: value})
             key = topic_keys()[name]
             found = self.entry(name, key, _as_text(topic.get(name)), _topic_synonyms(topic, key))
-            if len(self._of_topics) < MOST_KEPT and len(found) <= LONGEST_KEPT:
+            if len(self._of_topics) < MAX_KEPT and len(found) <= MAX_KEPT_LENGTH:
                 self._of_topics[name, value] = found
         return found
 

@@ -1,8 +1,9 @@
 """DescribeQuorum (55, KIP-595): which broker is the controller, in which epoch. ``kafka-metadata-quorum`` and
 ``kafkastore cluster status`` ask for it; Metadata and DescribeCluster name a broker that passes requests on instead.
 
-The metadata store decides who is the controller, and every broker may become it: so the voters are the brokers. There is no log of
-metadata that they would replicate: offsets are -1, as of a replica of which nothing is known. Answered from what this broker knows.
+The metadata store decides who is the controller, and every broker may become it: so the voters are the brokers. There
+is no log of metadata that they would replicate: offsets are -1, as of a replica of which nothing is known. Answered
+from what this broker knows.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ async def handle(context: RequestContext, request: DescribeQuorumRequest) -> Unw
         return context.unwritten_row("TopicData", topic_name=topic.topic_name, partitions=partitions)
 
     nodes = [
-        context.row("Node", node_id=broker.node_id, listeners=[context.row("Listener", name=name, host=host, port=port)])
+        context.row(
+            "Node",
+            node_id=broker.node_id,
+            listeners=[context.row("Listener", name=name, host=host, port=port)],
+        )
         for broker in context.broker.image.brokers.values()
         for name, host, port in broker.listeners
         if name == context.request.listener

@@ -1,7 +1,7 @@
 """ElectLeaders (43): preferred leaders, or uncleanly any that is alive (KIP-183, KIP-460).
 
-Translates between the wire and ``topic/topics.py``. One partition's error never fails the others. Asked for all partitions, every
-topic is in the answer, with those partitions that an election changes or fails for, as in Kafka.
+Translates between the wire and ``topic/topics.py``. One partition's error never fails the others. Asked for all
+partitions, every topic is in the answer, with those partitions that an election changes or fails for, as in Kafka.
 """
 
 from __future__ import annotations

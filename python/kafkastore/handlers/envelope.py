@@ -1,7 +1,9 @@
-"""Envelope (58, KIP-590): a request of a client, passed on by the broker that the client asked. For the controller alone.
+"""Envelope (58, KIP-590): a request of a client, passed on by the broker that the client asked. For the controller
+alone.
 
-The answer says NOT_CONTROLLER when this broker is none, and nothing was done; INVALID_REQUEST for what is not to be passed on. One that
-carries nothing asks whether this broker is the controller and its loop runs. ``requests/forwarding.py`` does the rest.
+The answer says NOT_CONTROLLER when this broker is none, and nothing was done; INVALID_REQUEST for what is not to be
+passed on. One that carries nothing asks whether this broker is the controller and its loop runs.
+``requests/forwarding.py`` does the rest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """InitProducerId (22): a producer id and epoch for an idempotent producer.
 
-Translates between the wire and ``coordinator/producer_ids.py``, which draws the ids. A request without a transactional id
-always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
+Translates between the wire and ``coordinator/producer_ids.py``, which draws the ids. A request without a transactional
+id always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
 holds which id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in
 Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is
 no transaction coordinator here (``no_transactions``).

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.metadata.image import BrokerImage, PartitionState
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 async def handle(context: RequestContext, request: LeaderAndIsrRequest) -> Unwritten:
     topics = [
-        Told(
+        TopicStates(
             topic.topic_name,
             _id(topic),
             {one.partition_index: _state(one) for one in topic.partition_states},

@@ -25,14 +25,14 @@ logger = logging.getLogger("kafkastore.handlers.metadata")
 CREATE_LIMIT_S: Final = 10.0
 """No more topics of a request are created when so much time has gone: one waits as long while there is no controller."""
 
-TOLD_LIMIT_S: Final = 5.0
+METADATA_LIMIT_S: Final = 5.0
 """Less than clients wait for an answer; a broker without a controller then tells that it knows of nobody."""
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> object:
     """Creates what is missing, then gives the request back to the data plane."""
     broker = context.broker
-    await broker.assigned.wait_told(TOLD_LIMIT_S)
+    await broker.assigned.wait_for_metadata(METADATA_LIMIT_S)
     is_allowed = request.allow_auto_topic_creation if since(request, 4) else True
     if is_allowed and broker.config.get("auto.create.topics.enable"):
         over_at = broker.loop.time() + CREATE_LIMIT_S

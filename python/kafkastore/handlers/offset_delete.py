@@ -1,6 +1,7 @@
 """OffsetDelete (KIP-496): forgets offsets of topics that the group does not subscribe to.
 
-Giving way between partitions relies on nothing: a topic that is deleted or made meanwhile was asked about at another moment.
+Giving way between partitions relies on nothing: a topic that is deleted or made meanwhile was asked about at another
+moment.
 """
 
 from __future__ import annotations

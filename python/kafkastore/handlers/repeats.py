@@ -1,8 +1,8 @@
 """What a request names more than once.
 
-Kafka answers a name as often as it is named, and its clients name it once. So that a few bytes do not ask for megabytes, what
-is answered again is bounded: beyond :data:`REPEATED_BYTES` in one answer a name that was answered already gets
-INVALID_REQUEST. What is named once is answered whole, however long the answer is.
+Kafka answers a name as often as it is named, and its clients name it once. So that a few bytes do not ask for
+megabytes, what is answered again is bounded: beyond :data:`REPEATED_BYTES` in one answer a name that was answered
+already gets INVALID_REQUEST. What is named once is answered whole, however long the answer is.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkastore.metadata.image import BrokerImage, PartitionState
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.encoding import Unwritten
@@ -29,7 +29,7 @@ async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Unw
         for one in request.live_brokers
     ]
     topics = [
-        Told(topic.topic_name, _id(topic), {one.partition_index: _state(one) for one in topic.partition_states})
+        TopicStates(topic.topic_name, _id(topic), {one.partition_index: _state(one) for one in topic.partition_states})
         async for topic in context.turn().each(request.topic_states)
     ]
     code = await context.broker.assigned.update(

@@ -2,13 +2,15 @@
 
 A request goes out whole, then its answer is awaited; a second caller waits its turn. Whatever goes wrong with a request
 (time, a closed connection, an answer that is no answer) closes the connection, since what comes next on it could be the
-late answer to that request; the next request opens another one, not before a delay that doubles while none can be opened.
+late answer to that request; the next request opens another one, not before a delay that doubles while none can be
+opened.
 
-Where the brokers have a secret a new connection begins with both ends proving it (``security/scram.py``); nothing else is sent
-before. While it is not required a broker that does not know of it is spoken to without.
+Where the brokers have a secret a new connection begins with both ends proving it (``security/scram.py``); nothing else
+is sent before. While it is not required a broker that does not know of it is spoken to without.
 
-An answer is trusted no more than a client's request: the frame is bounded, and the body is checked against the shape of its
-schema before kio reads it. The client never repeats a request: it cannot know whether the broker did what was asked.
+An answer is trusted no more than a client's request: the frame is bounded, and the body is checked against the shape of
+its schema before kio reads it. The client never repeats a request: it cannot know whether the broker did what was
+asked.
 """
 
 from __future__ import annotations
@@ -74,8 +76,8 @@ class BrokerClient:
         self._has_sent = False
 
     async def send(self, request: Any, timeout_ms: int) -> Any:
-        """The answer to a request of kio's style. ``timeout_ms`` counts from when its turn comes, a connection included.
-        Raises BrokerUnreachableError, as BrokerNotReachedError when nothing was sent."""
+        """The answer to a request of kio's style. ``timeout_ms`` counts from when its turn comes, a connection
+        included. Raises BrokerUnreachableError, as BrokerNotReachedError when nothing was sent."""
         async with self._turn:
             self._has_sent = False
             if self._is_closed:

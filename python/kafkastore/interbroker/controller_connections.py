@@ -1,8 +1,8 @@
 """The connections over which a broker passes requests on to the controller: some at once, one request on each.
 
-A request that must not be done twice is sent only behind a probe that the controller has answered: one that hangs or is cut off
-has then been sent nothing, and another controller may be asked. The connections that are open go with the address: those to a
-controller of before are closed. Nothing is repeated here.
+A request that must not be done twice is sent only behind a probe that the controller has answered: one that hangs or is
+cut off has then been sent nothing, and another controller may be asked. The connections that are open go with the
+address: those to a controller of before are closed. Nothing is repeated here.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class ControllerConnections:
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
 
     async def pass_on(self, address: Address, envelope: Any, limit_s: float, *, is_repeatable: bool) -> bytes:
-        """What the controller at ``address`` answers to what ``envelope`` carries. Raises NotTakenError, OutcomeUnknownError, and the
-        KafkastoreError with which the controller refuses an envelope that it cannot read."""
+        """What the controller at ``address`` answers to what ``envelope`` carries. Raises NotTakenError,
+        OutcomeUnknownError, and the KafkastoreError with which the controller refuses an envelope that it cannot
+        read."""
         from kafkastore.interbroker.envelope import probe
 
         deadline = asyncio.get_running_loop().time() + limit_s

@@ -1,14 +1,13 @@
 """Writes responses row by row: from plain values, or from kio's entities, to bytes.
 
-Place: what a handler answers becomes bytes here (``server/kafka_apis.py``), after kio's own schema, like the programs of
-``shapes.py``. kio's writer takes whole trees of entities; this one takes rows that are made when they are written
-(:class:`Rows`) and gives the bytes piece by piece, so that a long answer is written in slices of the loop and is never in
-memory more than once.
-Invariants: the bytes are those that kio's writer gives for the same values (``tests/unit/interbroker/test_encoding.py``), but
-for two things: an error code may be any int16, and a string that is longer than its field takes is cut. A field that this
-version of the class does not have is left out when another served version has it (``versioned_fields.py``); a name that no
-version has is a mistake of ours, and raises :class:`UnknownFieldError`.
-Never: reads, keeps what it wrote, waits.
+Place: what a handler answers becomes bytes here (``server/kafka_apis.py``), after kio's own schema, like the programs
+of ``shapes.py``. kio's writer takes whole trees of entities; this one takes rows that are made when they are written
+(:class:`Rows`) and gives the bytes piece by piece, so that a long answer is written in slices of the loop and is never
+in memory more than once. Invariants: the bytes are those that kio's writer gives for the same values
+(``tests/unit/interbroker/test_encoding.py``), but for two things: an error code may be any int16, and a string that is
+longer than its field takes is cut. A field that this version of the class does not have is left out when another served
+version has it (``versioned_fields.py``); a name that no version has is a mistake of ours, and raises
+:class:`UnknownFieldError`. Never: reads, keeps what it wrote, waits.
 
 A row is bytes, an :class:`Unwritten`, or an entity of kio's.
 """
@@ -110,8 +109,8 @@ class Encoder:
             field.name: _default_of(field.name) if field.default is dataclasses.MISSING else field.default
             for field in fields
         }
-        """Every field that may be given: those of this version with their defaults and, once one of them was given, those of
-        other versions."""
+        """Every field that may be given: those of this version with their defaults and, once one of them was given,
+        those of other versions."""
         self._size = len(names)
         self._get = _tuple_getter(attrgetter, names)
         self._pick = _tuple_getter(itemgetter, names)
@@ -119,8 +118,8 @@ class Encoder:
         self._tags = _tags(fields)
 
     def row(self, given: dict[str, Any]) -> bytes:
-        """A row with these values; a field that is not given has its default, one that only other versions of the class have is
-        left out. Raises UnknownFieldError for a name that no version has."""
+        """A row with these values; a field that is not given has its default, one that only other versions of the class
+        have is left out. Raises UnknownFieldError for a name that no version has."""
         return b"".join(self.pieces_of(self._values(given)))
 
     def unwritten(self, given: dict[str, Any]) -> Unwritten:
@@ -134,7 +133,8 @@ class Encoder:
         return self._pick(values)
 
     def _admit(self, given: Mapping[str, Any]) -> None:
-        """Looks at a name that this version does not have; the next row with a field of another version needs no look."""
+        """Looks at a name that this version does not have; the next row with a field of another version needs no
+        look."""
         from kafkastore.interbroker.versioned_fields import (
             VERSIONED_FIELDS,  # a client of the newest versions never needs it
         )

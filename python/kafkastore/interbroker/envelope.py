@@ -5,8 +5,8 @@ Kafka's own request carries both as bytes, with their headers::
     request_data  = api_key:i16 api_version:i16 correlation_id:i32 client_id:nullable_string [0:u8] body
     response_data = correlation_id:i32 [0:u8] body
 
-The byte 0 (no tagged fields) is there in flexible versions. An empty ``request_data`` asks for nothing: its answer says that the
-broker is the controller and that its loop runs. The bodies pass unread. No I/O.
+The byte 0 (no tagged fields) is there in flexible versions. An empty ``request_data`` asks for nothing: its answer says
+that the broker is the controller and that its loop runs. The bodies pass unread. No I/O.
 """
 
 from __future__ import annotations

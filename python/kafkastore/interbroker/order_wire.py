@@ -1,5 +1,5 @@
-"""A controller's orders as requests of the protocol, and the answers to them: LeaderAndIsr 7, UpdateMetadata 8, StopReplica 4,
-as in Kafka 3.9. For brokers that are reached over a socket. Decides nothing; no I/O."""
+"""A controller's orders as requests of the protocol, and the answers to them: LeaderAndIsr 7, UpdateMetadata 8,
+StopReplica 4, as in Kafka 3.9. For brokers that are reached over a socket. Decides nothing; no I/O."""
 
 from __future__ import annotations
 

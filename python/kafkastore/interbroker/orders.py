@@ -1,7 +1,9 @@
-"""What a controller tells a broker, and what that answers: LeaderAndIsr, UpdateMetadata and StopReplica as plain values.
+"""What a controller tells a broker, and what that answers: LeaderAndIsr, UpdateMetadata and StopReplica as plain
+values.
 
 A controller makes these. Its own broker takes them as they are; for any other they become requests of the protocol
-(``interbroker/order_wire.py``). So a broker that is alone never loads the protocol's schemas to be told what it does. No I/O.
+(``interbroker/order_wire.py``). So a broker that is alone never loads the protocol's schemas to be told what it does.
+No I/O.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class ToController:
         here: Callable[[Any], Awaitable[Any]],
         connect: Callable[[str, int, str], BrokerClient],
     ) -> None:
-        """``here`` serves a request when this broker is the controller; ``listener`` is where brokers reach each other."""
+        """``here`` serves a request when this broker is the controller; ``listener`` is where brokers reach each
+        other."""
         self.node_id = node_id
         self.image = image
         self.listener = listener

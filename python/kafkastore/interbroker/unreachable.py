@@ -1,4 +1,5 @@
-"""What the client of another broker (``client.py``) raises when no answer came. Apart from it, since who is alone never needs a client."""
+"""What the client of another broker (``client.py``) raises when no answer came. Apart from it, since who is alone never
+needs a client."""
 
 from __future__ import annotations
 

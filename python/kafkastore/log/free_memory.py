@@ -1,9 +1,8 @@
 """Freed memory goes back to the operating system.
 
-Place: one of the housekeeping jobs (``manager``). The allocator keeps what large requests freed; after 500 members with a
-megabyte of metadata each that was up to a gigabyte for good.
-What is freed does not show: it is resident as before. So the measure is the least that this process ever had. Cases of a look,
-every ``INTERVAL_MS``:
+Place: one of the housekeeping jobs (``manager``). The allocator keeps what large requests freed; after 500 members with
+a megabyte of metadata each that was up to a gigabyte for good. What is freed does not show: it is resident as before.
+So the measure is the least that this process ever had. Cases of a look, every ``INTERVAL_MS``:
 
 - A  at most ``SLACK_BYTES`` above the least, or next to nothing was done since memory was given back last: nothing.
 - B  at rest, and ``SLACK_BYTES`` more than giving back left last time: given back.
@@ -27,10 +26,10 @@ LOOKS: Final = 5  # 25 s
 
 
 class FreeMemory:
-    __slots__ = ("_cpu_s", "_given_back_cpu_s", "_least_bytes", "_left_bytes", "_looks")
+    __slots__ = ("_cpu_s", "_given_back_cpu_s", "_left_bytes", "_looks", "_min_bytes")
 
     def __init__(self) -> None:
-        self._least_bytes = self._left_bytes = resident_bytes()  # ever; after memory was given back last
+        self._min_bytes = self._left_bytes = resident_bytes()  # ever; after memory was given back last
         self._cpu_s = self._given_back_cpu_s = time.process_time()  # at the last look; when memory was given back
         self._looks = 0  # since then
 
@@ -40,9 +39,9 @@ class FreeMemory:
         is_at_rest = cpu_s - self._cpu_s < REST_SHARE * INTERVAL_MS / 1000
         self._cpu_s = cpu_s
         self._looks += 1
-        self._least_bytes = min(self._least_bytes, resident)
+        self._min_bytes = min(self._min_bytes, resident)
         was_idle = cpu_s - self._given_back_cpu_s < NEXT_TO_NOTHING_S
-        if was_idle or resident <= self._least_bytes + SLACK_BYTES:  # A
+        if was_idle or resident <= self._min_bytes + SLACK_BYTES:  # A
             return
         has_grown = resident > self._left_bytes + SLACK_BYTES
         if (is_at_rest and has_grown) or self._looks >= LOOKS:  # B, C

@@ -1,8 +1,8 @@
 """Log directories and housekeeping: where new logs go, how they are made, what failed, what runs when.
 
-The engine owns the files; this module decides where logs are placed (fewest partitions first, as Kafka) and when retention,
-flushes, checkpoints and producer expiry run. They run in the thread pool, so that the loop never waits for a disk; a job
-that is still running when it is due again is not started twice.
+The engine owns the files; this module decides where logs are placed (fewest partitions first, as Kafka) and when
+retention, flushes, checkpoints and producer expiry run. They run in the thread pool, so that the loop never waits for a
+disk; a job that is still running when it is due again is not started twice.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.log.manager")
 
 FLUSH_CHECK_INTERVAL_MS = 1000
-"""How often logs are looked at for ``flush.ms``; Kafka's log.flush.scheduler.interval.ms never does by default, which makes
-``flush.ms`` of a topic void. An idle check costs microseconds."""
+"""How often logs are looked at for ``flush.ms``; Kafka's log.flush.scheduler.interval.ms never does by default, which
+makes ``flush.ms`` of a topic void. An idle check costs microseconds."""
 
 ISR_CHECK_INTERVAL_MS = 1000
-"""How often followers are looked for that are too far behind, at least. Kafka does it twice in ``replica.lag.time.max.ms``: with its
-default of 30 s a produce with acks=all may wait for a hung follower for 45 s. The check looks at memory only."""
+"""How often followers are looked for that are too far behind, at least. Kafka does it twice in
+``replica.lag.time.max.ms``: with its default of 30 s a produce with acks=all may wait for a hung follower for 45 s. The
+check looks at memory only."""
 
 ADOPT_FILE = "kafkastore-adopt"
 """In a log directory: what ``kafkastore stray adopt`` has the next start do (``strays.py``)."""
 
-MOST_PREFERRED = 10_000
+MAX_PREFERRED = 10_000
 """Wishes kept for partitions that are not here; anybody may ask, and the oldest give way."""
 
 _FOREVER = 2**63 - 1
@@ -77,7 +78,8 @@ class LogManager:
         return chosen
 
     async def make_logs(self, wanted: Sequence[tuple[TopicImage, list[int]]]) -> list[tuple[str, int]]:
-        """Makes logs of partitions of topics, all in one turn of a thread; those that failed. Raises KafkaStorageError."""
+        """Makes logs of partitions of topics, all in one turn of a thread; those that failed. Raises
+        KafkaStorageError."""
         defaults = topic_defaults(self.config)
         placements = [
             _Placement(topic.name, topic.topic_id, {**defaults, **topic.configs}, self.place(topic.name, numbers))
@@ -97,7 +99,7 @@ class LogManager:
     def prefer(self, topic: str, partition: int, directory: str) -> None:
         """Notes where a partition that is not here is to be made, should it come (KIP-113)."""
         self._preferred[topic, partition] = directory
-        while len(self._preferred) > MOST_PREFERRED:
+        while len(self._preferred) > MAX_PREFERRED:
             del self._preferred[next(iter(self._preferred))]
 
     def move(self, topic: str, partition: int, directory: str) -> bool:

@@ -1,12 +1,14 @@
-"""Logs that a start has set aside (``<topic>-<partition>.<id>-stray``): what they are, how one is taken back, how one is deleted.
+"""Logs that a start has set aside (``<topic>-<partition>.<id>-stray``): what they are, how one is taken back, how one
+is deleted.
 
-Taking a topic back needs two hands. :func:`adopt` gives its directories their plain names and writes down, in each log directory, which
-topic is wanted (``kafkastore-adopt``, lines of ``<topic id> <topic>``); the next start of the broker finds logs of a topic that the
-metadata store does not know, and makes the topic of them instead of setting them aside again (``membership/reconcile.py``, case D). A topic
-that the store has learnt of meanwhile is not touched by that: its logs are set aside again.
+Taking a topic back needs two hands. :func:`adopt` gives its directories their plain names and writes down, in each log
+directory, which topic is wanted (``kafkastore-adopt``, lines of ``<topic id> <topic>``); the next start of the broker
+finds logs of a topic that the metadata store does not know, and makes the topic of them instead of setting them aside
+again (``membership/reconcile.py``, case D). A topic that the store has learnt of meanwhile is not touched by that: its
+logs are set aside again.
 
-Blocking. Only :func:`adopt` and :func:`delete` write, and only with the log directories locked as a broker locks them. A log is never
-taken in the place of another, nor a part of a topic for the whole.
+Blocking. Only :func:`adopt` and :func:`delete` write, and only with the log directories locked as a broker locks them.
+A log is never taken in the place of another, nor a part of a topic for the whole.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)(?P<rest>\.[0-9a-f]+-stray)")
 _MAX_FILE_NAME: Final = 255
-_MOST_NAMED: Final = 10
+_MAX_NAMED: Final = 10
 
 
 class StrayError(KafkastoreError):
@@ -39,7 +41,8 @@ class StrayError(KafkastoreError):
 
 
 class Stray(NamedTuple):
-    """A directory that was set aside. ``topic`` may be cut (:meth:`is_of`); ``topic_id`` is None when the log knows none."""
+    """A directory that was set aside. ``topic`` may be cut (:meth:`is_of`); ``topic_id`` is None when the log knows
+    none."""
 
     topic: str
     partition: int
@@ -149,9 +152,9 @@ def _check(topic: str, strays: Sequence[Stray], log_dirs: Sequence[str]) -> byte
             there = os.path.join(log_dir, name)
             if os.path.lexists(there):
                 raise StrayError(f"{there} is in the place of {name}: the topic is served; nothing is taken back")
-    missing = list(islice((number for number in range(max(paths)) if number not in paths), _MOST_NAMED + 1))
+    missing = list(islice((number for number in range(max(paths)) if number not in paths), _MAX_NAMED + 1))
     if missing:
-        shown = ", ".join(map(str, missing[:_MOST_NAMED])) + (", …" if len(missing) > _MOST_NAMED else "")
+        shown = ", ".join(map(str, missing[:_MAX_NAMED])) + (", …" if len(missing) > _MAX_NAMED else "")
         raise StrayError(
             f"partitions {shown} of {topic} are not set aside here; copy their directories from"
             " another broker into a log directory of this one first, or they would be empty"

@@ -1,12 +1,12 @@
 """A broker in its cluster: what joins it and takes it out again (docs/cluster.md; spec R0.2, R2.4).
 
-Join, after the logs are open: register (``/brokers/ids/N``, whose ``created`` is the broker epoch) → campaign for the controller →
-wait until the controller has told what this broker does. Leave: controlled shutdown (the leaderships go elsewhere first) → stop
-campaigning. A session that expired is taken up again under a new broker epoch: the logs go on, and whatever happened meanwhile
-the controller tells.
+Join, after the logs are open: register (``/brokers/ids/N``, whose ``created`` is the broker epoch) → campaign for the
+controller → wait until the controller has told what this broker does. Leave: controlled shutdown (the leaderships go
+elsewhere first) → stop campaigning. A session that expired is taken up again under a new broker epoch: the logs go on,
+and whatever happened meanwhile the controller tells.
 
-A broker that is alone is a cluster of one: it joins, becomes the controller and tells itself, before its listeners open. With
-nobody to hand over to it leads, and is the controller, until its last request is answered.
+A broker that is alone is a cluster of one: it joins, becomes the controller and tells itself, before its listeners
+open. With nobody to hand over to it leads, and is the controller, until its last request is answered.
 
 It decides nothing about partitions; the controller does, which may run here.
 """
@@ -46,14 +46,15 @@ if TYPE_CHECKING:
     from kafkastore.replica.isr_changes import IsrChanges
     from kafkastore.requests.forwarding import Forwarding
 
-logger = logging.getLogger("kafkastore.server.member")
+logger = logging.getLogger("kafkastore.membership.member")
 
-TOLD_LIMIT_S: Final = 60.0
+METADATA_LIMIT_S: Final = 60.0
 """How long a start waits to be told by a controller; longer than one takes to die and be replaced."""
 
 SHUTDOWN_ATTEMPTS: Final = 3
 SHUTDOWN_RETRY_S: Final = 0.5
-"""Kafka's controlled.shutdown.max.retries, and less than its backoff of five seconds: moving leaders takes milliseconds."""
+"""Kafka's controlled.shutdown.max.retries, and less than its backoff of five seconds: moving leaders takes
+milliseconds."""
 
 RESIGN_LIMIT_S: Final = 1.0
 """How long a leaving broker waits to be told of what the controller has moved."""
@@ -119,8 +120,8 @@ class Member:
 
     # ---- joining
     async def join(self, ports: Sequence[int] | None, lost: Reconciled) -> None:
-        """Returns when the controller has told what this broker does. ``ports`` are those that were bound, None before that.
-        Raises StartupError."""
+        """Returns when the controller has told what this broker does. ``ports`` are those that were bound, None before
+        that. Raises StartupError."""
         self._ports, self._lost = ports, lost
         assigned, log_manager = self._assigned, self._log_manager
         self._store.listen(self._on_session)
@@ -129,13 +130,13 @@ class Member:
         except SessionExpiredError:  # on a busy machine: the next session begins as in the middle of a life
             self._start_rejoining()
         await self._controller.start()
-        if not await assigned.wait_told(TOLD_LIMIT_S):
+        if not await assigned.wait_for_metadata(METADATA_LIMIT_S):
             raise StartupError(
-                f"node.id={self._config.node_id}: no controller of the cluster has answered for {TOLD_LIMIT_S:.0f} s; look at"
-                " the logs of the other brokers and at the metadata store"
+                f"node.id={self._config.node_id}: no controller of the cluster has answered for {METADATA_LIMIT_S:.0f}"
+                " s; look at the logs of the other brokers and at the metadata store"
             )
         if log_manager.failed:  # no client is to look for what is offline here
-            await assigned.wait_until(self._is_offline_known, TOLD_LIMIT_S)
+            await assigned.wait_until(self._is_offline_known, METADATA_LIMIT_S)
         # of the next life of this process: its logs go on, and a controller has drawn the consequences of this one
         self._lost = Reconciled({}, {})
 
@@ -155,7 +156,7 @@ class Member:
         self._ports = ports
         node_id, image, me = self._config.node_id, self._image, self._me()
         await self._store.set(f"/brokers/ids/{node_id}", self._registration())
-        await self._assigned.wait_until(lambda: image.brokers.get(node_id) == me, TOLD_LIMIT_S)
+        await self._assigned.wait_until(lambda: image.brokers.get(node_id) == me, METADATA_LIMIT_S)
 
     def _me(self) -> BrokerImage:
         config = self._config
@@ -248,7 +249,8 @@ class Member:
         raise StartupError(f"the metadata store is not that of cluster {self._cluster_id}; put that back")
 
     async def _on_absent(self, node_id: int) -> None:
-        """The controller ends the registration of a broker that is gone; of the controller itself, whoever sees it first."""
+        """The controller ends the registration of a broker that is gone; of the controller itself, whoever sees it
+        first."""
         controller = self._controller
         with suppress(KafkastoreError):  # asked again while it is absent
             if controller.is_active:
@@ -259,8 +261,8 @@ class Member:
 
     # ---- leaving
     async def leave(self) -> None:
-        """Answers what it has appended, has the leaderships moved, then stops taking part. What is not moved in time is elected when the
-        session ends. With nobody to move them to nothing changes until :meth:`close`."""
+        """Answers what it has appended, has the leaderships moved, then stops taking part. What is not moved in time is
+        elected when the session ends. With nobody to move them to nothing changes until :meth:`close`."""
         if not self._image.brokers.keys() - {self._config.node_id}:
             return
         self._leaving = True
@@ -272,8 +274,9 @@ class Member:
         await self.close()
 
     async def _settle_produces(self) -> None:
-        """What has been appended here is acknowledged while the followers still fetch from here: afterwards its producers would be told
-        to ask the next leader, and would not know that it is there. Nothing more is appended meanwhile."""
+        """What has been appended here is acknowledged while the followers still fetch from here: afterwards its
+        producers would be told to ask the next leader, and would not know that it is there. Nothing more is appended
+        meanwhile."""
         engine, loop = self._engine, asyncio.get_running_loop()
         engine.refuse_produces()
         deadline = loop.time() + SETTLE_LIMIT_S

@@ -1,13 +1,16 @@
-"""Whether the metadata store is the one that the log directories were used with, and not older: judged at a start, before anything of it
-is believed, and taken down in every log directory while the broker runs (``metadata/marks.py``).
+"""Whether the metadata store is the one that the log directories were used with, and not older. It is judged at a
+start, before anything in the store is believed, and noted in every log directory while the broker runs
+(``metadata/marks.py``).
 
-A  a directory has the mark of a store, and there is no store, or another one  → the start is refused
-B  a directory has a later mark than the store                                 → the start is refused
-C  the store is damaged inside (``MetadataStore.find_damage``)                 → the start is refused
-D  a directory has no mark: it is new, Apache Kafka's, or was told that the loss is accepted (``kafkastore metadata accept-loss``)
-   → it gets one. Its topics that the store does not know lose nothing by a default (``reconcile.py``).
+A  A directory has the mark of a store, and there is no store, or another one: the start is refused.
+B  A directory has a later mark than the store: the start is refused.
+C  The store is damaged inside (``MetadataStore.find_damage``): the start is refused.
+D  A directory has no mark: it is new, or Apache Kafka's, or its loss was accepted (``kafkastore metadata
+   accept-loss``). It gets a mark. Topics in it that the store does not know lose no records by a default
+   (``reconcile.py``).
 
-The store in a file has a mark of its own beside it, which is judged when it is opened (``sqlite_check.py``). It repairs nothing.
+A store in a file has a mark of its own beside it, which is judged when the file is opened (``sqlite_check.py``). This
+module repairs nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from kafkastore.log.manager import LogManager
     from kafkastore.metadata.store import MetadataStore
 
-logger = logging.getLogger("kafkastore.server.metadata_marks")
+logger = logging.getLogger("kafkastore.membership.metadata_marks")
 
 INTERVAL_S: Final = 2.0
 """How late a directory may be."""
@@ -65,8 +68,8 @@ class MetadataMarks:
 
     # ---- judging
     async def judge(self) -> None:
-        """Cases A and B. Comes before the store's session, which may change it, and again with one: not every store can be read
-        without. Raises StartupError."""
+        """Cases A and B. Comes before the store's session, which may change it, and again with one: not every store can
+        be read without. Raises StartupError."""
         try:
             found = await self._store.read_mark()
         except SessionExpiredError:
@@ -115,7 +118,8 @@ class MetadataMarks:
         self._task = asyncio.get_running_loop().create_task(self._keep_taking_down())
 
     async def stop(self) -> None:
-        """Ends that, with the last state of the store; comes before the store is closed, and may come without a start."""
+        """Ends that, with the last state of the store; comes before the store is closed, and may come without a
+        start."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()

@@ -1,11 +1,12 @@
 """Whether the processes of the other brokers are there: a connection to each, held open and never written to.
 
-A process that dies closes its connections at once, long before its session with the metadata store expires (H1). A connection
-that ends is opened again; where nobody listens any more (the connection is refused, twice) the broker is absent, and whoever
-is to draw the consequences is told, again and again until the broker is no longer known. Silence, a timeout or no route is
-no sign of death: then the session decides, as in Kafka. One held for dead wrongly (a firewall between the two that refuses) is
-fenced as any that lost its session, and registers again; it is left to its session when that has gone on for TELL_LIMIT_S, until
-a connection to it is made, so that one link cannot keep a cluster busy for ever.
+A process that dies closes its connections at once, long before its session with the metadata store expires (H1). A
+connection that ends is opened again; where nobody listens any more (the connection is refused, twice) the broker is
+absent, and whoever is to draw the consequences is told, again and again until the broker is no longer known. Silence, a
+timeout or no route is no sign of death: then the session decides, as in Kafka. One held for dead wrongly (a firewall
+between the two that refuses) is fenced as any that lost its session, and registers again; it is left to its session
+when that has gone on for TELL_LIMIT_S, until a connection to it is made, so that one link cannot keep a cluster busy
+for ever.
 
 It draws no consequences itself, and does not look at the store.
 """
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     OnAbsent = Callable[[int], Awaitable[None]]
     Open = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
-logger = logging.getLogger("kafkastore.server.presence")
+logger = logging.getLogger("kafkastore.membership.presence")
 
 REFUSALS = 2
 REFUSAL_INTERVAL_S = 0.1
@@ -41,8 +42,8 @@ CONNECT_TIMEOUT_S = 10.0
 
 
 class Presence:
-    """See the module. Runs on one loop; ``listener`` is the name of the one for broker to broker requests, without one each
-    broker's first. ``on_absent(node_id)`` is awaited."""
+    """See the module. Runs on one loop; ``listener`` is the name of the one for broker to broker requests, without one
+    each broker's first. ``on_absent(node_id)`` is awaited."""
 
     def __init__(
         self,

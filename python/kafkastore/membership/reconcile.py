@@ -1,23 +1,24 @@
 """Brings the store's topics and the logs on the disk together at start, before this broker registers.
 
-A  a topic of the store, a log with its id        → this broker's, noted where it is; a topic that has no id in the store takes
-                                                    that of its logs, which this broker registers with
-B  a topic of the store, no log here              → made when the controller tells this broker of it; where others count on what
-                                                    was in it, the registration says that it is gone
-C  a log whose topic id is another's, beyond its topic's partitions or placed on other brokers → stray: set aside, never deleted
-D  logs of a topic that the store does not know   → a folder that only looks like a partition, as backup-20261122 does, is left
-                                                    alone; stray in a cluster; a broker that is alone adopts them: a directory that
-                                                    Apache Kafka wrote is served as it is, and so is one whose store was lost. Its
-                                                    configuration is the one kept beside the log, or in Kafka's metadata log; what
-                                                    nobody has said is no reason to delete or compact anything (``config.held``).
-                                                    So does one of a cluster when somebody has asked for it (``log/strays.py``)
-E  logs of a topic whose deletion an earlier version of a broker that is alone had under way, by its id → deleted
-F  logs of a topic whose node cannot be read      → left alone until it is mended
-G  a log that a reassignment took away meanwhile  → noted too: the controller tells this broker what to delete
-H  a topic whose configuration the store has lost (it was restored from a backup made before the change), or nobody can read, or is
-   gone                                           → the one kept beside its logs holds; what was lost is written again
+A  A topic of the store with a log of its id here: the log is this broker's, and its directory is noted. A topic that
+   has no id in the store takes the id of its logs, with which this broker registers.
+B  A topic of the store without a log here: the log is created when the controller sends LeaderAndIsr. Where others
+   count on the records that were in it, the registration says that they are gone.
+C  A log with another topic id, beyond its topic's partitions, or placed on other brokers: stray. It is set aside, never
+   deleted.
+D  Logs of a topic that the store does not know. A folder that only looks like a partition (backup-20261122) is left
+   alone. In a cluster the logs are stray, unless an administrator has asked to adopt them (``log/strays.py``). A broker
+   that is alone adopts them: it serves a directory that Apache Kafka wrote, and one whose store was lost. The topic's
+   configuration is the copy beside the log, or the one in Kafka's metadata log. Without either, no record is deleted or
+   compacted (``config.held``).
+E  Logs of a topic whose deletion, by its id, an earlier version of a broker that is alone had begun: deleted.
+F  Logs of a topic whose node cannot be read: left alone until an administrator repairs the node.
+G  A log that a reassignment took away meanwhile: noted too. The controller sends StopReplica for it.
+H  A topic whose configuration is missing in the store (restored from an older backup, invalid, or deleted): the copy
+   beside its logs holds, and is written to the store again.
 
-Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. Nothing here decides who leads.
+Kafka's own ``__cluster_metadata`` is left alone, so that Kafka can open the directory again. This module decides no
+leader.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ if TYPE_CHECKING:
     from kafkastore.metadata.store import MetadataStore, Operation
     from kafkastore.metadata.stored_topics import Loaded, StoredTopics
 
-logger = logging.getLogger("kafkastore.server.reconcile")
+logger = logging.getLogger("kafkastore.membership.reconcile")
 
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 T = TypeVar("T")
 
@@ -201,8 +202,8 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
 
 
 async def _forget_in_checkpoints(broker: OpenBroker) -> None:
-    """Logs that were deleted or set aside leave the checkpoints before others are made under their names: those would be
-    taken, after a crash, to start where the old ones did."""
+    """Logs that were deleted or set aside leave the checkpoints before others are made under their names: those would
+    be taken, after a crash, to start where the old ones did."""
     write = partial(broker.engine.write_checkpoints, recovery_points=True, log_starts=True)
     await broker.run_blocking(write)
 
@@ -221,7 +222,7 @@ async def _claim(
                 is_mine = broker.node_id in topic.assigned[log.partition].replicas
                 if is_mine:
                     ends.setdefault(name, {})[log.partition] = log.end
-                if is_mine or broker.node_id in topic.assigned[log.partition].owed:
+                if is_mine or broker.node_id in topic.assigned[log.partition].pending_deletion:
                     broker.log_manager.record(name, log.partition, log.log_dir)
                     continue
             there = "is not in the metadata"
@@ -237,8 +238,9 @@ async def _claim(
 
 # ---- D
 def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
-    """Keeps in ``found`` only logs of which a topic can be made. The partitions before a log are made with it, so that one folder of
-    somebody else's may ask for millions. A topic that is here alone begins with partition 0, and has records or an id."""
+    """Keeps in ``found`` only logs of which a topic can be made. The partitions before a log are made with it, so that
+    one folder of somebody else's may ask for millions. A topic that is here alone begins with partition 0, and has
+    records or an id."""
     left: list[str] = []
     for name in found.keys() - loaded.topics.keys():
         last, logs, foreign = -1, list[_FoundLog](), list[_FoundLog]()
@@ -257,7 +259,7 @@ def _leave_foreign(loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
         logger.warning(
             "%d folders look like partitions of topics that nobody knows, and are left alone: %s",
             len(left),
-            ", ".join(sorted(left)[:_MOST_NAMED]) + (", …" if len(left) > _MOST_NAMED else ""),
+            ", ".join(sorted(left)[:_MAX_NAMED]) + (", …" if len(left) > _MAX_NAMED else ""),
         )
 
 
@@ -266,8 +268,8 @@ def _is_any_wanted(broker: OpenBroker) -> bool:
 
 
 async def _wanted(broker: OpenBroker, loaded: Loaded, found: Mapping[str, list[_FoundLog]]) -> dict[str, StoredTopic]:
-    """What ``kafkastore stray adopt`` was asked for, in a cluster. A topic whose deletion is under way is not among it, nor one
-    that the store knows."""
+    """What ``kafkastore stray adopt`` was asked for, in a cluster. A topic whose deletion is under way is not among it,
+    nor one that the store knows."""
     from kafkastore.log import strays
 
     wanted = await broker.run_blocking(strays.wanted, broker.log_manager.online)
@@ -318,12 +320,12 @@ async def _store_adopted(broker: OpenBroker, adopted: Iterable[StoredTopic]) -> 
     await broker.store.multi(operations)
     if unsaid:
         logger.warning(
-            "%d topics were found in the log directories alone, without a word on how long their records are kept: nothing of them is"
-            " deleted or compacted until retention.ms or cleanup.policy is set, as with kafka-configs --alter --entity-type"
-            " topics --entity-name %s --add-config retention.ms=604800000 (%s)",
+            "%d topics were found in the log directories alone, without a word on how long their records are kept: "
+            "nothing of them is deleted or compacted until retention.ms or cleanup.policy is set, as with "
+            "kafka-configs --alter --entity-type topics --entity-name %s --add-config retention.ms=604800000 (%s)",
             len(unsaid),
             unsaid[0],
-            ", ".join(unsaid[:_MOST_NAMED]) + (", …" if len(unsaid) > _MOST_NAMED else ""),
+            ", ".join(unsaid[:_MAX_NAMED]) + (", …" if len(unsaid) > _MAX_NAMED else ""),
         )
 
 
@@ -378,8 +380,8 @@ def _last_leader_epoch(log_dir: str, topic: str, partition: int) -> int:
 
 
 async def _mend_states(broker: OpenBroker, topics: Mapping[str, StoredTopic]) -> None:
-    """A broker that is alone has all that was committed, so a state that nobody can read is written anew, in an epoch above those
-    of the log."""
+    """A broker that is alone has all that was committed, so a state that nobody can read is written anew, in an epoch
+    above those of the log."""
     operations: list[Operation] = []
     for topic in topics.values():
         for number, state in topic.states.items():
@@ -398,8 +400,9 @@ async def _mend_states(broker: OpenBroker, topics: Mapping[str, StoredTopic]) ->
 def _not_closed(
     broker: OpenBroker, ends: Mapping[str, Mapping[int, int]], adopted: Mapping[str, StoredTopic]
 ) -> dict[str, list[int]]:
-    """The logs in directories that were not closed cleanly, and those that lack what was durable: what they had not synced may have
-    gone with the page cache, and who has read it learns so by the next leader epoch (KIP-320). Adopted topics are in a new one already."""
+    """The logs in directories that were not closed cleanly, and those that lack what was durable: what they had not
+    synced may have gone with the page cache, and who has read it learns so by the next leader epoch (KIP-320). Adopted
+    topics are in a new one already."""
     unclean = set(broker.engine.unclean_log_dirs())
     found: dict[str, list[int]] = {}
     for name, of_topic in ends.items() if unclean else ():
@@ -414,8 +417,8 @@ def _not_closed(
 
 
 def _missing(broker: OpenBroker, topics: Mapping[str, StoredTopic]) -> Iterator[tuple[str, int]]:
-    """Partitions of this broker (case B) that others count on and that are not here: a disk is offline or was replaced, or a
-    crash came between their decision and their logs."""
+    """Partitions of this broker (case B) that others count on and that are not here: a disk is offline or was replaced,
+    or a crash came between their decision and their logs."""
     for topic in topics.values():
         for number, one in enumerate(topic.assigned):
             if broker.node_id not in one.replicas or broker.log_manager.directory_of(topic.name, number) is not None:

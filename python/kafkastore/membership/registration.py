@@ -60,7 +60,8 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig, make_i
             stored = decode_cluster_id((await store.get("/cluster/id")).data)
         except NonsenseError as error:
             raise StartupError(
-                f"/cluster/id of the metadata store is nonsense, so nobody can say whose cluster this is: {error}; write"
+                f"/cluster/id of the metadata store is nonsense, so nobody can say whose cluster this is: {error}; "
+                "write"
                 ' {"version":"1","id":"…"} there, with the cluster.id of a log directory\'s meta.properties'
             ) from None
     cluster_id = stored or next(iter(on_disk.values()), None) or topic_id_text(make_id())
@@ -68,8 +69,8 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig, make_i
         if found != cluster_id:
             raise StartupError(
                 f"log.dirs={directory} belongs to cluster {found}, but"
-                f" {f'the metadata in {config.metadata_path}' if stored else 'another log directory'} belongs to cluster"
-                f" {cluster_id}; give the directories of one cluster"
+                f" {f'the metadata in {config.metadata_path}' if stored else 'another log directory'} belongs to "
+                f"cluster {cluster_id}; give the directories of one cluster"
             )
     if stored is None:
         try:

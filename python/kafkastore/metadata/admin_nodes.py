@@ -1,10 +1,10 @@
-"""What people and tools ask for by a node: the content of ``/admin/reassign_partitions`` and ``/admin/preferred_replica_election``
-(spec R2.1, R2.2).
+"""What people and tools ask for by a node: the content of ``/admin/reassign_partitions`` and
+``/admin/preferred_replica_election`` (spec R2.1, R2.2).
 
     {"version":1,"partitions":[{"topic":"T","partition":P,"replicas":[N,…]},…]}      the second without the replicas
 
-Whoever reaches the store writes these by hand, so nothing is believed: each entry that is wrong is named in a sentence and left
-out, and the others stand. Whether brokers and partitions exist is for the controller to say.
+Whoever reaches the store writes these by hand, so nothing is believed: each entry that is wrong is named in a sentence
+and left out, and the others stand. Whether brokers and partitions exist is for the controller to say.
 """
 
 from __future__ import annotations

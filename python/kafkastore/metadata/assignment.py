@@ -1,8 +1,8 @@
 """Which brokers have which partitions of a topic: the content of ``/brokers/topics/T`` (spec R2.3).
 
-While a partition moves (R2.5, KIP-455) ``replicas`` are the target and what it had before; ``adding`` and ``removing`` are the
-differences. A replica in ``removing`` that is none of ``replicas`` any more is *owed*: taken from the partition, and its broker
-has not said yet that the data is deleted.
+While a partition moves (R2.5, KIP-455) ``replicas`` are the target and what it had before; ``adding`` and ``removing``
+are the differences. A replica in ``removing`` that is none of ``replicas`` any more is *to be deleted*: taken from the
+partition, and its broker has not said yet that the data is deleted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Assigned(NamedTuple):
         return tuple(replica for replica in self.removing if replica in self.replicas)
 
     @property
-    def owed(self) -> tuple[int, ...]:
+    def pending_deletion(self) -> tuple[int, ...]:
         """No replicas any more, and not known to be deleted."""
         return _without(self.removing, self.replicas)
 
@@ -61,15 +61,15 @@ class Assigned(NamedTuple):
         """A reassignment that begins, or another in place of one under way; the origin as the target ends it."""
         origin = self.origin
         replicas = (*target, *_without(origin, target))
-        owed = _without((*self.owed, *self.replicas), replicas)
-        return Assigned(replicas, _without(target, origin), (*_without(origin, target), *owed))
+        pending = _without((*self.pending_deletion, *self.replicas), replicas)
+        return Assigned(replicas, _without(target, origin), (*_without(origin, target), *pending))
 
     def completed(self) -> Assigned:
-        """With the target alone; what leaves is owed from now on."""
+        """With the target alone; the replicas that leave are to be deleted from now on."""
         return Assigned(self.target, (), self.removing)
 
-    def without_owed(self, deleted: Container[int]) -> Assigned:
-        """Of what is owed, ``deleted`` is done."""
+    def without_deleted(self, deleted: Container[int]) -> Assigned:
+        """The brokers ``deleted`` have deleted their replicas."""
         return self._replace(removing=tuple(one for one in self.removing if one in self.replicas or one not in deleted))
 
 
@@ -107,8 +107,8 @@ def at_once(steps: Generator[None, None, T]) -> T:
 
 
 def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
-    """The topic's id and its partitions. Versions 1, without moves, and 2 have no id (Kafka up to 2.3 and 2.7): None. Raises
-    NonsenseError."""
+    """The topic's id and its partitions. Versions 1, without moves, and 2 have no id (Kafka up to 2.3 and 2.7): None.
+    Raises NonsenseError."""
     return at_once(decode_in_steps(data))
 
 

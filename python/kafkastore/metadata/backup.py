@@ -1,10 +1,13 @@
-"""Backups of the SQLite metadata store: made while brokers run, put back while none does; and the word that a loss is accepted.
+"""Backups of the SQLite metadata store: made while brokers run, put back while none does; and the word that a loss is
+accepted.
 
-A backup is one file: the store as of one commit, without sessions and what they own. A store that is put back keeps its identity and
-gets a generation above all that is known (``marks.py``), so that every log directory takes it; it remembers which changes it has lost, so
-that configurations kept beside the logs since then are taken over (``membership/reconcile.py``, case H).
+A backup is one file: the store as of one commit, without sessions and what they own. A store that is put back keeps its
+identity and gets a generation above all that is known (``marks.py``), so that every log directory takes it; it
+remembers which changes it has lost, so that configurations kept beside the logs since then are taken over
+(``membership/reconcile.py``, case H).
 
-What is replaced is kept beside the new file, as ``.replaced-<time>``. Nothing is durable before a call returns. Blocking.
+What is replaced is kept beside the new file, as ``.replaced-<time>``. Nothing is durable before a call returns.
+Blocking.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LEAP: Final = 1 << 32
-"""What a store that is put back is ahead of all that is known here: a log directory elsewhere may have seen a little more."""
+"""What a store that is put back is ahead of all that is known here: a log directory elsewhere may have seen a little
+more."""
 
 _SUFFIXES: Final = ("", "-wal", "-shm")
 _LOCK_FILE: Final = ".lock"  # of a log directory, Apache Kafka's too
@@ -80,8 +84,9 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
         for one in known:
             if one.store != mark.store:
                 raise BackupError(
-                    f"{backup} is a backup of metadata store {mark.store}, and {path} or its log directories were used with"
-                    f" {one.store}; give a backup of that, or accept its loss with kafkastore metadata accept-loss first"
+                    f"{backup} is a backup of metadata store {mark.store}, and {path} or its log directories were used "
+                    f"with {one.store}; give a backup of that, or accept its loss with kafkastore metadata accept-loss "
+                    "first"
                 )
         last = max([mark.generation, *(one.generation for one in known)]) + LEAP
         new = f"{path}.restoring"
@@ -101,9 +106,10 @@ def restore(backup: str, path: str, log_dirs: Sequence[str]) -> Mark:
 
 
 def accept_loss(path: str | None, log_dirs: Sequence[str]) -> list[str]:
-    """Takes the marks away, so that the next start goes on with the store as it is, or with a new one; ``path`` is None for a store
-    that is no file. A store that is older than a mark gets a generation above it, as one that is put back does. Nodes that are damaged
-    go, with what is below them; a file of which nothing can be read is set aside. What was done, a sentence each. Raises BackupError."""
+    """Takes the marks away, so that the next start goes on with the store as it is, or with a new one; ``path`` is None
+    for a store that is no file. A store that is older than a mark gets a generation above it, as one that is put back
+    does. Nodes that are damaged go, with what is below them; a file of which nothing can be read is set aside. What was
+    done, a sentence each. Raises BackupError."""
     done = []
     with ExitStack() as stack:
         if path is not None:

@@ -29,12 +29,13 @@ async def write_many(
     check: Sequence[Check] = (),
     pause: Callable[[], Awaitable[None]] | None = None,
 ) -> list[str | int | None]:
-    """Writes ``operations`` in order, in as many multis as their size asks for, each with ``check`` in front: one that is
-    no longer true ends the writing (BadVersionError, NoNodeError). One result for each operation, as ``multi`` gives.
+    """Writes ``operations`` in order, in as many multis as their size asks for, each with ``check`` in front: one that
+    is no longer true ends the writing (BadVersionError, NoNodeError). One result for each operation, as ``multi``
+    gives.
 
     It is not atomic as a whole. When it raises, an unknown number of leading batches has been written; the caller reads
-    what there is before it goes on, so order the operations so that every prefix makes sense. ``pause`` is awaited between a
-    few operations that are put into a batch."""
+    what there is before it goes on, so order the operations so that every prefix makes sense. ``pause`` is awaited
+    between a few operations that are put into a batch."""
     results: list[str | int | None] = []
     batch: list[Operation] = []
     size = reserved_bytes = sum(map(size_of, check))
@@ -67,6 +68,6 @@ def check_size(operations: Sequence[Operation]) -> None:
     if size + 64 * len(operations) > MULTI_LIMIT_BYTES:
         raise MultiTooLargeError(
             operations[0].path,
-            f"{len(operations)} operations of {size} bytes are more than the {MULTI_LIMIT_BYTES} bytes of one request; write"
-            " them in batches",
+            f"{len(operations)} operations of {size} bytes are more than the {MULTI_LIMIT_BYTES} bytes of one request; "
+            "write them in batches",
         )

@@ -1,9 +1,9 @@
 """A broker's registration as another broker reads it: the content of ``/brokers/ids/N`` (spec R2.3).
 
-``clean_shutdown`` is ours: false when the broker's last life ended without a clean shutdown, so that what it had not synced may
-be gone. Absent means clean. Then ``unclean`` says of which partitions (topic → numbers; absent: of all), and ``log_ends`` what is
-left: topic → partition → end of the log. The controller sets it to true and takes both out when it has drawn the consequences, so
-that they are drawn once.
+``clean_shutdown`` is ours: false when the broker's last life ended without a clean shutdown, so that what it had not
+synced may be gone. Absent means clean. Then ``unclean`` says of which partitions (topic → numbers; absent: of all), and
+``log_ends`` what is left: topic → partition → end of the log. The controller sets it to true and takes both out when it
+has drawn the consequences, so that they are drawn once.
 
 ``topic_ids`` is ours, too: the ids that the broker's logs carry of topics whose node in the store has none.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkastore.metadata.leadership import LARGEST_OFFSET
+from kafkastore.metadata.leadership import MAX_OFFSET
 from kafkastore.metadata.nodes import parse_topic_id
 from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number, shown
 from kafkastore.metadata.nonsense import text as text_of
@@ -92,7 +92,7 @@ def _unclean(content: dict[str, Any]) -> dict[str, frozenset[int]] | None:
 def _log_ends(content: dict[str, Any]) -> dict[str, dict[str, int]]:
     of_topics = mapping(content, "log_ends")
     return {
-        topic: {partition: number(mapping(of_topics, topic), partition, 0, LARGEST_OFFSET) for partition in ends or ()}
+        topic: {partition: number(mapping(of_topics, topic), partition, 0, MAX_OFFSET) for partition in ends or ()}
         for topic, ends in of_topics.items()
     }
 

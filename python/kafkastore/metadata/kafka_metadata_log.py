@@ -1,15 +1,18 @@
-"""Reads topic configurations out of Apache Kafka's own metadata log (``__cluster_metadata-0``), when a directory has one.
+"""Reads topic configurations out of Apache Kafka's own metadata log (``__cluster_metadata-0``), when a directory has
+one.
 
 A directory that Kafka wrote says everything about a topic but its configuration; without it a compacted topic would be
 served, and cleaned, as one with seven days of retention. Nothing is ever written here, and what cannot be understood is
-skipped: the formats below are Kafka 4's (KIP-631). The engine leaves the directory to Kafka, so its files are read here, once,
-when topics are adopted: the latest snapshot, then the batches after it.
+skipped: the formats below are Kafka 4's (KIP-631). The engine leaves the directory to Kafka, so its files are read
+here, once, when topics are adopted: the latest snapshot, then the batches after it.
 
     file   = batch*               ``<end offset>-<epoch>.checkpoint`` (snapshot), ``<base offset>.log``
     batch  = base offset int64, length int32, … attributes int16 (at 21), … record count int32 (at 57), record*
-    record = length, attributes int8, timestamp delta, offset delta, key length, key, value length, value, …  (zigzag varints)
+    record = length, attributes int8, timestamp delta, offset delta, key length, key, value length, value, …
+             (zigzag varints)
     value  = frame version (uvarint, 0 or 1), api key (uvarint), record version (uvarint), fields, tagged fields
-    ConfigRecord (4)      = resource type int8 (2 is a topic), resource name, name, value (compact strings; value nullable)
+    ConfigRecord (4)      = resource type int8 (2 is a topic), resource name, name, value
+                            (compact strings; value nullable)
     RemoveTopicRecord (9) = topic id (uuid)
     TopicRecord (2)       = name (compact string), topic id (uuid)
 """
@@ -32,7 +35,8 @@ _TOPIC_RECORD, _CONFIG_RECORD, _REMOVE_TOPIC_RECORD = 2, 4, 9
 _TOPIC_RESOURCE = 2
 _BATCH_HEADER, _LOG_OVERHEAD = 61, 12
 _CODEC_OR_CONTROL = 0x07 | 0x20
-"""Attributes of batches without metadata records: control batches; and compressed ones, which Kafka does not write here."""
+"""Attributes of batches without metadata records: control batches; and compressed ones, which Kafka does not write
+here."""
 
 
 def read_topic_configs(log_dirs: Iterable[str]) -> dict[str, dict[str, str]]:

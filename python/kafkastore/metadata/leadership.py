@@ -1,8 +1,8 @@
 """Who leads a partition and who may: the content of ``/brokers/topics/T/partitions/P/state``.
 
-Kafka's JSON with two keys more: ``elr`` (KIP-966), which is there only when somebody is eligible, and ``restarted`` while a partition
-without a leader waits for the last of those who may have what was committed. The partition epoch is the version of the node
-and so not in it.
+Kafka's JSON with two keys more: ``elr`` (KIP-966), which is there only when somebody is eligible, and ``restarted``
+while a partition without a leader waits for the last of those who may have what was committed. The partition epoch is
+the version of the node and so not in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from kafkastore.metadata.image import NO_LEADER
 from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number
 
-LARGEST_OFFSET = 2**63 - 1
+MAX_OFFSET = 2**63 - 1
 
 
 class Leadership(NamedTuple):
@@ -65,5 +65,5 @@ def decode_leadership(data: bytes, version: int) -> Leadership:
         content.get("leader_recovery_state", 0) == 1,
         version,
         number(content, "controller_epoch"),
-        tuple((decimal(node, "restarted"), number(restarted, node, 0, LARGEST_OFFSET)) for node in restarted),
+        tuple((decimal(node, "restarted"), number(restarted, node, 0, MAX_OFFSET)) for node in restarted),
     )

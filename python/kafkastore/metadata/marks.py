@@ -1,15 +1,17 @@
-"""A mark: which metadata store was seen, and how far it had come. Kept outside the store, so that a store that lost something is noticed.
+"""A mark: which metadata store was seen, and how far it had come. Kept outside the store, so that a store that lost
+something is noticed.
 
-A store has an identity, made with it, and a generation that only rises. Whoever sees a generation below one that was seen before, or
-another identity, sees a store that was damaged, replaced, or put back from an older copy. A mark is kept beside the SQLite file, written
-after each commit, and in every log directory, written every few seconds and at a stop (``membership/metadata_marks.py``). Apache Kafka
-leaves both files alone.
+A store has an identity, made with it, and a generation that only rises. Whoever sees a generation below one that was
+seen before, or another identity, sees a store that was damaged, replaced, or put back from an older copy. A mark is
+kept beside the SQLite file, written after each commit, and in every log directory, written every few seconds and at a
+stop (``membership/metadata_marks.py``). Apache Kafka leaves both files alone.
 
     file = slot slot            each SLOT_BYTES bytes
     slot = "kafkastore-mark 1 " store " " generation " " checksum padding "\\n"
 
-A mark is written over the older slot, so that a write that was cut short leaves the other. It survives the end of the process when
-:meth:`MarkFile.write` returns, and a power loss after :meth:`MarkFile.sync`. Nothing here decides what follows from a mark.
+A mark is written over the older slot, so that a write that was cut short leaves the other. It survives the end of the
+process when :meth:`MarkFile.write` returns, and a power loss after :meth:`MarkFile.sync`. Nothing here decides what
+follows from a mark.
 """
 
 from __future__ import annotations
@@ -97,8 +99,8 @@ class MarkFile:
         os.fdatasync(self._open())
 
     def hold(self, *, is_exclusive: bool = False) -> bool:
-        """Says, until the file is closed, that its store is in use; False when others do. They share it but with one who
-        ``is_exclusive``. Raises OSError."""
+        """Says, until the file is closed, that its store is in use; False when others do. They share it but with one
+        who ``is_exclusive``. Raises OSError."""
         how = fcntl.LOCK_EX if is_exclusive else fcntl.LOCK_SH
         with suppress(BlockingIOError):
             fcntl.flock(self._open(), how | fcntl.LOCK_NB)

@@ -21,7 +21,8 @@ _ID_BYTES = 16
 
 
 def new_id() -> bytes:
-    """A random UUID (version 4) that does not begin with "-" as text, as Kafka makes topic, cluster and directory ids."""
+    """A random UUID (version 4) that does not begin with "-" as text, as Kafka makes topic, cluster and directory
+    ids."""
     while True:
         raw = bytearray(os.urandom(16))
         raw[6] = raw[6] & 0x0F | 0x40
@@ -103,8 +104,8 @@ def encode_broker(
     log_ends: Mapping[str, Mapping[str, int]] | None = None,
     topic_ids: Mapping[str, bytes] | None = None,
 ) -> bytes:
-    """``/brokers/ids/N``; ``unclean`` has the partitions of which something may be gone since the broker's last life, and then
-    ``log_ends`` what is left; ``topic_ids`` are of topics that have none in the store."""
+    """``/brokers/ids/N``; ``unclean`` has the partitions of which something may be gone since the broker's last life,
+    and then ``log_ends`` what is left; ``topic_ids`` are of topics that have none in the store."""
     name, host, port = broker.listeners[0]
     content: dict[str, object] = {
         "version": 5,
@@ -136,8 +137,8 @@ def decode_controller(data: bytes) -> int:
 
 
 def decode_controller_epoch(data: bytes, version: int) -> int:
-    """Of ``/controller_epoch``. Each controller writes it once, one higher, so an epoch below the node's version was not written by one.
-    Raises NonsenseError."""
+    """Of ``/controller_epoch``. Each controller writes it once, one higher, so an epoch below the node's version was
+    not written by one. Raises NonsenseError."""
     epoch = decimal(data, "the epoch")
     if epoch < version:
         raise NonsenseError(f"epoch {epoch} is lower than the number of times it was raised, {version}")

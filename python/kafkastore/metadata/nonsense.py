@@ -1,7 +1,7 @@
 """Reads the JSON of a node that anybody who reaches the store may have written, and says what is wrong with it.
 
-Each function gives a value of the right kind or raises :class:`NonsenseError` with one sentence; the caller reports the node, leaves it out
-and goes on with the others. Nothing here guesses what was meant, and no node is written.
+Each function gives a value of the right kind or raises :class:`NonsenseError` with one sentence; the caller reports the
+node, leaves it out and goes on with the others. Nothing here guesses what was meant, and no node is written.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The metadata store in one SQLite file: one host, any number of processes.
 
-Writes run one at a time in a writer thread, so that an fsync or another process's lock never stalls the loop; reads run on
-the loop on a connection of their own and see every commit that was awaited, but for trees of many nodes, which the writer thread
-reads. What is in the file: ``sqlite_file.py``.
+Writes run one at a time in a writer thread, so that an fsync or another process's lock never stalls the loop; reads run
+on the loop on a connection of their own and see every commit that was awaited, but for trees of many nodes, which the
+writer thread reads. What is in the file: ``sqlite_file.py``.
 
-A session is over when its process is gone (no process with its id and start time) or has not renewed its heartbeat within
-the session's timeout. Every process with a session looks for such sessions twice a second and ends them. One that was itself
-late with its heartbeat lets a session timeout pass before it takes others for hung: after a lock or a full disk that kept
-everybody from writing, all get the time to renew.
+A session is over when its process is gone (no process with its id and start time) or has not renewed its heartbeat
+within the session's timeout. Every process with a session looks for such sessions twice a second and ends them. One
+that was itself late with its heartbeat lets a session timeout pass before it takes others for hung: after a lock or a
+full disk that kept everybody from writing, all get the time to renew.
 
 Watches fire from the changes that this process's own writes made, and from a comparison with the file whenever
 ``PRAGMA data_version`` says that somebody wrote: ten times a second, and before any read returns.
@@ -86,7 +86,8 @@ FEW_NODES = 2000
 """That are read on the loop, in some 5 ms."""
 
 BATCH_BYTES = 16 << 20
-"""A transaction takes any number of nodes, and each costs a sync; what other processes wait for it is a second or so."""
+"""A transaction takes any number of nodes, and each costs a sync; what other processes wait for it is a second or
+so."""
 
 
 class SqliteStore(WritesByMulti):
@@ -101,8 +102,8 @@ class SqliteStore(WritesByMulti):
         call_timeout_ms: int = CALL_TIMEOUT_MS,
         is_shared: bool = True,
     ) -> None:
-        """``setting`` is the ``key=value`` that a refusal names. What others change is noticed five times as late unless the file
-        ``is_shared``. Raises StartupError."""
+        """``setting`` is the ``key=value`` that a refusal names. What others change is noticed five times as late
+        unless the file ``is_shared``. Raises StartupError."""
         self.path = path
         self.batch_bytes = BATCH_BYTES
         self.session_id = 0
@@ -218,8 +219,8 @@ class SqliteStore(WritesByMulti):
         return found
 
     async def last_change(self, *paths: str) -> int | None:
-        """The number of a transaction: a node has that of its own last one, and of the last that made or deleted a child of it. A path that
-        is not there has the last of all."""
+        """The number of a transaction: a node has that of its own last one, and of the last that made or deleted a
+        child of it. A path that is not there has the last of all."""
         query = f"SELECT max(max(changed, children_changed)) FROM nodes WHERE parent = ? AND name = ? OR {_BELOW}"
 
         def read(connection: sqlite3.Connection, _: int) -> int:
@@ -314,8 +315,9 @@ class SqliteStore(WritesByMulti):
             )
 
     def _take_down(self, number: int, *, is_synced: bool = False) -> None:
-        """What was answered is known beside the file, too. A sync of it for each commit would double what a commit costs, so a power loss
-        may take the last seconds of it. One that cannot be written makes the next start less careful, no more."""
+        """What was answered is known beside the file, too. A sync of it for each commit would double what a commit
+        costs, so a power loss may take the last seconds of it. One that cannot be written makes the next start less
+        careful, no more."""
         try:
             self._mark.write(Mark(self._store_id, number))
             if is_synced:
@@ -515,7 +517,8 @@ def _below(path: str) -> tuple[str, str, str]:
 
 
 def _identity(file: SqliteFile, setting: str) -> tuple[str, tuple[int, int], int]:
-    """Of the store, the changes that it has lost (excluding the first, including the last), its last change. Raises StartupError."""
+    """Of the store, the changes that it has lost (excluding the first, including the last), its last change. Raises
+    StartupError."""
     try:
         connection = file.connection()
         store_id, *lost = connection.execute("SELECT id, lost_from, lost_to FROM store").fetchone()
@@ -554,8 +557,8 @@ def _is_late(connection: sqlite3.Connection, session: int, now: int) -> bool:
 
 
 def _over(connection: sqlite3.Connection, mine: int, now: int, *, may_judge: bool) -> list[int]:
-    """The sessions but ``mine`` that are over: their process is gone, or hangs (which one that ``may_judge`` can say). A
-    heartbeat in the future is from before the last boot."""
+    """The sessions but ``mine`` that are over: their process is gone, or hangs (which one that ``may_judge`` can say).
+    A heartbeat in the future is from before the last boot."""
     rows = connection.execute(
         "SELECT id, process, heartbeat_ms, timeout_ms FROM sessions WHERE id <> ?", (mine,)
     ).fetchall()

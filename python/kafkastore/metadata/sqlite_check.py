@@ -1,7 +1,8 @@
-"""Whether the SQLite file of the metadata store is what it was: judged before it is opened for writing, and node by node at a start.
+"""Whether the SQLite file of the metadata store is what it was: judged before it is opened for writing, and node by
+node at a start.
 
-SQLite ends a damaged ``-wal`` silently at its first bad frame, makes a new database where the file is missing or empty, and has no
-checksums in its pages. So a file is refused when
+SQLite ends a damaged ``-wal`` silently at its first bad frame, makes a new database where the file is missing or empty,
+and has no checksums in its pages. So a file is refused when
 
 A  it is missing or empty, and its mark (``marks.py``) or a ``-wal`` beside it says that there was one
 B  it is another store than the one whose mark is beside it
@@ -31,14 +32,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.metadata.sqlite_check")
 
 WAYS_OUT: Final = (
-    "put it back as it was, or a backup with kafkastore metadata restore, or accept with kafkastore metadata accept-loss that"
-    " it is lost"
+    "put it back as it was, or a backup with kafkastore metadata restore, or accept with kafkastore metadata "
+    "accept-loss that it is lost"
 )
 
 CHECKED_VERSION: Final = 3
 """From this version of the schema on, a store has an identity and its nodes have checksums."""
 
-_MOST_NAMED: Final = 3
+_MAX_NAMED: Final = 3
 
 
 _IN_THE_WAY: Final = frozenset(
@@ -56,8 +57,8 @@ _IN_THE_WAY: Final = frozenset(
 """What says nothing about the content of a file: a lock, a permission, a disk that is full or does not answer."""
 
 UNREADABLE: Final = (
-    "make room on its disk, and let this user read and write it and the files beside it; if the disk has failed, put a backup in"
-    " its place with kafkastore metadata restore"
+    "make room on its disk, and let this user read and write it and the files beside it; if the disk has failed, put a "
+    "backup in its place with kafkastore metadata restore"
 )
 
 
@@ -115,8 +116,8 @@ def check_mark(found: Mark, seen: Mark, what: str, where: str) -> None:
 
 
 def mark_of(path: str) -> Mark | None:
-    """The identity and the last change of the store in a file; None of one that is older than identities, or locked. Raises
-    sqlite3.Error."""
+    """The identity and the last change of the store in a file; None of one that is older than identities, or locked.
+    Raises sqlite3.Error."""
     with closing(open_to_read(path)) as connection:
         try:
             return _mark_in(connection)
@@ -133,8 +134,8 @@ def open_to_read(path: str) -> sqlite3.Connection:
 
 
 def find_damage(path: str) -> list[str]:
-    """Case D: a sentence for each thing that is wrong, a few at most; empty when nothing is. Waits for locks. Raises sqlite3.Error when
-    the file cannot be looked at."""
+    """Case D: a sentence for each thing that is wrong, a few at most; empty when nothing is. Waits for locks. Raises
+    sqlite3.Error when the file cannot be looked at."""
     with closing(open_to_read(path)) as connection:
         try:
             return list(_damage_in(connection))
@@ -147,7 +148,7 @@ def find_damage(path: str) -> list[str]:
 def _damage_in(connection: sqlite3.Connection) -> Iterator[str]:
     if connection.execute("PRAGMA user_version").fetchone()[0] < CHECKED_VERSION:
         return
-    for (line,) in connection.execute(f"PRAGMA quick_check({_MOST_NAMED})"):
+    for (line,) in connection.execute(f"PRAGMA quick_check({_MAX_NAMED})"):
         if line != "ok":
             yield line
     connection.execute("SELECT id, process, heartbeat_ms, timeout_ms FROM sessions").fetchall()
@@ -155,7 +156,7 @@ def _damage_in(connection: sqlite3.Connection) -> Iterator[str]:
         if connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] != most:
             yield f"table {table} has not one row"
     for named, (parent, name) in enumerate(_damaged_in(connection)):
-        if named == _MOST_NAMED:
+        if named == _MAX_NAMED:
             yield "and more"
             return
         yield f"node {join_path(parent, name) if name else '/'} is not as it was written"

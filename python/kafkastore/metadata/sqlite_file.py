@@ -1,14 +1,15 @@
 """The SQLite file of the metadata store: its schema, its connections, and what is wrong with it.
 
 ``nodes(parent, name, data, version, sequence, owner, created, changed, children_changed)`` holds the tree (the root is
-``'', ''``), ``changes(last)`` the number of the last transaction, ``sessions(id, process, heartbeat_ms, timeout_ms)`` the
-processes that own ephemeral nodes; heartbeats are of the clock that all processes of the host share since its boot. ``store`` has one
-row: the store's identity, made with it, and the range of changes that a restored backup has lost (``lost_from`` excluded). Each node
-has a checksum over what anybody decides by. The file is in WAL mode with ``synchronous=FULL``: a commit is one fsync and durable when
-it returns.
+``'', ''``), ``changes(last)`` the number of the last transaction, ``sessions(id, process, heartbeat_ms, timeout_ms)``
+the processes that own ephemeral nodes; heartbeats are of the clock that all processes of the host share since its boot.
+``store`` has one row: the store's identity, made with it, and the range of changes that a restored backup has lost
+(``lost_from`` excluded). Each node has a checksum over what anybody decides by. The file is in WAL mode with
+``synchronous=FULL``: a commit is one fsync and durable when it returns.
 
 A file that is missing, or another one than was opened, is not written to and not made anew: only the constructor makes
-one. It never waits but for SQLite's own locks. Whether a file has lost something is judged before it is opened (``sqlite_check.py``).
+one. It never waits but for SQLite's own locks. Whether a file has lost something is judged before it is opened
+(``sqlite_check.py``).
 """
 
 from __future__ import annotations
@@ -130,8 +131,9 @@ class SqliteFile:
             os.close(descriptor)
 
     def _look_at_file(self) -> None:
-        """Raises sqlite3.DatabaseError when the file is none of ours: SQLite would make it one out of what ``-wal`` has. The
-        descriptor stays open as long as the connection: closing it takes away every lock of this process on the file (POSIX)."""
+        """Raises sqlite3.DatabaseError when the file is none of ours: SQLite would make it one out of what ``-wal``
+        has. The descriptor stays open as long as the connection: closing it takes away every lock of this process on
+        the file (POSIX)."""
         try:
             self._looked_at = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -258,8 +260,8 @@ def _refuse_live_sessions(connection: sqlite3.Connection, path: str, setting: st
     for (process,) in connection.execute("SELECT process FROM sessions").fetchall():
         if is_alive(process):
             raise StartupError(
-                f"{setting}: {path} is in use by process {process.partition(':')[0]} of an older version of kafkastore; stop"
-                " it first"
+                f"{setting}: {path} is in use by process {process.partition(':')[0]} of an older version of "
+                "kafkastore; stop it first"
             )
 
 
@@ -276,8 +278,9 @@ def _make_private(path: str) -> None:
             os.mkdir(one, DIRECTORY_MODE)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE))
-    # An existing file is looked at by name alone. Opening and closing it would take away the locks that another connection of
-    # this process holds on it (POSIX), and the next process to close the file would then think that it is the last.
+    # An existing file is looked at by name alone. Opening and closing it would take away the locks that another
+    # connection of this process holds on it (POSIX), and the next process to close the file would then think that it is
+    # the last.
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     if 0 < os.stat(path).st_size < _HEADER_BYTES:  # SQLite would overwrite it

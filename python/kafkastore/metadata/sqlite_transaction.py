@@ -1,7 +1,7 @@
 """Applies operations inside an open SQLite transaction and collects the events they cause. Never begins or commits one.
 
-Every transaction has a number, one more than the last one's: nodes that it creates or sets bear it, and so do the parents
-whose children it changes.
+Every transaction has a number, one more than the last one's: nodes that it creates or sets bear it, and so do the
+parents whose children it changes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ _AT = "WHERE parent = ? AND name = ?"
 _NEW = "parent, name, data, created, changed, children_changed, checksum"
 
 DAMAGED: Final = b"\xff its checksum in the metadata store is wrong"
-"""What is read in place of a content that is not as it was written: no decoder takes it, so the node is named and left out."""
+"""What is read in place of a content that is not as it was written: no decoder takes it, so the node is named and left
+out."""
 
 
 class Transaction:

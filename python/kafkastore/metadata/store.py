@@ -7,8 +7,9 @@ Paths and semantics are ZooKeeper's (spec R2.3), so that an embedded file and a 
 - A node has data (bytes), a version that each ``set`` raises by one, and children; its parent must exist.
 - An ephemeral node goes with the session that made it and has no children.
 - A sequential node gets a 10-digit number that its parent never gives twice.
-- A watch fires once, by itself, after the change is durable and in the order of changes, on the loop that set it. It fires
-  before any read that was called after it was set returns what changed. It outlives ``suspended``, not ``expired``.
+- A watch fires once, by itself, after the change is durable and in the order of changes, on the loop that set it. It
+  fires before any read that was called after it was set returns what changed. It outlives ``suspended``, not
+  ``expired``.
 - ``multi`` applies all of its operations or none; every single write is a ``multi`` of one. One of more than
   :data:`MULTI_LIMIT_BYTES` is taken by some stores only; ``batches.py`` writes thousands of nodes in several.
 - A write is durable when its coroutine returns. One that raised StoreUnavailableError may have been applied: the caller
@@ -20,9 +21,9 @@ The states of a session, as :meth:`MetadataStore.listen` tells them::
     connect() -> connected <-> suspended -> expired -> connect() ...
                      `---------------------^
 
-``suspended``: the store is away, calls wait for it up to their limit; the session, its ephemeral nodes and its watches may
-live. ``expired``: the session is over, its ephemeral nodes are gone and its watches will not fire; every call raises
-SessionExpiredError until :meth:`MetadataStore.connect` has opened a new one.
+``suspended``: the store is away, calls wait for it up to their limit; the session, its ephemeral nodes and its watches
+may live. ``expired``: the session is over, its ephemeral nodes are gone and its watches will not fire; every call
+raises SessionExpiredError until :meth:`MetadataStore.connect` has opened a new one.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ class NoChildrenForEphemeralsError(StoreError):
 
 
 class SessionExpiredError(StoreError):
-    """The session is over; its ephemeral nodes are gone. What was asked was not done. Raised after ``expired`` has been told."""
+    """The session is over; its ephemeral nodes are gone. What was asked was not done. Raised after ``expired`` has been
+    told."""
 
 
 class MultiTooLargeError(StoreError):
@@ -95,8 +97,8 @@ class StoreAccessDeniedError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """The store could not be reached, locked or written to within the call's time limit. Whether a write was applied is not
-    known: read again before writing again."""
+    """The store could not be reached, locked or written to within the call's time limit. Whether a write was applied is
+    not known: read again before writing again."""
 
     code = ErrorCode.REQUEST_TIMED_OUT  # what a client may repeat, and what it takes as "perhaps done"
 
@@ -152,7 +154,8 @@ if TYPE_CHECKING:
 
 
 class MetadataStore(Protocol):
-    """See the module. Any call may raise StoreUnavailableError or SessionExpiredError besides what its docstring names."""
+    """See the module. Any call may raise StoreUnavailableError or SessionExpiredError besides what its docstring
+    names."""
 
     batch_bytes: int
     """How much of a long write goes in one ``multi`` (``batches.py``)."""
@@ -162,15 +165,16 @@ class MetadataStore(Protocol):
         """The session that owns this process's ephemeral nodes; 0 before ``connect`` and after ``expired``."""
 
     async def connect(self) -> None:
-        """Opens a session, the first one or, after ``expired``, another; nodes of sessions that are over go first. Comes
-        before any other call (a store in a file also takes reads, and writes of persistent nodes, before it)."""
+        """Opens a session, the first one or, after ``expired``, another; nodes of sessions that are over go first.
+        Comes before any other call (a store in a file also takes reads, and writes of persistent nodes, before it)."""
 
     async def close(self) -> None:
-        """Ends the session: its ephemeral nodes are deleted, or expire if the store is away. Nothing is told any more."""
+        """Ends the session: its ephemeral nodes are deleted, or expire if the store is away. Nothing is told any
+        more."""
 
     def listen(self, callback: StateListener) -> None:
-        """``callback(state)`` is called on the loop at every change of state: CONNECTED, SUSPENDED, EXPIRED. When it hears
-        CONNECTED after SUSPENDED, the watches of what changed meanwhile have fired."""
+        """``callback(state)`` is called on the loop at every change of state: CONNECTED, SUSPENDED, EXPIRED. When it
+        hears CONNECTED after SUSPENDED, the watches of what changed meanwhile have fired."""
 
     async def get(self, path: str, watch: Watcher | None = None) -> Node:
         """Raises NoNodeError. ``watch`` hears of the next change of data or the deletion."""
@@ -203,30 +207,35 @@ class MetadataStore(Protocol):
         """(path, data, version) of every node below ``path``; empty when there is none."""
 
     async def last_change(self, *paths: str) -> int | None:
-        """A number that is another one after every change at or below ``paths``. None from a store that would have to read them all."""
+        """A number that is another one after every change at or below ``paths``. None from a store that would have to
+        read them all."""
 
     async def read_mark(self) -> Mark | None:
         """The mark as it stands; None of a store that never had one."""
 
     async def mark(self) -> Mark:
-        """Which store this is and how far it has come, as a log directory takes it down; never older than what was written before the
-        call. A store that does not count its changes raises its generation here when anything has changed since the last call."""
+        """Which store this is and how far it has come, as a log directory takes it down; never older than what was
+        written before the call. A store that does not count its changes raises its generation here when anything has
+        changed since the last call."""
 
     async def stamp(self) -> Mark:
         """The same for a change that was just written, for less: no later :meth:`mark` is below it."""
 
     async def has_lost(self, generation: int, path: str) -> bool:
-        """Whether what was done to ``path`` in this generation is not in the store, which was restored from an older copy."""
+        """Whether what was done to ``path`` in this generation is not in the store, which was restored from an older
+        copy."""
 
     async def find_damage(self) -> list[str]:
-        """A sentence for each thing in the store that is not as it was written; empty where the store itself sees to that."""
+        """A sentence for each thing in the store that is not as it was written; empty where the store itself sees to
+        that."""
 
     async def delete_tree(self, path: str, pause: Callable[[], Awaitable[None]] | None = None) -> list[Operation]:
-        """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist. ``pause`` is awaited
-        between a few."""
+        """The operations that delete ``path`` and all below it, for a ``multi``; empty when it does not exist.
+        ``pause`` is awaited between a few."""
 
     async def poll(self) -> None:
-        """Notices at once what other processes changed and fires the watches concerned, which happens without it too."""
+        """Notices at once what other processes changed and fires the watches concerned, which happens without it
+        too."""
 
 
 def parent_of(path: str) -> str:

@@ -1,11 +1,11 @@
-"""The topics of the store, with their states and configurations: read and judged in this one place, for a broker that starts and for
-the controller (spec R2.3, Kafka's node layout). It decides nothing.
+"""The topics of the store, with their states and configurations: read and judged in this one place, for a broker that
+starts and for the controller (spec R2.3, Kafka's node layout). It decides nothing.
 
-Whoever reaches the store may have written nonsense into a node: it is named at level ERROR and left out, and the others stand. Of a
-partition whose state is nonsense nothing is decided, since nobody can say who has what was committed.
+Whoever reaches the store may have written nonsense into a node: it is named at level ERROR and left out, and the others
+stand. Of a partition whose state is nonsense nothing is decided, since nobody can say who has what was committed.
 
-A start looks at all of it several times: for the logs, after their recovery, and as the controller, under an epoch of its own. A store
-that can tell that nothing has changed in between is not read again.
+A start looks at all of it several times: for the logs, after their recovery, and as the controller, under an epoch of
+its own. A store that can tell that nothing has changed in between is not read again.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ class StoredTopics:
         return loaded.highest_epoch
 
     async def _last_change(self) -> int | None:
-        """Asked before the nodes are read, so that they are at least as new; the same number later on says that they are what there is."""
+        """Asked before the nodes are read, so that they are at least as new; the same number later on says that they
+        are what there is."""
         return await self._store.last_change(TOPICS, CONFIGS) if self._is_kept else None
 
     def forget(self) -> None:

@@ -1,8 +1,8 @@
 """One-shot watches of one process, each with the number of the last change that it had seen when it was set.
 
-Changes of a store are numbered (``change``; ZooKeeper's zxid). A watch fires for a change of its node with a higher number
-than its own, so neither twice for what its reader saw nor never for what came between. It never reads the store: whoever
-looks at the nodes tells what it found.
+Changes of a store are numbered (``change``; ZooKeeper's zxid). A watch fires for a change of its node with a higher
+number than its own, so neither twice for what its reader saw nor never for what came between. It never reads the store:
+whoever looks at the nodes tells what it found.
 """
 
 from __future__ import annotations

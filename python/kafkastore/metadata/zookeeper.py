@@ -1,9 +1,9 @@
 """The metadata store in a ZooKeeper ensemble, in Kafka's layout below an optional chroot.
 
-A write is durable when a quorum has it on disk, which is before its coroutine returns. While the connection is lost, calls
-wait for it up to their limit; reads that were under way are sent again, writes that were raise StoreUnavailableError. Watches
-live on the server; after a lost connection they are set again, and fire for what happened meanwhile, before any call goes
-through. What runs in kazoo's thread: ``zookeeper_client.py``.
+A write is durable when a quorum has it on disk, which is before its coroutine returns. While the connection is lost,
+calls wait for it up to their limit; reads that were under way are sent again, writes that were raise
+StoreUnavailableError. Watches live on the server; after a lost connection they are set again, and fire for what
+happened meanwhile, before any call goes through. What runs in kazoo's thread: ``zookeeper_client.py``.
 """
 
 from __future__ import annotations
@@ -242,7 +242,8 @@ class ZookeeperStore(WritesByMulti):
         return []
 
     async def last_changes(self, path: str) -> tuple[int, int]:
-        """The zxids of the last change of all and of that of one node, as the ensemble's leader knows them. Raises NoNodeError."""
+        """The zxids of the last change of all and of that of one node, as the ensemble's leader knows them. Raises
+        NoNodeError."""
         await self.poll()
         full, last = self._full(path), 0
 

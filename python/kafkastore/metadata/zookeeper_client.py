@@ -1,14 +1,16 @@
-"""One ZooKeeper session over kazoo, whose callbacks are handed to the loop in the order in which they came off the wire.
+"""One ZooKeeper session over kazoo, whose callbacks are handed to the loop in the order in which they came off the
+wire.
 
-kazoo runs a thread of its own for the connection. Here nothing waits in it and nothing else runs beside it: results, watch
-events and changes of state are passed to the loop from that one thread with ``call_soon_threadsafe``, so the loop sees
-them in ZooKeeper's order. kazoo by itself sends what was queued while the connection was lost, forgets watches then, and
-begins a new session after an expiry; a gate, closed in its thread before it does anything of that, keeps requests back
-until the owner has set its watches again, and for good once the session is over.
+kazoo runs a thread of its own for the connection. Here nothing waits in it and nothing else runs beside it: results,
+watch events and changes of state are passed to the loop from that one thread with ``call_soon_threadsafe``, so the loop
+sees them in ZooKeeper's order. kazoo by itself sends what was queued while the connection was lost, forgets watches
+then, and begins a new session after an expiry; a gate, closed in its thread before it does anything of that, keeps
+requests back until the owner has set its watches again, and for good once the session is over.
 
-The session lives no longer than the loop: the thread pings the ensemble only while the loop ticks. A loop that has not ticked for
-a :data:`SILENT_PART` of the session's timeout is in a bug or in work without end; its nodes go when the timeout is over, and
-another broker takes over what it held. What it does when it comes back is refused, and it registers again.
+The session lives no longer than the loop: the thread pings the ensemble only while the loop ticks. A loop that has not
+ticked for a :data:`SILENT_PART` of the session's timeout is in a bug or in work without end; its nodes go when the
+timeout is over, and another broker takes over what it held. What it does when it comes back is refused, and it
+registers again.
 """
 
 from __future__ import annotations
@@ -41,11 +43,12 @@ RETRY = {"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0}
 """Between attempts to connect: for ever, at most a second apart, so that an ensemble that is back is found at once."""
 
 MIN_ATTEMPTS = 3
-"""Attempts to connect that fit into a session timeout: kazoo gives each an equal part by the number of hosts, and a server
-that is just starting may take a connection and never answer on it."""
+"""Attempts to connect that fit into a session timeout: kazoo gives each an equal part by the number of hosts, and a
+server that is just starting may take a connection and never answer on it."""
 
 SILENT_PART = 1 / 3
-"""Of the session's timeout, without a tick of the loop, until pings are kept back; the time between two pings at most."""
+"""Of the session's timeout, without a tick of the loop, until pings are kept back; the time between two pings at
+most."""
 
 TICKS = 10
 """Of the loop, in that time."""
@@ -68,8 +71,8 @@ class Reply:
 
 
 class ZookeeperClient:
-    """See the module. ``on_state(client, state)`` is called on the loop with CONNECTED, SUSPENDED or EXPIRED; after CONNECTED
-    the owner calls :meth:`open`."""
+    """See the module. ``on_state(client, state)`` is called on the loop with CONNECTED, SUSPENDED or EXPIRED; after
+    CONNECTED the owner calls :meth:`open`."""
 
     def __init__(
         self,
@@ -134,8 +137,8 @@ class ZookeeperClient:
     def submit(
         self, request: Callable[[KazooClient], Any], on_reply: Callable[[Reply], None], *, is_restoring: bool = False
     ) -> None:
-        """Sends ``request(kazoo)``; ``on_reply`` is called on the loop, in the order of the wire. Raises AwayError, or kazoo's
-        SessionExpiredError, when it was not sent."""
+        """Sends ``request(kazoo)``; ``on_reply`` is called on the loop, in the order of the wire. Raises AwayError, or
+        kazoo's SessionExpiredError, when it was not sent."""
         with self._gate:
             if self._is_over:
                 raise KazooSessionExpiredError

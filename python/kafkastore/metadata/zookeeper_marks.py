@@ -1,8 +1,8 @@
 """The mark of a store in ZooKeeper: ``/kafkastore/store`` has its identity and its generation (``marks.py``).
 
-ZooKeeper's own numbers do not serve: an ensemble that was put back from an older snapshot gives them again, or begins a new epoch above
-all of them. So whoever wants to take down a mark raises the generation when something has changed since it was last raised. What
-changed after that, a few seconds at most, has no generation yet.
+ZooKeeper's own numbers do not serve: an ensemble that was put back from an older snapshot gives them again, or begins a
+new epoch above all of them. So whoever wants to take down a mark raises the generation when something has changed since
+it was last raised. What changed after that, a few seconds at most, has no generation yet.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PATH: Final = "/kafkastore/store"
 
-_LARGEST: Final = 2**63 - 1
+_MAX_GENERATION: Final = 2**63 - 1
 
 
 class ZookeeperMarks:
@@ -76,4 +76,4 @@ def _encode(mark: Mark) -> bytes:
 
 def _decode(data: bytes) -> Mark:
     content = json_object(data)
-    return Mark(text(content, "id"), number(content, "generation", 0, _LARGEST))
+    return Mark(text(content, "id"), number(content, "generation", 0, _MAX_GENERATION))

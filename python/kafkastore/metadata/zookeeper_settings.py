@@ -1,7 +1,7 @@
 """What ``zookeeper.*`` says, checked: hosts, chroot, timeouts, credentials, TLS. Opens files, never a connection.
 
-The keys are Apache Kafka 3.9's; keystores and truststores are PEM. ``kafkastore.zookeeper.digest`` stands for Kafka's JAAS
-file: a user and a password of ZooKeeper's digest scheme.
+The keys are Apache Kafka 3.9's; keystores and truststores are PEM. ``kafkastore.zookeeper.digest`` stands for Kafka's
+JAAS file: a user and a password of ZooKeeper's digest scheme.
 """
 
 from __future__ import annotations

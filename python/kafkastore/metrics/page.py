@@ -1,9 +1,9 @@
 """The page ``/metrics`` over HTTP: one thread with a loop of its own, so that no scraper holds the loop of the broker.
 
-Invariants: at most :data:`MOST_CONNECTIONS` are open, the next one is closed at once; each ends within :data:`HEAD_LIMIT_S` and
-:data:`SEND_LIMIT_S` whatever its client does; the page is made by one request at a time, and those who ask meanwhile, or within
-:data:`FRESH_S`, get the same bytes.
-Never: decides what is on the page (``make_page`` does), or calls into the broker's loop by itself.
+Invariants: at most :data:`MAX_CONNECTIONS` are open, the next one is closed at once; each ends within
+:data:`HEAD_LIMIT_S` and :data:`SEND_LIMIT_S` whatever its client does; the page is made by one request at a time, and
+those who ask meanwhile, or within :data:`FRESH_S`, get the same bytes. Never: decides what is on the page
+(``make_page`` does), or calls into the broker's loop by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafkastore.metrics")
 
-MOST_CONNECTIONS: Final = 8
+MAX_CONNECTIONS: Final = 8
 HEAD_BYTES: Final = 8 * 1024
 """Of a request's line and headers."""
 HEAD_LIMIT_S: Final = 5.0
@@ -55,7 +55,8 @@ class MetricsPage:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends connections and the thread. A page that is being made may wait for the broker's loop, and is not waited for."""
+        """Ends connections and the thread. A page that is being made may wait for the broker's loop, and is not waited
+        for."""
         if self._thread.ident is None:
             for one in self._sockets:
                 one.close()
@@ -87,7 +88,7 @@ class MetricsPage:
 
     def _admit(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One more connection, or none: its socket is closed before anything is read of it."""
-        if self._open >= MOST_CONNECTIONS:
+        if self._open >= MAX_CONNECTIONS:
             writer.transport.abort()
             return
         self._open += 1
@@ -164,7 +165,7 @@ def _bound(host: str, port: int) -> list[socket.socket]:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((one[0], one[4]) for one in found):
             wanted = (address[0], bound[0].getsockname()[1] if bound and not port else port, *address[2:])
-            bound.append(socket.create_server(wanted, family=family, backlog=MOST_CONNECTIONS, dualstack_ipv6=False))
+            bound.append(socket.create_server(wanted, family=family, backlog=MAX_CONNECTIONS, dualstack_ipv6=False))
     except OSError as error:
         for one in bound:
             one.close()

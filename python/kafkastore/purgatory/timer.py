@@ -2,11 +2,10 @@
 
 Place: coordinators start and postpone timers; the loop (or a test) calls back when the earliest is due.
 Invariants: a timer fires at most once for each ``start``; never before its deadline; timers that are due together fire
-in the order of their deadlines. When many are due, a call ends after ``SLICE_MS`` and asks to be called again at once: in between, the loop
-serves others. Postponing a running timer to a later time, as each heartbeat does, touches no heap:
+in the order of their deadlines. When many are due, a call ends after ``SLICE_MS`` and asks to be called again at once:
+in between, the loop serves others. Postponing a running timer to a later time, as each heartbeat does, touches no heap:
 the old entry stays, and is put back at the later deadline when it comes up. So a heartbeat costs O(1) and a firing
-O(log n).
-Never: reads a clock of its own, sleeps, or makes a task.
+O(log n). Never: reads a clock of its own, sleeps, or makes a task.
 """
 
 from __future__ import annotations
@@ -125,8 +124,8 @@ class Timers:
         self.dead = 0
 
     def run_due(self) -> None:
-        """Fires what is due by now, for ``SLICE_MS`` at most. What the callbacks start fires in a later call, so that a call
-        always ends."""
+        """Fires what is due by now, for ``SLICE_MS`` at most. What the callbacks start fires in a later call, so that a
+        call always ends."""
         self._wake = None
         now_ms = self.clock.monotonic_ms()
         last_number = self._number

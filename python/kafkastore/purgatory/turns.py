@@ -2,12 +2,11 @@
 
 Place: code that walks many items (a handler, a coordinator, the controller) makes a :class:`Turn` and awaits
 ``turn.give_way()`` between two items.
-Invariants: all works that begin in one pass of the loop share its first slice, so work that ends within what is left of it
-never waits. Longer work waits in one queue with all other long work; a pass of the loop resumes the one that has waited
-longest, and no other. So a heartbeat, a timer or a new request waits for at most two slices, whether one client asked for long
-work or a thousand did.
-Never: makes a task or a thread, reads any clock but the loop's (the simulator's loop stands still while code runs, so
-nothing gives way there), or bounds how much work a request may ask for.
+Invariants: all works that begin in one pass of the loop share its first slice, so work that ends within what is left of
+it never waits. Longer work waits in one queue with all other long work; a pass of the loop resumes the one that has
+waited longest, and no other. So a heartbeat, a timer or a new request waits for at most two slices, whether one client
+asked for long work or a thousand did. Never: makes a task or a thread, reads any clock but the loop's (the simulator's
+loop stands still while code runs, so nothing gives way there), or bounds how much work a request may ask for.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ AT_ONCE: Final = 256
 
 
 class Turn:
-    """One long work's slices. Made when the work begins; used by one coroutine. ``check`` runs at each end of a slice, before the
-    work goes on; what it raises ends the work."""
+    """One long work's slices. Made when the work begins; used by one coroutine. ``check`` runs at each end of a slice,
+    before the work goes on; what it raises ends the work."""
 
     __slots__ = ("_check", "_loop", "_over_at")
 
@@ -48,8 +47,8 @@ class Turn:
         self._check = check
 
     async def give_way(self) -> None:
-        """Returns at once within the slice; after it, when all other work has had its turn. Whatever the work had read of
-        shared state may have changed then."""
+        """Returns at once within the slice; after it, when all other work has had its turn. Whatever the work had read
+        of shared state may have changed then."""
         if self._loop.time() >= self._over_at:
             await self.wait()
 
@@ -67,8 +66,8 @@ class Turn:
             yield item
 
     async def runs(self, items: Iterable[Item]) -> AsyncIterator[list[Item]]:
-        """The items in lists of :data:`AT_ONCE`, giving way between them: for many that take a few microseconds each, which
-        :meth:`each` would double."""
+        """The items in lists of :data:`AT_ONCE`, giving way between them: for many that take a few microseconds each,
+        which :meth:`each` would double."""
         iterator = iter(items)
         while run := list(islice(iterator, AT_ONCE)):
             await self.give_way()

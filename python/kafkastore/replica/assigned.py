@@ -1,22 +1,22 @@
-"""What this broker does with what the controller tells of its replicas: LeaderAndIsr, StopReplica, UpdateMetadata (spec R0.10, R2.5,
-R2.8).
+"""What this broker does with the controller's requests about its replicas: LeaderAndIsr, StopReplica, UpdateMetadata
+(spec R0.10, R2.5, R2.8).
 
-The order within a LeaderAndIsr: fence (controller epoch, broker epoch, leader epoch) → make the logs that are missing → leases →
-coordinators. The data plane starts and stops fetching by the leases. What clients see of the cluster comes with
-UpdateMetadata alone, which tells whole topics: ``held`` has what this broker does, ``image`` what everybody is told.
-Requests are taken one after the other: the second waits while the first makes logs. One of many partitions gives way between
-topics, and is refused after that if this broker is in another life by then. It decides nothing; what is refused
-changes nothing, and the answer says why, partition by partition.
+The order within a LeaderAndIsr: fence (controller epoch, broker epoch, leader epoch), create the missing logs, publish
+the leases, inform the coordinators. The data plane starts and stops fetching by the leases. UpdateMetadata alone, which
+has whole topics, changes the cluster that clients see: ``held`` has what this broker does, ``image`` what clients get.
+Requests are served one after the other: the second waits while the first creates logs. A request of many partitions
+gives way between topics, and is refused after that if the broker has registered anew meanwhile. A refused partition
+changes nothing here, and the response has its error code.
 
 Cases of a partition in LeaderAndIsr:
 
-A  this broker is not one of its replicas, another topic has its name, or it was told that the topic is deleted → refused
-B  an older leader epoch, or the same and an older partition epoch     → refused (STALE_CONTROLLER_EPOCH, as Kafka answers)
-C  its log directory is offline, or the log cannot be made             → KAFKA_STORAGE_ERROR
-D  all else                                                             → leads, follows, or waits for a leader
+A  This broker is not one of its replicas, another topic has its name, or the topic is known to be deleted: refused.
+B  An older leader epoch, or the same one and an older partition epoch: STALE_CONTROLLER_EPOCH, as Kafka answers.
+C  Its log directory is offline, or the log cannot be created: KAFKA_STORAGE_ERROR.
+D  Any other: the broker leads it, follows its leader, or waits for a leader.
 
-A request that its controller has given up and repeated may still come, behind later ones: what is gone must not come back by it,
-and what has come since must not go.
+A request that its controller has given up and repeated may still arrive, behind later ones: it must neither bring back
+a partition that is gone nor remove one that has come since.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.replica.assigned")
 
 
-MOST_DELETED = 10_000
+MAX_DELETED = 10_000
 """Deleted topics that are remembered; a late request is seconds late."""
 
 
-class Told(NamedTuple):
+class TopicStates(NamedTuple):
     """One topic of a request of the controller."""
 
     name: str
@@ -81,13 +81,14 @@ class AssignedReplicas:
         self.log_manager = log_manager
         self.broker_epoch = -1
         self.on_deleted: Callable[[Sequence[str]], None] = lambda _: None
-        """Told the names of topics that were deleted; not of those that a controller has merely nothing to say of."""
+        """TopicStates the names of topics that were deleted; not of those that a controller has merely nothing to say
+        of."""
         self.on_brokers: Callable[[Iterable[BrokerImage]], None] = lambda _: None
-        """Told the live brokers, by each UpdateMetadata."""
+        """TopicStates the live brokers, by each UpdateMetadata."""
         self._load_configs = load_configs
         self._turn = asyncio.Lock()
         self._waiting: list[asyncio.Future[bool]] = []
-        self._was_told = False
+        self._has_all_topics = False
         self._deleted: dict[bytes, str] = {}
         """Topics that a controller has told to be deleted, by id: it never comes again."""
 
@@ -107,15 +108,16 @@ class AssignedReplicas:
                 timer.cancel()
         return True
 
-    async def wait_told(self, limit_s: float) -> bool:
+    async def wait_for_metadata(self, limit_s: float) -> bool:
         """The same for: the controller has told all topics (which it does after what this broker holds)."""
-        return await self.wait_until(lambda: self._was_told, limit_s)
+        return await self.wait_until(lambda: self._has_all_topics, limit_s)
 
     def leads_anything(self) -> bool:
         return any(state.leader == self.node_id for topic in self.held.topics.values() for state in topic.partitions)
 
     def resign(self) -> None:
-        """Leads nothing from now on, whatever was told: whoever waits for an acknowledgement here is told to ask the next leader."""
+        """Leads nothing from now on, whatever was told: whoever waits for an acknowledgement here is told to ask the
+        next leader."""
         for topic in self.held.topics.values():
             led = [number for number, state in enumerate(topic.partitions) if state.leader == self.node_id]
             for number in led:
@@ -149,11 +151,11 @@ class AssignedReplicas:
         controller_id: int,
         controller_epoch: int,
         broker_epoch: int,
-        topics: Sequence[Told],
+        topics: Sequence[TopicStates],
         leaders: Sequence[BrokerImage] = (),
     ) -> tuple[int, dict[Key, int]]:
-        """Leads and follows as told. The error of the request, and one for each partition. ``leaders`` are where they can be
-        fetched from: this broker may not have been told of all brokers yet."""
+        """Leads and follows as told. The error of the request, and one for each partition. ``leaders`` are where they
+        can be fetched from: this broker may not have been told of all brokers yet."""
         async with self._turn:
             refusal = self._refusal(controller_epoch, broker_epoch)
             if refusal != ErrorCode.NONE:
@@ -167,7 +169,7 @@ class AssignedReplicas:
             self.tell_waiting()
             return ErrorCode.NONE, errors
 
-    async def _become(self, topics: Sequence[Told], turn: Turn) -> dict[Key, int]:
+    async def _become(self, topics: Sequence[TopicStates], turn: Turn) -> dict[Key, int]:
         errors: dict[Key, int] = {}
         accepted: list[tuple[TopicImage, list[int]]] = []
         configs = await self._configs_of(topics, self.held, self.image)
@@ -181,8 +183,8 @@ class AssignedReplicas:
         return errors
 
     def _turn_of(self, controller_epoch: int, broker_epoch: int) -> Turn:
-        """The slices of a request. It holds the lock, so no other is taken meanwhile; but this broker may lose its session, and
-        with it what it led (:meth:`resign`): what is left of the request must not make it lead again."""
+        """The slices of a request. It holds the lock, so no other is taken meanwhile; but this broker may lose its
+        session, and with it what it led (:meth:`resign`): what is left of the request must not make it lead again."""
 
         def check() -> None:
             refusal = self._refusal(controller_epoch, broker_epoch)
@@ -195,13 +197,13 @@ class AssignedReplicas:
         strangers = [leader for leader in leaders if leader.node_id not in self.image.brokers]
         if strangers:
             self.image.brokers |= {leader.node_id: leader for leader in strangers}
-            self.replica_manager.publish_cluster(is_whole=self._was_told)
+            self.replica_manager.publish_cluster(is_whole=self._has_all_topics)
 
     async def _configs_of(
-        self, topics: Sequence[Told], known: MetadataImage, other: MetadataImage
+        self, topics: Sequence[TopicStates], known: MetadataImage, other: MetadataImage
     ) -> dict[str, dict[str, str]]:
-        """The configuration of those that are not in ``known``; it comes first: a log must not be made without it when the store was
-        away the first time. What ``other`` knows is kept up to date as well."""
+        """The configuration of those that are not in ``known``; it comes first: a log must not be made without it when
+        the store was away the first time. What ``other`` knows is kept up to date as well."""
         found: dict[str, dict[str, str]] = {}
         unknown = []
         for told in topics:
@@ -215,7 +217,7 @@ class AssignedReplicas:
         return found | await self._load_configs(unknown) if unknown else found
 
     def _accept(
-        self, told: Told, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
+        self, told: TopicStates, configs: Mapping[str, dict[str, str]], errors: dict[Key, int]
     ) -> tuple[TopicImage | None, list[int]]:
         """Cases A and B; what is accepted is held afterwards."""
         if told.topic_id in self._deleted:
@@ -245,10 +247,12 @@ class AssignedReplicas:
         numbers = range(len(topic.partitions))
         return any(self.log_manager.directory_of(name, number) is not None for number in numbers)
 
-    async def _make_missing(self, accepted: Sequence[tuple[TopicImage, list[int]]], topics: Sequence[Told]) -> None:
-        """Makes the logs that are not here. While a directory is offline one that is missing may be in it: then only those that
-        are new are made, or what was acknowledged would come back as an empty log. The others stay offline, as the answer
-        says."""
+    async def _make_missing(
+        self, accepted: Sequence[tuple[TopicImage, list[int]]], topics: Sequence[TopicStates]
+    ) -> None:
+        """Makes the logs that are not here. While a directory is offline one that is missing may be in it: then only
+        those that are new are made, or what was acknowledged would come back as an empty log. The others stay offline,
+        as the answer says."""
         new = {told.name: told.new for told in topics}
         wanted = []
         for topic, numbers in accepted:
@@ -330,9 +334,9 @@ class AssignedReplicas:
         return ErrorCode.NONE
 
     def _late_stop(self, one: Stopped, topic: TopicImage, state: PartitionState) -> int:
-        """Why it is of another time than what is held; NONE for one that is not. Replicas are taken from a partition under a new
-        leader epoch, so whoever is told to delete one in the epoch in which it became a replica became it since. Of a topic the
-        deletion is told (UpdateMetadata) before it is asked for."""
+        """Why it is of another time than what is held; NONE for one that is not. Replicas are taken from a partition
+        under a new leader epoch, so whoever is told to delete one in the epoch in which it became a replica became it
+        since. Of a topic the deletion is told (UpdateMetadata) before it is asked for."""
         is_mine = one.is_deleted and self.node_id in state.replicas
         if one.leader_epoch == EPOCH_DURING_DELETE:
             is_late = is_mine and topic.topic_id not in self._deleted and self._is_of_another(one, topic)
@@ -342,7 +346,8 @@ class AssignedReplicas:
         return ErrorCode.NONE
 
     def _is_of_another(self, one: Stopped, topic: TopicImage) -> bool:
-        """Whether the end of a topic is that of one which had the name before: this one lives, or that one's deletion was told."""
+        """Whether the end of a topic is that of one which had the name before: this one lives, or that one's deletion
+        was told."""
         lives = self.image.topic(one.topic)
         return (lives is not None and lives.topic_id == topic.topic_id) or one.topic in self._deleted.values()
 
@@ -374,7 +379,8 @@ class AssignedReplicas:
         return failed
 
     def _forget(self, topic: TopicImage) -> None:
-        """A topic that is gone, unless logs of it are here: they are not another's of its name until they are deleted."""
+        """A topic that is gone, unless logs of it are here: they are not another's of its name until they are
+        deleted."""
         held = self.held.topic(topic.name)
         if held is not None and held.topic_id == topic.topic_id and not self._hosts(topic.name):
             self.held.remove_topic(topic.name)
@@ -386,12 +392,12 @@ class AssignedReplicas:
         controller_epoch: int,
         broker_epoch: int,
         brokers: Iterable[BrokerImage],
-        topics: Sequence[Told],
+        topics: Sequence[TopicStates],
         *,
         is_full: bool,
     ) -> int:
-        """Takes over the live brokers and what is told of topics; clients see it at once. With ``is_full`` topics that are not told
-        are gone."""
+        """Takes over the live brokers and what is told of topics; clients see it at once. With ``is_full`` topics that
+        are not told are gone."""
         async with self._turn:
             configs = await self._configs_of(topics, self.image, self.held)
             refusal = self._refusal(controller_epoch, broker_epoch)
@@ -399,7 +405,7 @@ class AssignedReplicas:
                 return refusal
             self.image.controller_id = controller_id
             self.image.brokers = {broker.node_id: broker for broker in brokers}
-            self.replica_manager.publish_cluster(is_whole=self._was_told)  # before the topics that they lead
+            self.replica_manager.publish_cluster(is_whole=self._has_all_topics)  # before the topics that they lead
             self.on_brokers(self.image.brokers.values())
             self._note_deletions(topics)
             alive = [told for told in topics if told.topic_id not in self._deleted]
@@ -415,19 +421,19 @@ class AssignedReplicas:
                         changed.append(topic)
                 self.replica_manager.publish_metadata(changed)
             if (
-                is_full and not self._was_told
+                is_full and not self._has_all_topics
             ):  # with all topics: clients wait for it, instead of being told that there are none
-                self._was_told = True
+                self._has_all_topics = True
                 self.replica_manager.publish_cluster()
             self.tell_waiting()
             return ErrorCode.NONE
 
-    def _note_deletions(self, topics: Sequence[Told]) -> None:
+    def _note_deletions(self, topics: Sequence[TopicStates]) -> None:
         self._deleted.update({told.topic_id: told.name for told in topics if _is_deletion(told)})
-        while len(self._deleted) > MOST_DELETED:
+        while len(self._deleted) > MAX_DELETED:
             del self._deleted[next(iter(self._deleted))]
 
-    async def _take_away(self, topics: Sequence[Told], turn: Turn, *, is_full: bool) -> None:
+    async def _take_away(self, topics: Sequence[TopicStates], turn: Turn, *, is_full: bool) -> None:
         """The topics that are told to be deleted, and with ``is_full`` those that are not told at all."""
         doomed = {told.name for told in topics if _is_deletion(told) and _find(self.image, told) is not None}
         gone = set(doomed)
@@ -455,8 +461,8 @@ class _RefusedError(Exception):
 def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int]:
     """Blocking. The topics that failed with their codes.
 
-    The checkpoints must not name the logs any more: a topic made anew under the same name would be taken, after a crash, to
-    start where the old one did, and lose what lies below."""
+    The checkpoints must not name the logs any more: a topic made anew under the same name would be taken, after a
+    crash, to start where the old one did, and lose what lies below."""
     failed: dict[str, int] = {}
     for topic, numbers in logs.items():
         try:
@@ -472,11 +478,11 @@ def _delete_logs(engine: Engine, logs: Mapping[str, list[int]]) -> dict[str, int
     return failed
 
 
-def _is_deletion(told: Told) -> bool:
+def _is_deletion(told: TopicStates) -> bool:
     return bool(told.states) and all(state.leader == LEADER_DURING_DELETE for state in told.states.values())
 
 
-def _find(image: MetadataImage, told: Told) -> TopicImage | None:
+def _find(image: MetadataImage, told: TopicStates) -> TopicImage | None:
     """The topic itself, not another of its name."""
     topic = image.topic(told.name)
     return topic if topic is not None and topic.topic_id == told.topic_id else None

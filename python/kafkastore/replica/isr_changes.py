@@ -1,17 +1,19 @@
-"""Asks the controller for the in-sync sets that leaders here propose, and brings back what it decided (KIP-497; spec R0.12, R1.8).
+"""Asks the controller for the in-sync sets that leaders on this broker propose, and applies its decision (KIP-497; spec
+R0.12, R1.8).
 
-The data plane proposes (``IsrChange``), at most one change of a partition at a time. All that wait go in one AlterPartition, one
-request at a time. What becomes of a change:
+The data plane proposes (``IsrChange``), at most one change of a partition at a time. All waiting changes go in one
+AlterPartition, one request at a time. The outcome of a change:
 
-A  decided                                     → the answer's state is the new lease
-B  the partition has another epoch by now      → its state is read from the store and is the new lease (H21); asked again
-   while the store has no newer one to show: the change may be in force beneath another, so it is not withdrawn
-C  refused for now (a member died or is about to stop, say) → withdrawn; the data plane leaves who was refused alone for a while
-D  this broker does not lead any more, or the lease has changed → forgotten; the lease that says so is on its way
-E  no answer, or from somebody else            → asked again: the controller may have written it, so until it is known the high
-   watermark waits for both sets
+A  Decided: the state in the response is the new lease.
+B  The partition has another epoch by now: its state is read from the store and is the new lease (H21). The change is
+   sent again while the store has no newer state: it may be in force beneath a later one, so it is not withdrawn.
+C  Refused for now (a member has died, or is about to stop): withdrawn. The data plane does not propose the refused
+   follower again for a while.
+D  This broker does not lead any more, or the lease has changed: forgotten. The newer lease is on its way.
+E  No answer, or one from another broker than the controller: sent again. The controller may have written the change,
+   so the high watermark waits for both sets until the outcome is known.
 
-It never changes a set by itself.
+This module never changes a set by itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Replicas that are to be in another log directory of this broker (KIP-113, spec R2.7).
 
-The data plane copies and swaps; here is what is refused, and where the rest of the control plane learns of it. A replica that is
-not here is refused, but the wish is remembered: its log is made in that directory if it comes. Never touches a file.
+The data plane copies and swaps; here is what is refused, and where the rest of the control plane learns of it. A
+replica that is not here is refused, but the wish is remembered: its log is made in that directory if it comes. Never
+touches a file.
 
 Cases, as Apache Kafka has them:
 
@@ -36,8 +37,8 @@ logger = logging.getLogger("kafkastore.replica.log_dir_moves")
 NAMED = 10
 """Replicas of one request that a line of the log names."""
 
-_LONGEST_NAME = 255
-_LONGEST_SUFFIX = len(".") + 32 + len("-future")
+_MAX_NAME_LENGTH = 255
+_MAX_SUFFIX_LENGTH = len(".") + 32 + len("-future")
 
 
 class LogDirMoves:
@@ -82,7 +83,7 @@ class LogDirMoves:
     def _refusal(self, topic: str, partition: int, directory: str) -> int:
         """Cases A to E; NONE for F."""
         logs = self._logs
-        if len(f"{topic}-{partition}") + _LONGEST_SUFFIX > _LONGEST_NAME:
+        if len(f"{topic}-{partition}") + _MAX_SUFFIX_LENGTH > _MAX_NAME_LENGTH:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if directory not in self._log_dirs:
             return ErrorCode.LOG_DIR_NOT_FOUND

@@ -1,11 +1,10 @@
 """Waits until deleted records are gone from every replica that lives (DeleteRecords, KIP-107).
 
-Place: a handler has moved the log starts of leaders here; followers take them over with their fetches, and the low watermark, the
-least of all, rises. Whoever waits looks again when the data plane says that one may have moved, and when other brokers live: a
-replica whose broker is gone is not waited for.
-Invariants: each wait ends once, at its deadline at the latest; a partition that has come there, or has failed, is
-not looked at again.
-Never: moves a log start, or says which brokers live.
+Place: a handler has moved the log starts of leaders here; followers take them over with their fetches, and the low
+watermark, the least of all, rises. Whoever waits looks again when the data plane says that one may have moved, and when
+other brokers live: a replica whose broker is gone is not waited for. Invariants: each wait ends once, at its deadline
+at the latest; a partition that has come there, or has failed, is not looked at again. Never: moves a log start, or says
+which brokers live.
 """
 
 from __future__ import annotations
@@ -51,8 +50,9 @@ class LowWatermarks:
         self._waiting: dict[_Waiting, None] = {}  # in the order of their coming
 
     async def reach(self, wanted: Mapping[Place, int], timeout_ms: int) -> dict[Place, tuple[int, int]]:
-        """(error code, low watermark) of each partition that this broker leads, as soon as the low watermarks have come to
-        the offsets in ``wanted``; REQUEST_TIMED_OUT, with the low watermark of the beginning, for those that have not by then."""
+        """(error code, low watermark) of each partition that this broker leads, as soon as the low watermarks have come
+        to the offsets in ``wanted``; REQUEST_TIMED_OUT, with the low watermark of the beginning, for those that have
+        not by then."""
         waiting = _Waiting(wanted, self._loop.create_future())
         self._look(waiting, wanted)
         if waiting.left:

@@ -1,9 +1,9 @@
 """Grants leases to the data plane and appends for the coordinators (spec R0.10, R3.1).
 
-A lease says what this broker may do with a partition. It is made from the image, replaced whole and never edited; without
-one the data plane answers NOT_LEADER_OR_FOLLOWER. Coordinators learn here when they become or cease to be in charge of a
-partition of their topic. Appends are the engine's, answered by an AppendDone event; this module never sees a socket or a
-file.
+A lease says what this broker may do with a partition. It is made from the image, replaced whole and never edited;
+without one the data plane answers NOT_LEADER_OR_FOLLOWER. Coordinators learn here when they become or cease to be in
+charge of a partition of their topic. Appends are the engine's, answered by an AppendDone event; this module never sees
+a socket or a file.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class AppendResult(NamedTuple):
 
 
 class LeadershipListener(NamedTuple):
-    """Who wants to know of one topic's partitions: ``become(partition, leader_epoch)``, ``resign(partition)``. Called on
-    the loop; must not block."""
+    """Who wants to know of one topic's partitions: ``become(partition, leader_epoch)``, ``resign(partition)``. Called
+    on the loop; must not block."""
 
     become: Callable[[int, int], None]
     resign: Callable[[int], None]
@@ -179,7 +179,8 @@ class ReplicaManager:
         timeout_ms: int,
         done: Callable[[AppendResult], None],
     ) -> None:
-        """Appends one batch. ``done`` is called once, on the loop, maybe before this returns; never raises for a failure."""
+        """Appends one batch. ``done`` is called once, on the loop, maybe before this returns; never raises for a
+        failure."""
         try:
             token = self.engine.append(topic, partition, batch, required_acks, timeout_ms)
         except EngineError as error:
@@ -214,8 +215,8 @@ class ReplicaManager:
 
     # ---- failures
     def take_offline(self, partitions: Mapping[str, Iterable[int]]) -> None:
-        """Partitions whose log directory failed: no lease, no leader here; the others of the topic keep serving. What clients are
-        told of it is the controller's to decide."""
+        """Partitions whose log directory failed: no lease, no leader here; the others of the topic keep serving. What
+        clients are told of it is the controller's to decide."""
         for name, numbers in partitions.items():
             topic = self.held.topic(name)
             if topic is None:

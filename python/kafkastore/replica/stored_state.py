@@ -1,4 +1,5 @@
-"""What this broker reads of the store about its replicas when it is told of them: their topics' configurations, the state of a partition.
+"""What this broker reads of the store about its replicas when it is told of them: their topics' configurations, the
+state of a partition.
 
 Never writes, and decides nothing.
 """

@@ -1,4 +1,5 @@
-"""The orders of the controller that runs in this broker, taken as they are: no socket, no schema (see ``assigned.py``)."""
+"""The orders of the controller that runs in this broker, taken as they are: no socket, no schema (see
+``assigned.py``)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.orders import LEADER_DURING_DELETE, Answer, LeaderAndIsr, UpdateMetadata
 from kafkastore.metadata.image import BrokerImage, PartitionState
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 
 if TYPE_CHECKING:
     from kafkastore.interbroker.orders import Order, TopicOrder
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
 
 
 async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answer:
-    """Does what the handlers of LeaderAndIsr, UpdateMetadata and StopReplica do for other brokers' controllers. ``listener`` is
-    where brokers reach each other."""
+    """Does what the handlers of LeaderAndIsr, UpdateMetadata and StopReplica do for other brokers' controllers.
+    ``listener`` is where brokers reach each other."""
     if isinstance(order, LeaderAndIsr):
         leaders = [BrokerImage(node, None, ((listener, at.host, at.port),)) for node, at in order.leaders]
-        told = [_told_to_lead(topic) for topic in order.topics]
+        told = [_states_to_lead(topic) for topic in order.topics]
         return Answer(
             *await assigned.become(order.controller_id, order.controller_epoch, order.broker_epoch, told, leaders)
         )
@@ -29,20 +30,20 @@ async def take(assigned: AssignedReplicas, listener: str, order: Order) -> Answe
             order.controller_epoch,
             order.broker_epoch,
             list(map(_broker, order.brokers)),
-            list(map(_told, order.topics)),
+            list(map(_states_of, order.topics)),
             is_full=order.is_full,
         )
         return Answer(code)
     return Answer(*await assigned.stop(order.controller_epoch, order.broker_epoch, order.stopped))
 
 
-def _told_to_lead(topic: TopicOrder) -> Told:
+def _states_to_lead(topic: TopicOrder) -> TopicStates:
     new = frozenset([one.number for one in topic.partitions if one.is_new])
-    return Told(topic.name, topic.topic_id, _states(topic), new)
+    return TopicStates(topic.name, topic.topic_id, _states(topic), new)
 
 
-def _told(topic: TopicOrder) -> Told:
-    return Told(topic.name, topic.topic_id, _states(topic))
+def _states_of(topic: TopicOrder) -> TopicStates:
+    return TopicStates(topic.name, topic.topic_id, _states(topic))
 
 
 def _states(topic: TopicOrder) -> dict[int, PartitionState]:

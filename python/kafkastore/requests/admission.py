@@ -1,12 +1,13 @@
-"""How much memory the requests that the control plane works on may take together (``kafkastore.control.max.bytes``, issue 13, item 3).
+"""How much memory the requests that the control plane works on may take together (``kafkastore.control.max.bytes``,
+issue 13, item 3).
 
-Place: ``server/kafka_apis.py`` asks before a request is read and tells when it is answered. Bodies that are not read yet are the
-data plane's to count (``rust/broker/budget.rs``).
-Invariants: a request weighs what reading it may make of it, later what its answer has become, too. It begins when its weight fits;
-one large and one small one may always be under way, whatever they weigh. Those that wait go in their order, the large ones apart from
-the others, which have room of their own. Requests that cost little weigh nothing: a heartbeat or a join waits for nobody here.
-While clients do not take their answers (``kafkastore.unsent.max.bytes``), none begins, for ten seconds at most.
-Never: refuses, reads a request, looks into one.
+Place: ``server/kafka_apis.py`` asks before a request is read and tells when it is answered. Bodies that are not read
+yet are the data plane's to count (``rust/broker/budget.rs``). Invariants: a request weighs what reading it may make of
+it, later what its answer has become, too. It begins when its weight fits; one large and one small one may always be
+under way, whatever they weigh. Those that wait go in their order, the large ones apart from the others, which have room
+of their own. Requests that cost little weigh nothing: a heartbeat or a join waits for nobody here. While clients do not
+take their answers (``kafkastore.unsent.max.bytes``), none begins, for ten seconds at most. Never: refuses, reads a
+request, looks into one.
 """
 
 from __future__ import annotations
@@ -142,7 +143,8 @@ class Admission:
 
     @property
     def is_over(self) -> bool:
-        """Whether more is held than the limit: then one long answer after the other is written, under :attr:`writing`."""
+        """Whether more is held than the limit: then one long answer after the other is written, under
+        :attr:`writing`."""
         return self.used_bytes > self.max_bytes
 
     # ---- inside

@@ -1,13 +1,13 @@
 """Administrative requests reach the controller from any broker, and end at their own time (KIP-590; spec R2.4, R2.8).
 
-The way of one: its timeout begins → while this broker is the controller its handler runs here → otherwise the request goes in an
-Envelope to the controller over the inter-broker listener, and the answer comes back unread → while there is no controller, or
-the one that is known cannot be reached, it waits for the next. NOT_CONTROLLER never reaches a client.
+The way of one: its timeout begins → while this broker is the controller its handler runs here → otherwise the request
+goes in an Envelope to the controller over the inter-broker listener, and the answer comes back unread → while there is
+no controller, or the one that is known cannot be reached, it waits for the next. NOT_CONTROLLER never reaches a client.
 
-Invariants: whatever a request waits for (a lock, the store, the controller's queue, another broker), it is answered with
-REQUEST_TIMED_OUT when its time is up; what it waited for is cancelled then, so an event of the controller that has not begun does not
-happen later. A request whose outcome is not known is answered REQUEST_TIMED_OUT at once; only those of :func:`_is_repeatable` are
-asked again. An enclosed request is never passed on again.
+Invariants: whatever a request waits for (a lock, the store, the controller's queue, another broker), it is answered
+with REQUEST_TIMED_OUT when its time is up; what it waited for is cancelled then, so an event of the controller that has
+not begun does not happen later. A request whose outcome is not known is answered REQUEST_TIMED_OUT at once; only those
+of :func:`_is_repeatable` are asked again. An enclosed request is never passed on again.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ if TYPE_CHECKING:
     Handler = Callable[[RequestContext, Any], Coroutine[Any, Any, Any]]
 
     class Handlers(Protocol):
-        """Where requests that did not come over a connection get their context and their handler (``server/dispatch.py``)."""
+        """Where requests that did not come over a connection get their context and their handler
+        (``server/dispatch.py``)."""
 
         def context(self, request: Any, api: Api) -> RequestContext: ...
         def handler(self, api: Api) -> Handler: ...
 
 
-logger = logging.getLogger("kafkastore.server.forwarding")
+logger = logging.getLogger("kafkastore.requests.forwarding")
 
 FORWARDED: Final = frozenset(
     (
@@ -92,7 +93,7 @@ LAST_RETRY_S: Final = 0.2
 LARGE_BYTES: Final = 16 * 1024
 """Of an enclosed body: one of them is read in a pass of the loop, as in ``server/kafka_apis.py``."""
 
-TOLD_LIMIT_S: Final = 1.0
+METADATA_LIMIT_S: Final = 1.0
 """How long an answer waits until the broker that passed the request on knows of what was changed."""
 
 
@@ -108,7 +109,8 @@ class Asked(NamedTuple):
 
 
 class Forwarding:
-    """See the module. Runs on the loop. ``catch_up(topics)`` takes over configurations that the controller has written."""
+    """See the module. Runs on the loop. ``catch_up(topics)`` takes over configurations that the controller has
+    written."""
 
     def __init__(
         self,
@@ -157,8 +159,8 @@ class Forwarding:
         return serve
 
     async def _configure(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
-        """The topics of a request go to the controller together; it may be done twice. The rest is served here, since a broker is asked for
-        its own configuration."""
+        """The topics of a request go to the controller together; it may be done twice. The rest is served here, since a
+        broker is asked for its own configuration."""
         if self._controller.is_active or not any(one.resource_type == TOPIC for one in request.resources):
             return await _within(deadline, handler(context, request))
         if any(one.resource_type != TOPIC for one in request.resources):
@@ -170,7 +172,8 @@ class Forwarding:
         return answer
 
     async def _configure_both(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
-        """Each part as a request of its own; the answer has both. What fails of the topics as a whole is said of each."""
+        """Each part as a request of its own; the answer has both. What fails of the topics as a whole is said of
+        each."""
         others = tuple(one for one in request.resources if one.resource_type != TOPIC)
         topics = replace(request, resources=tuple(one for one in request.resources if one.resource_type == TOPIC))
         here = await _within(deadline, handler(context, replace(request, resources=others)))
@@ -220,8 +223,9 @@ class Forwarding:
 
     # ---- requests that another broker passes on
     async def serve_envelope(self, envelope: Any, asker: int) -> bytes:
-        """What the answer carries, as the controller. Raises NotControllerError when nothing was done, InvalidRequestError for what may
-        not be passed on. ``asker`` is the broker, which knows of the change when this returns."""
+        """What the answer carries, as the controller. Raises NotControllerError when nothing was done,
+        InvalidRequestError for what may not be passed on. ``asker`` is the broker, which knows of the change when this
+        returns."""
         from kafkastore.interbroker.codec import SerialError
         from kafkastore.interbroker.envelope import passed_by, response_data
 
@@ -249,7 +253,7 @@ class Forwarding:
         except Exception as error:  # noqa: BLE001 - no request may take the broker down
             response = _error_answer(api, passed, request, error)
         else:
-            await self._controller.wait_told(asker, TOLD_LIMIT_S)
+            await self._controller.wait_sent(asker, METADATA_LIMIT_S)
         out = BytesIO()
         async for piece in turn.each(row_pieces(response)):
             out.write(piece)
@@ -316,7 +320,8 @@ class Forwarding:
         return response_body(data, is_flexible=is_flexible)
 
     def _address(self, attempt: int) -> tuple[str, int]:
-        """Of the controller: as the store tells, or as controllers have told. They differ while one has just been replaced."""
+        """Of the controller: as the store tells, or as controllers have told. They differ while one has just been
+        replaced."""
         image = self._image
         known = (self._controller.controller_id, image.controller_id)
         others = [one for one in dict.fromkeys(known) if one != self._config.node_id and one in image.brokers]

@@ -1,5 +1,5 @@
-"""What a caller of ``scan`` writes (paths, offsets, times, keys) as what ``_core`` takes. Pure; a mistake is a ValueError or
-TypeError of one sentence that names the argument, the value and the fix. Never looks at files.
+"""What a caller of ``scan`` writes (paths, offsets, times, keys) as what ``_core`` takes. Pure; a mistake is a
+ValueError or TypeError of one sentence that names the argument, the value and the fix. Never looks at files.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """How far the files of a topic may be read, asked from the live broker that writes them.
 
-Of the offsets that a scan needs, the high watermark stands in a checkpoint that is seconds old and the last stable offset in
-no file. Four requests tell them: Metadata for the leaders, then ListOffsets for the last stable offset, the high watermark
-and the log start, in this order, so that last stable offset <= high watermark holds without a lock. Versions that every
-broker since Kafka 2.1 serves and that need no tagged fields; Metadata is asked without creating the topic. Works on
-PLAINTEXT listeners, blocks, ends with an answer or one sentence within ``timeout_s`` for each wait.
+Of the offsets that a scan needs, the high watermark stands in a checkpoint that is seconds old and the last stable
+offset in no file. Four requests tell them: Metadata for the leaders, then ListOffsets for the last stable offset, the
+high watermark and the log start, in this order, so that last stable offset <= high watermark holds without a lock.
+Versions that every broker since Kafka 2.1 serves and that need no tagged fields; Metadata is asked without creating the
+topic. Works on PLAINTEXT listeners, blocks, ends with an answer or one sentence within ``timeout_s`` for each wait.
 
 The codec is here rather than ``kio``'s: two fixed versions, and kio must not see unchecked bytes.
 

@@ -1,9 +1,9 @@
 """``kafkastore.scan``: a topic's segment files as Arrow, without a broker in the way.
 
-``scan()`` fixes a closed range of offsets for each partition and opens the files; what it gives may be read any number of
-times, always the same rows, whatever the broker beside it appends, rolls or deletes. The work is ``_core``'s; this
-file checks arguments, asks a broker how far may be read, and cuts the ranges into shares. It writes nothing and takes no
-lock. pyarrow is not needed, except for ``Scan.schema`` to be pyarrow's.
+``scan()`` fixes a closed range of offsets for each partition and opens the files; what it gives may be read any number
+of times, always the same rows, whatever the broker beside it appends, rolls or deletes. The work is ``_core``'s; this
+file checks arguments, asks a broker how far may be read, and cuts the ranges into shares. It writes nothing and takes
+no lock. pyarrow is not needed, except for ``Scan.schema`` to be pyarrow's.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ BATCH_ROWS = 65_536
 BATCH_BYTES = 1 << 20
 """Columns of so much stay in a processor's second cache between the copy into them and the eyes of their consumer."""
 SPLIT_BYTES = 4 << 20
-"""A thread's share at a time: large enough that opening it is nothing, small enough that what it makes waits in its queue
-even when compressed records become four times as much: a thread with a full queue stands still."""
+"""A thread's share at a time: large enough that opening it is nothing, small enough that what it makes waits in its
+queue even when compressed records become four times as much: a thread with a full queue stands still."""
 
 
 def scan(
@@ -54,26 +54,26 @@ def scan(
 ) -> Scan:
     """The records of ``topic`` in the segment files below ``log_dirs``, by partition and offset.
 
-    ``log_dirs``: a broker's log directory, or several. ``partitions``: those wanted; all without. ``columns``: any of key,
-    value, topic, partition, offset, timestamp, timestampType, headers in any order; all but headers without.
+    ``log_dirs``: a broker's log directory, or several. ``partitions``: those wanted; all without. ``columns``: any of
+    key, value, topic, partition, offset, timestamp, timestampType, headers in any order; all but headers without.
 
-    ``start`` (inclusive) and ``end`` (exclusive): an offset, or an aware datetime, which stands for the first offset with
-    that timestamp or a later one; -2 is the earliest offset, -1 the latest; a mapping gives them by partition. Independent
-    of it ``min_timestamp`` (inclusive) and ``end_timestamp`` (exclusive) drop records by their own timestamp, and ``keys``
-    all records whose key is not among them (texts as UTF-8; None is the null key).
+    ``start`` (inclusive) and ``end`` (exclusive): an offset, or an aware datetime, which stands for the first offset
+    with that timestamp or a later one; -2 is the earliest offset, -1 the latest; a mapping gives them by partition.
+    Independent of it ``min_timestamp`` (inclusive) and ``end_timestamp`` (exclusive) drop records by their own
+    timestamp, and ``keys`` all records whose key is not among them (texts as UTF-8; None is the null key).
 
     How far is read: with ``bootstrap_servers`` to the high watermark, or the last stable offset under
     ``isolation_level="read_committed"``, that the broker tells now; without, as far as the checkpoints beside the
-    segments tell (docs/scan.md), with a RuntimeWarning when that is nothing at all although the files hold records. It does
-    not move afterwards.
+    segments tell (docs/scan.md), with a RuntimeWarning when that is nothing at all although the files hold records. It
+    does not move afterwards.
 
-    ``check_crcs=False`` skips the checksums of batches; ``threads`` is the number of cores without; a batch of the stream
-    ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` offsets that were asked for and
-    are gone are skipped and told by :attr:`Scan.lost`.
+    ``check_crcs=False`` skips the checksums of batches; ``threads`` is the number of cores without; a batch of the
+    stream ends at ``batch_rows`` rows or ``batch_bytes`` bytes. With ``fail_on_data_loss=False`` offsets that were
+    asked for and are gone are skipped and told by :attr:`Scan.lost`.
 
-    Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is not
-    there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError when
-    the broker cannot be asked; reading the stream raises what stands in the files.
+    Raises ValueError or TypeError for a wrong argument, FileNotFoundError for a topic, partition or directory that is
+    not there, :class:`~kafkastore.DataLossError`, :class:`~kafkastore.ScanError` for unreadable files, ConnectionError
+    when the broker cannot be asked; reading the stream raises what stands in the files.
     """
     options = _options(
         bounds.as_columns(columns), keys, min_timestamp, end_timestamp, check_crcs, batch_rows, batch_bytes
@@ -123,8 +123,8 @@ def _plan(request: _Request, watermarks: Mapping[int, PartitionOffsets] | None =
 
 
 def _plan_beside(request: _Request, bootstrap_servers: str | Sequence[str]) -> list[_core.PartitionPlan]:
-    """The plan by what the broker tells. A partition that never had a record may have no files yet and gives no rows; one
-    that has records must have files here, else the answer would lack them."""
+    """The plan by what the broker tells. A partition that never had a record may have no files yet and gives no rows;
+    one that has records must have files here, else the answer would lack them."""
     from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 
     watermarks = fetch_broker_offsets(bootstrap_servers, request.topic, request.partitions)
@@ -159,8 +159,8 @@ def _refuse_short(request: _Request, plan: _core.PartitionPlan, told: PartitionO
     if plan.end_limit >= limit or request.end.get(plan.partition, default) != ("offset", bounds.LATEST):
         return
     error = _core.DataLossError(
-        f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and {plan.path}"
-        " ends before; name the log directory of the leader"
+        f"{plan.topic}-{plan.partition}: offsets {plan.end_limit} to {limit} are lost: the broker has them and "
+        f"{plan.path} ends before; name the log directory of the leader"
     )
     error.topic, error.partition = plan.topic, plan.partition
     error.start_offset, error.end_offset = plan.end_limit, limit
@@ -198,7 +198,8 @@ def _options(
     end = None if end_timestamp is None else bounds.as_timestamp_ms("end_timestamp", end_timestamp)
     if least is not None and end is not None and end < least:
         raise ValueError(
-            f"end_timestamp {end_timestamp} is before min_timestamp {min_timestamp}; give the earlier one as min_timestamp"
+            f"end_timestamp {end_timestamp} is before min_timestamp {min_timestamp}; give the earlier one as "
+            "min_timestamp"
         )
     return _Options(
         columns,
@@ -325,8 +326,8 @@ class Scan:
         return sum(plan.summary(min_timestamp_ms=least, end_timestamp_ms=end)[0] for plan in self._plans)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library: for
-        eyes, not for speed. Timestamps are microseconds since the epoch, headers lists of (name, value)."""
+        """The rows as tuples of bytes, text, int and None, in the order of :attr:`columns`, without any Arrow library:
+        for eyes, not for speed. Timestamps are microseconds since the epoch, headers lists of (name, value)."""
         for rows in _core.Rows(self._core):
             yield from rows
 
@@ -337,8 +338,8 @@ class Scan:
         ]
 
     def splits(self, count: int) -> list[Share]:
-        """The scan in at most ``count`` shares of about the same size, in order, each of them readable in another process
-        on the same disk. They hold paths, not open files: what the broker deletes meanwhile is lost to them."""
+        """The scan in at most ``count`` shares of about the same size, in order, each of them readable in another
+        process on the same disk. They hold paths, not open files: what the broker deletes meanwhile is lost to them."""
         size = sum(plan.size_bytes for plan in self._plans)
         wanted = bounds.as_limit("count", count)
         share_bytes = max(1, -(-size // wanted))
@@ -353,20 +354,21 @@ class Scan:
         return [Share(tuple(share), self._options, self._fail_on_data_loss) for share in shares]
 
     def unseen(self) -> dict[int, tuple[int, int]]:
-        """By partition the offsets [from, to) that the files hold now at or beyond the end that the scan was allowed."""
+        """By partition the offsets [from, to) that the files hold now at or beyond the end that the scan was
+        allowed."""
         return unseen(self._plans)
 
     @property
     def lost(self) -> list[tuple[int, int, int]]:
-        """(partition, from, to) of the offsets that were asked for and are gone, found when planning or by streams so far;
-        empty unless ``fail_on_data_loss`` is False."""
+        """(partition, from, to) of the offsets that were asked for and are gone, found when planning or by streams so
+        far; empty unless ``fail_on_data_loss`` is False."""
         planned = {(plan.partition, start, end) for plan in self._plans for start, end in plan.lost}
         return sorted(planned | {(partition, start, end) for _, partition, start, end in self._core.lost})
 
     @property
     def failure(self) -> _core.ScanError | ValueError | OSError | None:
-        """Why a stream of this scan ended early: libraries that read Arrow's interface are told a sentence only, and raise
-        errors of their own."""
+        """Why a stream of this scan ended early: libraries that read Arrow's interface are told a sentence only, and
+        raise errors of their own."""
         return self._core.failure
 
     def __repr__(self) -> str:

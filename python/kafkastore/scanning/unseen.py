@@ -1,8 +1,9 @@
-"""Records in the files that a scan by the files alone leaves out: those at or beyond the high watermark of the checkpoints.
+"""Records in the files that a scan by the files alone leaves out: those at or beyond the high watermark of the
+checkpoints.
 
-A checkpoint is written every few seconds and at a clean stop, so beside a live broker, or after a crash, the newest records
-are beyond it, up to all of a young topic. A scan that shows nothing then looks like a topic without records. Never reads
-records, only headers of batches.
+A checkpoint is written every few seconds and at a clean stop, so beside a live broker, or after a crash, the newest
+records are beyond it, up to all of a young topic. A scan that shows nothing then looks like a topic without records.
+Never reads records, only headers of batches.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WHY = (
-    "the checkpoints do not tell that they are committed (a broker that runs writes them every few seconds, one that was"
-    " killed does not any more)"
+    "the checkpoints do not tell that they are committed (a broker that runs writes them every few seconds, one that "
+    "was killed does not any more)"
 )
 
 
 def unseen(plans: Sequence[_core.PartitionPlan]) -> dict[int, tuple[int, int]]:
-    """By partition the offsets [from, to) in the files that lie at or beyond where a plan must end; empty where there are none."""
+    """By partition the offsets [from, to) in the files that lie at or beyond where a plan must end; empty where there
+    are none."""
     found = {plan.partition: (plan.end_limit, _end_of_files(plan.path)) for plan in plans}
     return {partition: (limit, end) for partition, (limit, end) in found.items() if limit < end}
 
 
 def _end_of_files(path: str) -> int:
-    """One past the last good batch of a partition's directory, by the headers of its last segment; -1 without a segment."""
+    """One past the last good batch of a partition's directory, by the headers of its last segment; -1 without a
+    segment."""
     end = -1
     with suppress(FileNotFoundError, _core.ScanError):  # deleted meanwhile, or bad from there on
         names = [name for name in os.listdir(path) if name.endswith(".log") and name.removesuffix(".log").isdigit()]

@@ -1,11 +1,13 @@
-"""The client's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), by which brokers prove one secret to each other without sending it.
+"""The client's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), by which brokers prove one secret to each other without
+sending it.
 
     client-first  n,,n=broker,r=NONCE
     server-first  r=NONCE+MORE,s=SALT,i=ITERATIONS
     client-final  c=biws,r=NONCE+MORE,p=PROOF
     server-final  v=SIGNATURE
 
-State without I/O. The server's side, and a client's for the fetchers, is ``rust/wire/scram.rs``; the constants are the same.
+State without I/O. The server's side, and a client's for the fetchers, is ``rust/wire/scram.rs``; the constants are the
+same.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from typing import Final
 
 MECHANISM: Final = "SCRAM-SHA-256"
 USER: Final = "broker"
-FEWEST_ITERATIONS: Final = 4096
-MOST_ITERATIONS: Final = 1 << 17
+MIN_ITERATIONS: Final = 4096
+MAX_ITERATIONS: Final = 1 << 17
 """A server that asks for more wants to keep the loop busy."""
 
-LONGEST_MESSAGE: Final = 1024
+MAX_MESSAGE_BYTES: Final = 1024
 
 
 class RefusedError(Exception):
@@ -30,7 +32,8 @@ class RefusedError(Exception):
 
 
 class Prover:
-    """Of one secret, for any number of exchanges; the last salt's key is kept, so that connecting again costs no hashing."""
+    """Of one secret, for any number of exchanges; the last salt's key is kept, so that connecting again costs no
+    hashing."""
 
     def __init__(self, secret: str) -> None:
         self._password = secret.encode()
@@ -87,13 +90,13 @@ def _server_first(text: str) -> tuple[str, bytes, int]:
     if len(fields) < 3 or [field[:2] for field in fields[:3]] != ["r=", "s=", "i="]:
         raise RefusedError("its message lacks a field")
     nonce, salt, iterations = (field[2:] for field in fields[:3])
-    if not iterations.isdecimal() or not FEWEST_ITERATIONS <= int(iterations[:9]) <= MOST_ITERATIONS:
+    if not iterations.isdecimal() or not MIN_ITERATIONS <= int(iterations[:9]) <= MAX_ITERATIONS:
         raise RefusedError("its iteration count is out of range")
     return nonce, _decoded(salt), int(iterations[:9])
 
 
 def _text(message: bytes) -> str:
-    if len(message) > LONGEST_MESSAGE or not message.isascii():
+    if len(message) > MAX_MESSAGE_BYTES or not message.isascii():
         raise RefusedError("its message is too long or no text")
     return message.decode()
 

@@ -1,7 +1,8 @@
-"""A request finds its handler: of a connection (``kafka_apis.py``), of this broker itself, of another broker that passed it on.
+"""A request finds its handler: of a connection (``kafka_apis.py``), of this broker itself, of another broker that
+passed it on.
 
-Handlers are imported when the first request of their API arrives. This module and ``kafka_apis.py`` alone know where they are; whoever
-is below asks :class:`Dispatch`, which is given the broker's services when they are there.
+Handlers are imported when the first request of their API arrives. This module and ``kafka_apis.py`` alone know where
+they are; whoever is below asks :class:`Dispatch`, which is given the broker's services when they are there.
 """
 
 from __future__ import annotations

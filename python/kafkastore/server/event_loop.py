@@ -1,8 +1,8 @@
 """asyncio without TLS.
 
 The control plane opens no sockets: the data plane has them all. ``import asyncio`` would load ``ssl`` (OpenSSL, its
-certificates' bookkeeping and 3 MB) for nothing, so it is imported while ``ssl`` cannot be found, which asyncio allows for.
-Whoever imports ``ssl`` afterwards gets it.
+certificates' bookkeeping and 3 MB) for nothing, so it is imported while ``ssl`` cannot be found, which asyncio allows
+for. Whoever imports ``ssl`` afterwards gets it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Which log directories this broker has used, so that one whose disk is not mounted is not taken for a new one.
+"""Which log directories this broker has used, so that a directory whose disk is not mounted is not taken for a new one.
 
-A directory in use has ``meta.properties``. Without it, a directory is *missing* when
+A directory in use has ``meta.properties``. Without it, a directory is *missing* in two cases:
 
-A  this broker is new in the metadata store and another log directory has the file: Kafka's own rule, and the store may be on the
-   disk that is not there. The start is refused, before a store is made where that is a file.
-B  the store knows it from an earlier start: ``/kafkastore/log_dirs/N`` lists, as JSON, the paths that broker N has opened. It
-   is offline, as one whose disk fails, and nothing is written in it.
+A  This broker is new in the metadata store and another log directory has the file. This is Kafka's own rule: the store
+   may be on the disk that is missing. The start is refused, before a store is created in a file.
+B  The store knows the directory from an earlier start: ``/kafkastore/log_dirs/N`` lists, as JSON, the paths that broker
+   N has opened. The directory is offline, like one whose disk fails, and nothing is written in it.
 
-Any other directory is new. A disk that was replaced becomes a new one with an empty ``meta.properties``, which the engine
-completes. Paths are never forgotten: a directory that left ``log.dirs`` may come back.
+Any other directory is new. A replaced disk becomes a new directory by an empty ``meta.properties``, which the engine
+completes. Paths are never forgotten: a directory that has left ``log.dirs`` may come back.
 """
 
 from __future__ import annotations

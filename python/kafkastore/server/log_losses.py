@@ -1,9 +1,10 @@
-"""What a start does about logs that lack records which were durable: who may lose them, who refuses, what people are told.
+"""What a start does about logs that lack records which were durable: who may lose them, who refuses, what people are
+told.
 
-The data plane compares each log with what was written of it before (docs/storage.md). It is told first of which partitions another
-in-sync replica is known: those are set aside or opened short, register as unclean, and are fetched again from their leader. Of
-all others the start is refused, until the file is back or the loss is accepted in the configuration. Partitions without a
-directory are judged here, since the metadata says which topics there are.
+The data plane compares each log with what was written of it before (docs/storage.md). It is told first of which
+partitions another in-sync replica is known: those are set aside or opened short, register as unclean, and are fetched
+again from their leader. Of all others the start is refused, until the file is back or the loss is accepted in the
+configuration. Partitions without a directory are judged here, since the metadata says which topics there are.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from kafkastore.config import BrokerConfig
     from kafkastore.metadata.stored_topics import StoredTopic
 
-logger = logging.getLogger("kafkastore.storage.recovery")
+logger = logging.getLogger("kafkastore.server.log_losses")
 
 ACCEPT_KEY = "kafkastore.accept.log.loss"
 
@@ -39,7 +40,8 @@ def accepted(config: BrokerConfig) -> list[tuple[str, int, int]]:
         topic, _, number = name.rpartition("-")
         if not (topic and number.isdecimal() and end.isdecimal()):
             raise StartupError(
-                f"{ACCEPT_KEY}={entry}: it is no topic-partition:offset as in orders-3:5120; take it from the refusal of the start"
+                f"{ACCEPT_KEY}={entry}: it is no topic-partition:offset as in orders-3:5120; take it from the refusal "
+                "of the start"
             )
         found.append((topic, int(number), int(end)))
     return found
@@ -78,7 +80,8 @@ def tell(engine: Engine) -> None:
 
 
 def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, StoredTopic]) -> None:
-    """Raises StartupError when a partition of this broker has no directory any more, and nobody else has its records."""
+    """Raises StartupError when a partition of this broker has no directory any more, and nobody else has its
+    records."""
     allowed = set(accepted(config))
     others = {(name, number) for name, numbers in replicated(config, topics) for number in numbers}
     refused = []
@@ -87,7 +90,8 @@ def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, St
         topic = topics.get(name)
         if topic is None or number not in _placed(config.node_id, topic):
             continue  # it was deleted, or moved away, since the checkpoint was written
-        said = f"{missing.log_dir}/{name}-{number} is missing, which had the records up to offset {missing.log_end_offset - 1}"
+        last = missing.log_end_offset - 1
+        said = f"{missing.log_dir}/{name}-{number} is missing, which had the records up to offset {last}"
         if (name, number) in others:
             logger.warning("%s-%d: %s; it is fetched again from the leader", name, number, said)
         elif (name, number, 0) in allowed:

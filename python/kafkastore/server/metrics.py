@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.server.metrics")
 
 LISTENER_KEY: Final = "kafkastore.metrics.listener"
-MOST_PARTITIONS_KEY: Final = "kafkastore.metrics.max.partitions"
+MAX_PARTITIONS_KEY: Final = "kafkastore.metrics.max.partitions"
 
 LOOP_LIMIT_S: Final = 8.0
 """How long a scrape waits for the loop; Prometheus gives up after ten seconds by default."""
@@ -108,7 +108,7 @@ class Metrics:
         except TimeoutError:
             asked.cancel()
             raise
-        figures = observed.engine.metrics(self._config.get_int(MOST_PARTITIONS_KEY))
+        figures = observed.engine.metrics(self._config.get_int(MAX_PARTITIONS_KEY))
         engine = figures.totals
         requests = {api.name: count for key, count in figures.requests.items() if (api := BY_KEY.get(key)) is not None}
         fetches, of_followers = requests.get("Fetch", 0), engine["FollowerFetches"]

@@ -1,5 +1,6 @@
-"""What a broker takes from outside: how its data plane is made, its store opened, other brokers reached; the clock; where ids come
-from. The defaults are those of a real broker; a simulation, or a test, gives others. Several brokers in one process share nothing.
+"""What a broker takes from outside: how its data plane is made, its store opened, other brokers reached; the clock;
+where ids come from. The defaults are those of a real broker; a simulation, or a test, gives others. Several brokers in
+one process share nothing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """A scan with pushed filters belongs to one query; this notices when Spark runs it for another.
 
 Spark 4.1 to 4.3 keep what they planned with pushed filters where the frame was loaded, and use it again for a later
-query over the same loaded frame that pushes none: that query would silently read too little. (Spark's master branch keeps it
-with the query.) A reader cannot see the query, but a task knows the number of its execution: the first task of a
-plan on a host writes it into a file, and a task of another execution fails with what to do.
+query over the same loaded frame that pushes none: that query would silently read too little. (Spark's master branch
+keeps it with the query.) A reader cannot see the query, but a task knows the number of its execution: the first task of
+a plan on a host writes it into a file, and a task of another execution fails with what to do.
 
     <temporary folder>/kafkastore-spark-<user id>/<plan>     the execution's number
 
-It errs on the safe side: a filtered frame that is cached and then used by several actions is refused too. Files are removed
-after a day by whoever makes one. It cannot notice an execution whose tasks run on other hosts than the first one's.
+It errs on the safe side: a filtered frame that is cached and then used by several actions is refused too. Files are
+removed after a day by whoever makes one. It cannot notice an execution whose tasks run on other hosts than the first
+one's.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def claim(plan: str, execution: str) -> None:
         first = path.read_text()
         if first != execution:
             raise ReusedPlanError(
-                "pushFilters: this frame was planned with the filters of an earlier query, which Spark would use again for this"
-                " one; load() the source anew for each query, or set pushFilters to false"
+                "pushFilters: this frame was planned with the filters of an earlier query, which Spark would use again "
+                "for this one; load() the source anew for each query, or set pushFilters to false"
             ) from None
     finally:
         own.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The columns as Spark's types: those of Spark's Kafka source, any subset of them in any order.
 
-The types decide the Arrow types of what a task yields; ``kafkastore._core`` gives exactly these (``rust/scan/column.rs``).
+The types decide the Arrow types of what a task yields; ``kafkastore._core`` gives exactly these
+(``rust/scan/column.rs``).
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""``spark.read.format("kafkastore_py")``: a batch data source over segment files (Spark's Python Data Source API, 4.0 on).
+"""``spark.read.format("kafkastore_py")``: a batch data source over segment files (Spark's Python Data Source API, 4.0
+on).
 
     spark.dataSource.register(kafkastore.spark.KafkastoreDataSource)
     spark.read.format("kafkastore_py").option("path", "/var/lib/kafka").option("subscribe", "flights").load()
 
-Options, schema and meanings are those of Spark's Kafka source. Spark makes the source and its reader on the driver, pickles
-the reader once, and calls ``read`` in each task, so neither holds anything that is open. Spark 4 prunes no columns for such a
-source: every column of the schema crosses to the JVM; a schema of one's own (``.schema("offset long")``) is
-what leaves columns out. Filters reach the source only through a reader with ``pushFilters``, which Spark refuses while
-``spark.sql.python.filterPushdown.enabled`` is false; so the option ``pushFilters`` chooses the reader.
+Options, schema and meanings are those of Spark's Kafka source. Spark makes the source and its reader on the driver,
+pickles the reader once, and calls ``read`` in each task, so neither holds anything that is open. Spark 4 prunes no
+columns for such a source: every column of the schema crosses to the JVM; a schema of one's own (``.schema("offset
+long")``) is what leaves columns out. Filters reach the source only through a reader with ``pushFilters``, which Spark
+refuses while ``spark.sql.python.filterPushdown.enabled`` is false; so the option ``pushFilters`` chooses the reader.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class Reader(DataSourceReader):
         self.wanted = filters.Wanted()
 
     def partitions(self) -> list[InputPartition]:
-        """One for each share; their value is the share. Where there are none Spark reads None (4.0, 4.1) or one of value
-        None (4.2 on)."""
+        """One for each share; their value is the share. Where there are none Spark reads None (4.0, 4.1) or one of
+        value None (4.2 on)."""
         return [InputPartition(share) for share in planning.plan(self.options, self.wanted)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
@@ -79,7 +80,8 @@ class Reader(DataSourceReader):
 
 
 class FilteringReader(Reader):
-    """The reader of ``pushFilters=true``; one that filters serves a single query, see :mod:`kafkastore.spark.claims`."""
+    """The reader of ``pushFilters=true``; one that filters serves a single query, see
+    :mod:`kafkastore.spark.claims`."""
 
     def __init__(self, chosen: options.ReadOptions, schema: StructType) -> None:
         super().__init__(chosen, schema)

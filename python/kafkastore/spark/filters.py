@@ -1,14 +1,15 @@
 """What Spark's pushed filters leave to read: closed ranges and sets by column, all of which must hold.
 
-A filter counts as taken only when what it keeps is exactly what the scan then gives; Spark applies every other itself. It
-imports nothing of Spark: filters are told apart by their class names, which PySpark 4.1 to 4.3 share.
+A filter counts as taken only when what it keeps is exactly what the scan then gives; Spark applies every other itself.
+It imports nothing of Spark: filters are told apart by their class names, which PySpark 4.1 to 4.3 share.
 
     topic, partition     sets and ranges      settled when planning
     offset               a range              narrows the planned ranges
     timestamp            a range of ms        narrows their start; the rest record by record
     key                  a set                record by record
 
-Kafka's timestamps are whole milliseconds and Spark's literals microseconds: ``timestamp > x`` is ``ms >= floor(x) + 1``.
+Kafka's timestamps are whole milliseconds and Spark's literals microseconds: ``timestamp > x`` is ``ms >= floor(x) +
+1``.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
         done-<share>                    left by each task at its end; who leaves the last one removes the lease
         ...                             the links, made by ``plan_scan``
 
-A lease whose tasks never all ended (a ``limit``, a killed job) is removed by age at the next planning with the same folder.
-Links live on the file system of the log directories and outside of them, where the broker would take them for strays.
-Nothing here touches a file that it did not make.
+A lease whose tasks never all ended (a ``limit``, a killed job) is removed by age at the next planning with the same
+folder. Links live on the file system of the log directories and outside of them, where the broker would take them for
+strays. Nothing here touches a file that it did not make.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Lease:
     shares: int
 
     def finish(self) -> None:
-        """The share has been read; the last one removes the folder. Twice does no harm, nor does a folder that is gone."""
+        """The share has been read; the last one removes the folder. Twice does no harm, nor does a folder that is
+        gone."""
         folder = Path(self.folder)
         try:
             (folder / f"done-{self.share}").touch()

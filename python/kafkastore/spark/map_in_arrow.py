@@ -3,9 +3,9 @@
     plan = kafkastore.spark.segments(spark, "/var/lib/kafka", "flights")
     rows = plan.mapInArrow(kafkastore.spark.scan_segments(["value"]), kafkastore.spark.schema(["value"]))
 
-The second line decides which columns leave the Python worker, and may do more: ``scan_segments`` gives a plain function from
-batches to batches, so one of your own can call it and yield, say, one row of sums. Works on Spark 3.5 and
-newer, and through Spark Connect.
+The second line decides which columns leave the Python worker, and may do more: ``scan_segments`` gives a plain function
+from batches to batches, so one of your own can call it and yield, say, one row of sums. Works on Spark 3.5 and newer,
+and through Spark Connect.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 
 def segments(spark: SparkSession, path: str, topic: str | None = None, **read_options: object) -> DataFrame:
-    """What there is to read of ``topic`` below the log directories ``path``, planned now: a row for each task, each in a
-    partition of its own. ``read_options``: those of the data source (``startingOffsets=...``, ``minPartitions=8``, with
-    ``subscribePattern`` or ``assign`` in place of ``topic``). ValueError, FileNotFoundError, DataLossError, ScanError."""
+    """What there is to read of ``topic`` below the log directories ``path``, planned now: a row for each task, each in
+    a partition of its own. ``read_options``: those of the data source (``startingOffsets=...``, ``minPartitions=8``,
+    with ``subscribePattern`` or ``assign`` in place of ``topic``). ValueError, FileNotFoundError, DataLossError,
+    ScanError."""
     given = {name: _as_text(value) for name, value in read_options.items()} | {"path": path}
     if topic is not None:
         given["subscribe"] = topic
@@ -47,8 +48,8 @@ def scan_segments(
     keys: Iterable[bytes | None] | None = None,
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for ``mapInArrow`` over :func:`segments`: the rows' records, with ``columns`` in this order (all but
-    headers without). Only records from ``min_timestamp`` up to before ``end_timestamp`` (both aware) with one of ``keys``
-    (None is the null key), where given. ValueError for a mistake."""
+    headers without). Only records from ``min_timestamp`` up to before ``end_timestamp`` (both aware) with one of
+    ``keys`` (None is the null key), where given. ValueError for a mistake."""
     names = spark_schema(columns).fieldNames()
     low = Range() if min_timestamp is None else Range(low=_milliseconds("min_timestamp", min_timestamp))
     high = Range() if end_timestamp is None else Range(high=_milliseconds("end_timestamp", end_timestamp))
@@ -63,8 +64,8 @@ def scan_segments(
 
 
 def _one_task_each(spark: SparkSession, shares: Sequence[planning.Share]) -> DataFrame:
-    """A row for each share, each in a partition of its own: a range has that without a shuffle, which might put two into one
-    and which AQE might make smaller."""
+    """A row for each share, each in a partition of its own: a range has that without a shuffle, which might put two
+    into one and which AQE might make smaller."""
     from pyspark.sql import functions
 
     def column(name: str, values: Sequence[int | str], kind: str) -> Column:

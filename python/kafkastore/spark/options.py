@@ -1,9 +1,10 @@
 """The options of a read: names, values and meanings of Spark's Kafka source for a batch query, and ours beside them.
 
-Text in, one immutable :class:`ReadOptions` out. Every mistake is a ``ValueError`` of one sentence that names the option, its
-value and the fix. It looks at no file and knows no topic but by name.
+Text in, one immutable :class:`ReadOptions` out. Every mistake is a ``ValueError`` of one sentence that names the
+option, its value and the fix. It looks at no file and knows no topic but by name.
 
-Names are matched without regard to case. Of several ways to say where a range begins (or ends) one counts, in Spark's order:
+Names are matched without regard to case. Of several ways to say where a range begins (or ends) one counts, in Spark's
+order:
 
     a. ``startingTimestamp``            one time for every partition, ms since the epoch
     b. ``startingOffsetsByTimestamp``   JSON, a time for each partition
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 EARLIEST = -2
 LATEST = -1
 DEFAULT_SPLIT_BYTES = 512 << 20
-"""A task of Python costs Spark about 0.07 s whatever it reads, which is what 100 MB take to cross; so shares are large."""
+"""A task of Python costs Spark about 0.07 s whatever it reads, which is what 100 MB take to cross; so shares are
+large."""
 
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 RANGES = (
@@ -66,8 +68,8 @@ _LOG = logging.getLogger("kafkastore.spark")
 
 @dataclass(frozen=True)
 class Bound:
-    """Where a range begins or ends. ``kind`` is "offset" or "timestamp" (ms); ``everywhere`` holds for every partition, or
-    is None and ``places`` has topic -> partition -> number."""
+    """Where a range begins or ends. ``kind`` is "offset" or "timestamp" (ms); ``everywhere`` holds for every partition,
+    or is None and ``places`` has topic -> partition -> number."""
 
     option: str
     kind: str

@@ -69,7 +69,8 @@ class Share:
 
 def plan(options: ReadOptions, wanted: Wanted | None = None, cores: int | None = None) -> list[Share]:
     """The shares of a read; none when there is nothing to read. ``cores`` is how many tasks run at a time, by default
-    those of this machine. ValueError and FileNotFoundError for mistakes, DataLossError and ScanError as ``plan_scan``."""
+    those of this machine. ValueError and FileNotFoundError for mistakes, DataLossError and ScanError as
+    ``plan_scan``."""
     wanted = wanted or Wanted()
     topics = _topics(options)
     lease = links.take(options.link_dir, options.log_dirs) if options.link_dir else None
@@ -168,7 +169,8 @@ def _plans(
 def loss_sentence(topic: str, partition: int, start: int, end: int) -> str:
     """What is said of offsets that are gone when ``failOnDataLoss`` is false."""
     return (
-        f"{topic}-{partition}: offsets {start} to {end} are gone, by retention or with their topic; some data may have been"
+        f"{topic}-{partition}: offsets {start} to {end} are gone, by retention or with their topic; some data may have "
+        "been"
         ' lost (set the option "failOnDataLoss" to "true" to fail instead)'
     )
 
@@ -178,7 +180,8 @@ def _watermarks(options: ReadOptions, topic: str, partitions: tuple[int, ...] | 
         return None
     from kafkastore.scanning.broker_offsets import fetch_broker_offsets
 
-    return {p: tuple(found) for p, found in fetch_broker_offsets(options.bootstrap_servers, topic, partitions).items()}  # type: ignore[misc]
+    offsets = fetch_broker_offsets(options.bootstrap_servers, topic, partitions)
+    return {partition: tuple(found) for partition, found in offsets.items()}  # type: ignore[misc]
 
 
 def _found(options: ReadOptions, topic: str, partitions: tuple[int, ...] | None) -> list[int]:
@@ -225,7 +228,8 @@ def _check_reached(options: ReadOptions, plans: Sequence[_core.PartitionPlan]) -
         if plan.start_offset >= plan.end_limit:
             time_ms = options.start.of(plan.topic, plan.partition)[1]
             raise ValueError(
-                f"{options.start.option}: {plan.topic}-{plan.partition} has no record at {time_ms} or later; choose an earlier"
+                f"{options.start.option}: {plan.topic}-{plan.partition} has no record at {time_ms} or later; choose an "
+                "earlier"
                 ' time or set startingOffsetsByTimestampStrategy to "latest"'
             )
 

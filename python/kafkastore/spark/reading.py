@@ -1,7 +1,7 @@
 """A share as Arrow batches, on the worker that runs the task: one thread, the splits one after the other.
 
-Memory is bounded by a batch. What a share asks for and no longer finds is an error or a warning, as ``failOnDataLoss`` says.
-At its end the share's part in the lease on links is given back.
+Memory is bounded by a batch. What a share asks for and no longer finds is an error or a warning, as ``failOnDataLoss``
+says. At its end the share's part in the lease on links is given back.
 """
 
 from __future__ import annotations
@@ -74,5 +74,6 @@ def _explained(failure: Exception) -> Exception:
         return failure if isinstance(failure, _core.ScanError) else _core.ScanError(str(failure))
     return _core.DataLossError(
         f"{failure}; some data may have been lost, removed by retention or with its topic after the query was planned"
-        ' (set the option "linkDir" to keep what is planned readable, or "failOnDataLoss" to "false" to go on without it)'
+        ' (set the option "linkDir" to keep what is planned readable, or "failOnDataLoss" to "false" to go on without'
+        " it)"
     )

@@ -1,7 +1,8 @@
-"""The checks of replicas and of growth: the broker that plans a change and the controller that decides it have the same.
+"""The checks of replicas and of growth: the broker that plans a change and the controller that decides it have the
+same.
 
-They are given what is known: the broker looks at its image, the controller at its own. The messages of refusals are Kafka's
-(ReplicationControlManager).
+They are given what is known: the broker looks at its image, the controller at its own. The messages of refusals are
+Kafka's (ReplicationControlManager).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def check_replicas(replicas: Sequence[int], brokers: Container[int], removed: Container[int] = ()) -> None:
-    """Whether a partition may have these replicas: brokers that there are and that are not ``removed``, each once. Raises
-    InvalidReplicaAssignmentError."""
+    """Whether a partition may have these replicas: brokers that there are and that are not ``removed``, each once.
+    Raises InvalidReplicaAssignmentError."""
     if not replicas:
         raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
     counts = Counter(replicas)
@@ -40,8 +41,8 @@ def check_replicas(replicas: Sequence[int], brokers: Container[int], removed: Co
 
 
 def check_target(target: Sequence[int], brokers: Container[int], factor: int | None) -> None:
-    """Whether a partition may be moved to ``target``: ``factor`` replicas if that is given. Raises InvalidReplicaAssignmentError,
-    InvalidReplicationFactorError."""
+    """Whether a partition may be moved to ``target``: ``factor`` replicas if that is given. Raises
+    InvalidReplicaAssignmentError, InvalidReplicationFactorError."""
     check_replicas(sorted(target), brokers)
     if factor is not None and len(target) != factor:
         raise InvalidReplicationFactorError(f"The replication factor is changed from {factor} to {len(target)}")

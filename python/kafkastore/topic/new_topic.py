@@ -1,4 +1,5 @@
-"""What is asked for of topics: a new one, or one that is to grow. Values; :mod:`planner` and the controller judge them."""
+"""What is asked for of topics: a new one, or one that is to grow. Values; :mod:`planner` and the controller judge
+them."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ if TYPE_CHECKING:
 
 
 class NewTopic(NamedTuple):
-    """A topic to create; -1 means the broker's default, of which the controller knows none and takes 1. ``assignments``, the replicas by
-    partition, override the two numbers."""
+    """A topic to create; -1 means the broker's default, of which the controller knows none and takes 1.
+    ``assignments``, the replicas by partition, override the two numbers."""
 
     name: str
     partitions: int = -1
@@ -27,7 +28,8 @@ class NewTopic(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """A topic that is to have so many partitions; ``assignments`` are the replicas of the new ones, where they are given."""
+    """A topic that is to have so many partitions; ``assignments`` are the replicas of the new ones, where they are
+    given."""
 
     name: str
     partitions: int

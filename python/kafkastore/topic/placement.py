@@ -1,9 +1,9 @@
 """Which brokers hold the replicas of new partitions (spec R1.2). Pure arithmetic.
 
 Brokers and partitions are sorted; with n brokers, partition i prefers broker i mod n, and the j-th replica of the k-th
-partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. Partitions are counted
-through the whole cluster: the first ones of many topics prefer different brokers. With racks the
-brokers are ordered so that racks alternate, and a replica goes to a rack that holds none yet while there is one.
+partition of that broker goes to (i + j + k) mod n, so that a dead broker's load spreads over all the others. Partitions
+are counted through the whole cluster: the first ones of many topics prefer different brokers. With racks the brokers
+are ordered so that racks alternate, and a replica goes to a rack that holds none yet while there is one.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def place_replicas(
 
 
 def next_place(brokers: Mapping[int, str | None], first: int, partitions: int) -> int:
-    """The number by which the placement of a topic with so many partitions goes on; partition 0 prefers broker ``first``."""
+    """The number by which the placement of a topic with so many partitions goes on; partition 0 prefers broker
+    ``first``."""
     order = _alternate_racks(brokers)
     return partitions + (order.index(first) if first in order else 0)
 

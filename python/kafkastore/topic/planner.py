@@ -66,7 +66,8 @@ class TopicPlanner:
         return outcomes
 
     def _plan(self, asked: NewTopic, collisions: Mapping[str, str], before: int) -> TopicImage:
-        """``collisions`` has the topics that there are by the name that metrics give them; they have ``before`` partitions."""
+        """``collisions`` has the topics that there are by the name that metrics give them; they have ``before``
+        partitions."""
         name, partitions, replication_factor, assignments, configs = asked
         validate_topic_name(name)
         if name in self.image.topics:
@@ -127,7 +128,8 @@ class TopicPlanner:
     def place_additional(
         self, topic: TopicImage, count: int, factor: int, assignments: Sequence[Sequence[int]] | None
     ) -> list[tuple[int, ...]]:
-        """The replicas, ``factor`` of each, of the partitions with which ``topic`` has ``count``; ``assignments`` if they are given."""
+        """The replicas, ``factor`` of each, of the partitions with which ``topic`` has ``count``; ``assignments`` if
+        they are given."""
         current = len(topic.partitions)
         additional = count - current
         if assignments is not None:

@@ -1,10 +1,10 @@
 """Creates, grows, moves, configures and deletes topics: the one way for handlers, auto-creation and coordinators.
 
-Order of a creation: lock the name → plan (``planner.py``) → the controller writes the store and tells the brokers, this one
-among them → this broker has been told too, so that a client which asks next sees its topic. A broker that is alone is its own
-controller. On one that is not, every method raises NotControllerError before anything is done, and clients' requests go to the
-controller (``requests/forwarding.py``); what such a broker wants itself (auto-creation, ``__consumer_offsets``, configuration) it
-asks for.
+Order of a creation: lock the name → plan (``planner.py``) → the controller writes the store and tells the brokers, this
+one among them → this broker has been told too, so that a client which asks next sees its topic. A broker that is alone
+is its own controller. On one that is not, every method raises NotControllerError before anything is done, and clients'
+requests go to the controller (``requests/forwarding.py``); what such a broker wants itself (auto-creation,
+``__consumer_offsets``, configuration) it asks for.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         async def set_topic_configs(self, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, KafkastoreError]: ...
         async def delete_topics(self, names: Sequence[str]) -> Sequence[Any]: ...
         async def wait_deleted(self, topics: Iterable[Any], limit_s: float) -> Sequence[Deleted]: ...
-        async def wait_told(self, node_id: int, limit_s: float) -> None: ...
+        async def wait_sent(self, node_id: int, limit_s: float) -> None: ...
         async def elect_leaders(
             self, partitions: Sequence[tuple[str, int]] | None, *, is_unclean: bool = ...
         ) -> dict[tuple[str, int], int]: ...
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
         async def reassignments(self) -> Mapping[tuple[str, int], Assigned]: ...
 
 
-TOLD_LIMIT_S: Final = 10.0
+METADATA_LIMIT_S: Final = 10.0
 """How long an answer waits until this broker knows of what the controller has decided."""
 
 REQUEST_TIMEOUT_MS: Final = 30_000
@@ -99,8 +99,8 @@ _NO_IDS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 
 class Topics:
-    """See the module. Runs on the loop; at most one change of a topic is under way at a time. ``ask(request, timeout_ms)`` asks the
-    controller, wherever it is, as a client would."""
+    """See the module. Runs on the loop; at most one change of a topic is under way at a time. ``ask(request,
+    timeout_ms)`` asks the controller, wherever it is, as a client would."""
 
     def __init__(
         self,
@@ -152,9 +152,9 @@ class Topics:
     async def create_all(
         self, asked: Sequence[NewTopic], *, validate_only: bool = False, turn: Turn | None = None
     ) -> list[TopicImage | KafkastoreError]:
-        """Creates topics of different names, in one write of the controller: for each the topic, or the error that it has
-        for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError. What the check of
-        ``turn`` raises ends it while it plans, before the write."""
+        """Creates topics of different names, in one write of the controller: for each the topic, or the error that it
+        has for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError. What
+        the check of ``turn`` raises ends it while it plans, before the write."""
         self._check_controller()
         turn = turn or Turn()
         async with self._locked([one.name for one in asked]):
@@ -164,7 +164,7 @@ class Topics:
                 if not placed:
                     break
                 # the controller knew of a dead broker before this one, which learns of it next
-                await self._controller.wait_told(self._config.node_id, TOLD_LIMIT_S)
+                await self._controller.wait_sent(self._config.node_id, METADATA_LIMIT_S)
                 found |= await self._plan_and_make(placed, turn, validate_only=validate_only)
             return [found[one.name] for one in asked]
 
@@ -192,8 +192,8 @@ class Topics:
         replication_factor: int = -1,
         configs: Mapping[str, str | None] | None = None,
     ) -> TopicImage:
-        """The topic, created when it does not exist: auto-creation and internal topics, on any broker. Raises RequestTimedOutError when
-        that takes longer than :data:`CREATE_LIMIT_MS`, whatever is waited for."""
+        """The topic, created when it does not exist: auto-creation and internal topics, on any broker. Raises
+        RequestTimedOutError when that takes longer than :data:`CREATE_LIMIT_MS`, whatever is waited for."""
         found = self._image.topic(name)
         if found is not None:
             return found
@@ -224,7 +224,8 @@ class Topics:
         return True
 
     async def create_internal(self, name: str) -> TopicImage:
-        """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when absent."""
+        """An internal topic with the partitions, replicas and configuration that Kafka gives it, created when
+        absent."""
         asked = internal_topic(self._config, name)
         return await self.create_if_absent(
             name,
@@ -280,8 +281,8 @@ class Topics:
     async def create_all_partitions(
         self, asked: Sequence[Growth], *, validate_only: bool = False, turn: Turn | None = None
     ) -> dict[str, KafkastoreError]:
-        """Grows topics of different names, in one write of the controller. Those that failed, with the error that each has for itself.
-        Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
+        """Grows topics of different names, in one write of the controller. Those that failed, with the error that each
+        has for itself. Raises PolicyViolationError when there are too many partitions in all, NotControllerError."""
         self._check_controller()
         turn = turn or Turn()
         async with self._locked([one.name for one in asked]):
@@ -300,7 +301,7 @@ class Topics:
                     break
                 for one in left:
                     del failed[one.name]
-                await self._controller.wait_told(self._config.node_id, TOLD_LIMIT_S)  # as above
+                await self._controller.wait_sent(self._config.node_id, METADATA_LIMIT_S)  # as above
             if not validate_only:
                 grown = [one for one in asked if one.name not in failed]
                 await self._wait_until_each(grown, lambda one: self._partition_count(one.name) >= one.partitions)
@@ -344,8 +345,8 @@ class Topics:
     async def reassign(
         self, asked: Mapping[tuple[str, int], Sequence[int] | None], *, allows_factor_change: bool = True
     ) -> Mapping[tuple[str, int], KafkastoreError | None]:
-        """Moves partitions to the brokers that are given, cancels a move where none are: for each (topic, partition) why not, or
-        None."""
+        """Moves partitions to the brokers that are given, cancels a move where none are: for each (topic, partition)
+        why not, or None."""
         return await self._controller.alter_reassignments(asked, allows_factor_change=allows_factor_change)
 
     async def reassignments(self) -> Mapping[tuple[str, int], Assigned]:
@@ -356,7 +357,8 @@ class Topics:
     async def elect_leaders(
         self, asked: Sequence[tuple[str, int]] | None, *, is_unclean: bool
     ) -> dict[tuple[str, int], int]:
-        """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails for."""
+        """The error code of each (topic, partition) asked for; of None, of all that an election changes or fails
+        for."""
         outcomes = await self._controller.elect_leaders(asked, is_unclean=is_unclean)
         elected = [key for key, code in outcomes.items() if code == ErrorCode.NONE]
         if elected:
@@ -370,8 +372,8 @@ class Topics:
 
     # ---- configure
     async def set_config_overrides(self, name: str, overrides: Mapping[str, str | None]) -> None:
-        """Replaces the topic's own configuration, in effect here when it returns. Through the controller, which has to know of a
-        lower ``min.insync.replicas`` before leaders do. Raises ConfigError for a wrong name or value."""
+        """Replaces the topic's own configuration, in effect here when it returns. Through the controller, which has to
+        know of a lower ``min.insync.replicas`` before leaders do. Raises ConfigError for a wrong name or value."""
         checked = validate_topic_configs(overrides, self._config)
         if self._controller.is_active:
             try:
@@ -387,8 +389,9 @@ class Topics:
     async def set_all_configs(
         self, asked: Mapping[str, Mapping[str, str]], ids: Mapping[str, bytes] = _NO_IDS
     ) -> Mapping[str, KafkastoreError]:
-        """As the controller: replaces the own configuration of topics, checked already, in one write. Those that failed, with the error
-        that each has for itself; one whose id is in ``ids`` fails when another topic has its name now. Raises NotControllerError."""
+        """As the controller: replaces the own configuration of topics, checked already, in one write. Those that
+        failed, with the error that each has for itself; one whose id is in ``ids`` fails when another topic has its
+        name now. Raises NotControllerError."""
         self._check_controller()
         async with self._locked(asked):
             known = self._image.topics
@@ -400,7 +403,8 @@ class Topics:
             return {**failed, **{name: UnknownTopicOrPartitionError() for name in gone}}
 
     async def stored_configs(self, name: str) -> dict[str, str]:
-        """The topic's own configuration as it stands in the store: the image may not have another broker's last change yet."""
+        """The topic's own configuration as it stands in the store: the image may not have another broker's last change
+        yet."""
         try:
             return decode_config((await self._store.get(f"/config/topics/{name}")).data)
         except NoNodeError:
@@ -442,9 +446,9 @@ class Topics:
     async def delete_all(
         self, names: Sequence[str], ids: Mapping[str, bytes] = _NO_IDS
     ) -> list[KafkastoreError | None]:
-        """Deletes topics of different names, in one write of the controller: for each None, or the error that it has for
-        itself. One whose id is in ``ids`` is that topic, and none that was made under its name meanwhile. What a broker that is away
-        has of them goes when it is back."""
+        """Deletes topics of different names, in one write of the controller: for each None, or the error that it has
+        for itself. One whose id is in ``ids`` is that topic, and none that was made under its name meanwhile. What a
+        broker that is away has of them goes when it is back."""
         self._check_controller()
         async with self._locked(names):
             topics = {
@@ -467,7 +471,7 @@ class Topics:
         failed = {name: error for name, error in outcomes.items() if isinstance(error, KafkastoreError)}
         deleted = {name: topic for name, topic in outcomes.items() if not isinstance(topic, KafkastoreError)}
         await self._wait_until_each(deleted, lambda name: image.topic(name) is not topics[name])
-        broken = await controller.wait_deleted(list(deleted.values()), TOLD_LIMIT_S)
+        broken = await controller.wait_deleted(list(deleted.values()), METADATA_LIMIT_S)
         return failed | {topic.name: KafkaStorageError() for topic in broken}
 
     # ---- inside
@@ -490,8 +494,9 @@ class Topics:
         return topic is not None and all(state.leader >= 0 or state.offline for state in topic.partitions)
 
     async def _wait_until_each(self, items: Iterable[T], holds: Callable[[T], bool]) -> None:
-        """Returns when it has held once for each, one after the other: thousands are not all asked at each order of the controller."""
-        deadline = asyncio.get_running_loop().time() + TOLD_LIMIT_S
+        """Returns when it has held once for each, one after the other: thousands are not all asked at each order of the
+        controller."""
+        deadline = asyncio.get_running_loop().time() + METADATA_LIMIT_S
         async for item in Turn().each(items):
             if not holds(item):
                 left_s = deadline - asyncio.get_running_loop().time()

@@ -4,7 +4,7 @@
 //! bytes of a file. It reads nothing else and decides nothing.
 
 use super::{INLINE_BYTES, Splice};
-use crate::broker::fetch_session::RowNews;
+use crate::broker::fetch_session::RowUpdate;
 use crate::broker::partition::ReadResult;
 use crate::error::ErrorCode;
 use crate::storage::{AbortedTxn, FileSlice};
@@ -38,8 +38,8 @@ impl Outcome {
         self.has_news || self.read.diverging_epoch.is_some() || self.read.preferred_read_replica.is_some()
     }
 
-    pub(super) fn news(&self) -> RowNews {
-        RowNews {
+    pub(super) fn news(&self) -> RowUpdate {
+        RowUpdate {
             high_watermark: self.read.high_watermark,
             log_start: self.read.log_start,
             has_more: self.read.slice.is_some() || self.is_urgent(),

@@ -25,8 +25,8 @@ fn asked(id: i32, epoch: i32, rows: Vec<FetchRow>) -> SessionRequest {
     }
 }
 
-fn quiet(high_watermark: i64) -> RowNews {
-    RowNews {
+fn quiet(high_watermark: i64) -> RowUpdate {
+    RowUpdate {
         high_watermark,
         log_start: 0,
         has_more: false,
@@ -34,8 +34,8 @@ fn quiet(high_watermark: i64) -> RowNews {
     }
 }
 
-fn loud(high_watermark: i64) -> RowNews {
-    RowNews {
+fn loud(high_watermark: i64) -> RowUpdate {
+    RowUpdate {
         has_more: true,
         ..quiet(high_watermark)
     }
@@ -54,7 +54,7 @@ impl Client {
         }
     }
 
-    fn fetch(&self, request: SessionRequest, news: &[RowNews]) -> Result<(i32, Vec<i32>, Vec<bool>), ErrorCode> {
+    fn fetch(&self, request: SessionRequest, news: &[RowUpdate]) -> Result<(i32, Vec<i32>, Vec<bool>), ErrorCode> {
         let (context, rows) = self.cache.resolve(request, self.now)?;
         let refs: Vec<&FetchRow> = rows.iter().collect();
         let (id, told) = self.cache.settle(&context, &refs, news, self.now);
@@ -140,7 +140,7 @@ fn a_partition_that_gave_data_is_read_last_next_time() {
 fn after_an_error_everything_is_told_again() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
-    let error = RowNews {
+    let error = RowUpdate {
         is_void: true,
         ..quiet(-1)
     };
@@ -192,13 +192,13 @@ fn the_final_epoch_closes_the_session() {
 #[test]
 fn a_row_is_told_again_after_an_error_and_an_error_does_not_move_the_turn() {
     let client = Client::new(10);
-    let void = RowNews {
+    let void = RowUpdate {
         is_void: true,
         ..loud(0)
     };
     let rows = vec![row("t", 0, 0), row("t", 1, 0)];
     let (id, ..) = client.fetch(asked(0, 0, rows), &[void, quiet(0)]).unwrap();
-    let next = |epoch, news: &[RowNews]| {
+    let next = |epoch, news: &[RowUpdate]| {
         let (_, indexes, told) = client.fetch(asked(id, epoch, vec![]), news).unwrap();
         (indexes, told)
     };

@@ -16,9 +16,9 @@ fn body(names: Option<&[&str]>, may_create: bool) -> Vec<u8> {
 }
 
 /// Broker ids, of each topic: error, name, (error, leader) of each partition, and the controller.
-type Told = (Vec<i32>, Vec<(i16, String, Vec<(i16, i32)>)>, i32);
+type Answer = (Vec<i32>, Vec<(i16, String, Vec<(i16, i32)>)>, i32);
 
-fn told(body: &[u8]) -> Told {
+fn told(body: &[u8]) -> Answer {
     let r = &mut Reader::new(body, false);
     let text = |r: &mut Reader<'_>| {
         let range = r.nullable_string().unwrap().unwrap_or_default();
@@ -99,7 +99,7 @@ fn serve(
     }
 }
 
-fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Told {
+fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Answer {
     let mut out = Vec::new();
     let outcome = serve(fixture, 4, listener, body, (Place::Loop, false), &mut out);
     assert_eq!(outcome, Outcome::Answered);
@@ -109,7 +109,7 @@ fn ask(fixture: &Fixture, listener: &str, body: &[u8]) -> Told {
 #[test]
 fn all_topics_or_those_named_are_told() {
     let fixture = fixture();
-    let names = |told: &Told| told.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
+    let names = |told: &Answer| told.1.iter().map(|t| t.1.clone()).collect::<Vec<_>>();
     let all = ask(&fixture, "PLAINTEXT", &body(None, false));
     assert_eq!(
         (all.0.clone(), names(&all)),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::leadership::least_in_sync;
+use super::leadership::min_in_sync_replicas;
 use super::{Awaited, Lease, Partition, WaitKind};
 use crate::broker::metrics::Count;
 use crate::error::{Error, ErrorCode, Result};
@@ -85,7 +85,7 @@ impl Partition {
     /// The lease that was loaded, if it lets something be appended with these `acks`.
     fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
         let lease = self.leading_by(lease, -1)?;
-        let (in_sync, needed) = (lease.in_sync_replicas.len(), least_in_sync(log, lease));
+        let (in_sync, needed) = (lease.in_sync_replicas.len(), min_in_sync_replicas(log, lease));
         if acks == -1 && in_sync < needed {
             let (topic, index) = (&self.topic, self.index);
             return Err(Error::rejected(

@@ -1,7 +1,7 @@
 //! What a produce waits for after its append (spec: R0.5, R0.10): the high watermark, or the disk, within one term of the leader.
 
 use super::Partition;
-use super::leadership::least_in_sync;
+use super::leadership::min_in_sync_replicas;
 use crate::error::{Error, ErrorCode, Result};
 
 /// What must happen before a produce is answered, beyond the local append.
@@ -39,7 +39,7 @@ impl Partition {
         let in_sync = lease.in_sync_replicas.len();
         // All are always enough, and asking the configuration waits for the log.
         let may_lack = awaited.high_watermark.is_some() && in_sync < lease.replicas.len();
-        if may_lack && in_sync < least_in_sync(&self.log.lock(), &lease) {
+        if may_lack && in_sync < min_in_sync_replicas(&self.log.lock(), &lease) {
             return Err(Error::rejected(
                 ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
                 format!("{}-{} lost in-sync replicas while it waited", self.topic, self.index),

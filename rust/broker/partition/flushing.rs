@@ -1,6 +1,8 @@
-//! Bringing a partition's log to disk: flushes beside appends, the flush of a stop, and when a flush is due (spec: R0.5, R2.4).
+//! Bringing a partition's log to disk: flushes beside appends, the flush of a stop, and when a flush is due (spec:
+//! R0.5, R2.4).
 //!
-//! Flush jobs of one log run one after the other, without the log's lock; the lock that orders them is taken before the log's.
+//! Flush jobs of one log run one after the other, without the log's lock; the lock that orders them is taken before the
+//! log's.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
@@ -75,7 +77,8 @@ impl Partition {
         Ok(())
     }
 
-    /// First half of a stop: no flush runs any more and no append comes after; see [`crate::storage::Log::begin_close`].
+    /// First half of a stop: no flush runs any more and no append comes after; see
+    /// [`crate::storage::Log::begin_close`].
     pub fn begin_close(&self) -> Result<Option<FlushJob>> {
         let _one_at_a_time = self.flushing.none_runs();
         self.log.lock().begin_close()

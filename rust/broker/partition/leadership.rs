@@ -52,7 +52,7 @@ impl IsrSize {
 }
 
 /// In-sync replicas that `acks=all` needs: `min.insync.replicas`, or all when there are fewer (KIP-966).
-pub(super) fn least_in_sync(log: &Log, lease: &Lease) -> usize {
+pub(super) fn min_in_sync_replicas(log: &Log, lease: &Lease) -> usize {
     needed(log.config().min_insync_replicas, lease)
 }
 
@@ -102,7 +102,7 @@ impl Leadership {
     /// The high watermark of a log that ends at `log_end`, if this broker leads it by that lease.
     pub(super) fn high_watermark(&self, lease: Option<&Arc<Lease>>, log: &Log, known: i64, log_end: i64) -> i64 {
         let Some(lease) = self.led(lease) else { return known };
-        let required = planted::required_in_sync(least_in_sync(log, lease));
+        let required = planted::required_in_sync(min_in_sync_replicas(log, lease));
         match &*self.followers.lock() {
             Some(followers) => followers.high_watermark(known, log_end, required),
             None => log_end,

@@ -1,11 +1,12 @@
-//! Batches of idempotent producers that were refused before anybody looked at them: this broker did not lead yet, or too few
-//! replicas were in sync (spec: R3.4). And those that never came here: the leader before this one had them.
+//! Batches of idempotent producers that were refused before anybody looked at them: this broker did not lead yet, or
+//! too few replicas were in sync (spec: R3.4). And those that never came here: the leader before this one had them.
 //!
-//! What a producer has sent behind such a batch is read next, and the reason may be gone by then. It would be judged out of order,
-//! though nothing is lost; a client may then begin a new epoch for all partitions (librdkafka), and what other logs have taken without
-//! having acknowledged it is sent to them again, as something new. So it is refused in the same way until the first one has come again,
-//! or nobody has heard of it for [`REMEMBERED_MS`]. Nothing is kept over a restart, and nothing is refused that Kafka would take, but
-//! from a producer whose earlier batch is still to come.
+//! What a producer has sent behind such a batch is read next, and the reason may be gone by then. It would be judged
+//! out of order, though nothing is lost; a client may then begin a new epoch for all partitions (librdkafka), and what
+//! other logs have taken without having acknowledged it is sent to them again, as something new. So it is refused in
+//! the same way until the first one has come again, or nobody has heard of it for [`REMEMBERED_MS`]. Nothing is kept
+//! over a restart, and nothing is refused that Kafka would take, but from a producer whose earlier batch is still to
+//! come.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +22,7 @@ use crate::storage::{AppendError, Log};
 /// Longer than a client waits before it tries again.
 const REMEMBERED_MS: i64 = 10_000;
 /// Of one partition: beyond it the next ones are judged as Kafka does.
-const MOST_PRODUCERS: usize = 1000;
+const MAX_PRODUCERS: usize = 1000;
 
 /// The first one that is still to come.
 struct Refused {
@@ -43,10 +44,10 @@ impl Refusals {
     /// `(epoch, sequence)` is of the first that is to come.
     fn note(&self, producer_id: i64, (epoch, sequence): (i16, i32), code: ErrorCode, now_ms: i64) {
         let mut known = self.by_producer.lock();
-        if known.len() >= MOST_PRODUCERS {
+        if known.len() >= MAX_PRODUCERS {
             known.retain(|_, refused| now_ms.saturating_sub(refused.at_ms) < REMEMBERED_MS);
         }
-        let is_full = known.len() >= MOST_PRODUCERS;
+        let is_full = known.len() >= MAX_PRODUCERS;
         match known.get_mut(&producer_id) {
             Some(refused) if refused.epoch == epoch && refused.sequence <= sequence => {
                 if refused.sequence == sequence {
@@ -94,8 +95,8 @@ impl Refusals {
 }
 
 impl Partition {
-    /// Notes that a batch is refused, and says how. One that the log has already is no new one: that too few have it is all there is
-    /// to say.
+    /// Notes that a batch is refused, and says how. One that the log has already is no new one: that too few have it is
+    /// all there is to say.
     pub(super) fn turn_away(&self, log: &Log, batch: &[u8], error: Error, now_ms: i64) -> AppendError {
         let Some(header) = idempotent(batch) else {
             return error.into();
@@ -113,9 +114,10 @@ impl Partition {
         error.into()
     }
 
-    /// What to say of a batch that the log did not take. One with a gap before it, of a producer from which this leader has taken
-    /// nothing yet: a client that has heard of the new leader sends to it while what it sent before is still with the old one
-    /// (librdkafka), which refuses that, and the client sends it here. So it has not found the leader of that batch yet.
+    /// What to say of a batch that the log did not take. One with a gap before it, of a producer from which this leader
+    /// has taken nothing yet: a client that has heard of the new leader sends to it while what it sent before is still
+    /// with the old one (librdkafka), which refuses that, and the client sends it here. So it has not found the leader
+    /// of that batch yet.
     pub(super) fn judge_gap(
         &self,
         log: &Log,

@@ -38,7 +38,7 @@ pub enum WantsFlush {
     /// In the background: a segment was sealed.
     Soon,
     /// Before the leader is told that the batches are here (`flush.messages`).
-    BeforeTold,
+    BeforeNextFetch,
 }
 
 /// Where a log was cut.
@@ -141,7 +141,7 @@ impl Partition {
 // ---- throttled
 impl Partition {
     /// Whether this broker's replica was in sync when the controller told of the leader.
-    pub fn is_told_in_sync(&self) -> bool {
+    pub fn is_in_sync_by_lease(&self) -> bool {
         self.lease()
             .is_some_and(|lease| lease.in_sync_replicas.contains(&self.node_id()))
     }
@@ -223,7 +223,7 @@ impl Partition {
         self.meter.add(Count::ReplicationBytesIn, records.len() as u64);
         self.flushing.note_unflushed(now_ms);
         Ok(if log.is_flush_due() {
-            WantsFlush::BeforeTold
+            WantsFlush::BeforeNextFetch
         } else if log.segment_count() > segments {
             WantsFlush::Soon
         } else {

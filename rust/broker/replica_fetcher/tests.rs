@@ -93,7 +93,7 @@ impl Pair {
     }
 
     /// One request of broker 2, whose answer comes with a changed bit.
-    fn fetch_spoiled(&mut self) {
+    fn fetch_corrupt(&mut self) {
         let broker = &self.brokers[1].broker;
         let Next::Ask(ask) = self.fetchers[1].next(broker, self.now) else {
             panic!("nothing asked")
@@ -357,7 +357,7 @@ fn topic_that_acknowledges_from_disk_is_flushed_before_the_leader_is_told() {
 fn bytes_that_are_no_batches_are_refused_and_asked_again() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
-    pair.fetch_spoiled();
+    pair.fetch_corrupt();
     assert_eq!(pair.ends(), [1, 0], "its checksum was wrong");
     pair.fetch_until_equal(2);
     assert!(
@@ -373,7 +373,7 @@ fn wait_after_a_refusal_is_short_again_once_records_were_taken() {
     let mut pair = Pair::new(&[]);
     for _ in 0..2 {
         pair.append(1);
-        pair.fetch_spoiled();
+        pair.fetch_corrupt();
         let Next::Idle(Some(until)) = pair.fetchers[1].next(&pair.brokers[1].broker, pair.now) else {
             panic!("it does not wait")
         };

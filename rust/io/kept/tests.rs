@@ -11,7 +11,8 @@ use crate::io::OsFileSystem;
 /// How long the failing sync waits for one beside it.
 const TOGETHER: Duration = Duration::from_millis(200);
 
-/// Linux tells a failed write to one fsync of a descriptor: the first gets the error, here as late as it may, the others succeed.
+/// Linux tells a failed write to one fsync of a descriptor: the first gets the error, here as late as it may, the
+/// others succeed.
 #[derive(Default)]
 struct FailsOnce {
     syncs: Mutex<usize>,

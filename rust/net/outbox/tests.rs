@@ -105,7 +105,8 @@ fn a_full_socket_keeps_the_rest_for_later() {
     assert!(arrived[..4 << 20].iter().all(|&b| b == 7));
 }
 
-/// Pages that the kernel was told to drop are asked for, chunk by chunk; on a file system without a disk there are none.
+/// Pages that the kernel was told to drop are asked for, chunk by chunk; on a file system without a disk there are
+/// none.
 #[test]
 fn cold_pages_are_asked_for_and_never_read_here() {
     let (_dir, file) = file(3 << 20);

@@ -1,12 +1,13 @@
-//! LZ4 frames, written the one way that Kafka's Java reader takes: independent blocks of 64 KB, no checksums, no content size.
+//! LZ4 frames, written the one way that Kafka's Java reader takes: independent blocks of 64 KB, no checksums, no
+//! content size.
 //!
 //! ```text
 //! frame := magic u32 0x184D2204, flags u8, block_maximum u8, [content_size u64], header_checksum u8,
 //!          { size u32 (top bit: stored), bytes, [checksum u32] }*, end u32 0, [content_checksum u32]
 //! flags := version 01, independent blocks 1, block checksums, content size, content checksum, 0, dictionary 0
 //! ```
-//! All integers are little-endian. Like Kafka's, the reader takes one frame of independent blocks and ignores what follows it. It does
-//! not compare the checksums: the batch's CRC covers the same bytes.
+//! All integers are little-endian. Like Kafka's, the reader takes one frame of independent blocks and ignores what
+//! follows it. It does not compare the checksums: the batch's CRC covers the same bytes.
 
 use std::cell::RefCell;
 
@@ -126,7 +127,8 @@ fn inflate_block(block: &[u8], block_maximum: usize, room: usize, out: &mut Vec<
     // A byte of LZ4 gives 255 at most.
     let most = block_maximum.min(block.len().saturating_mul(255));
     let allowed = most.min(room);
-    // Records seldom shrink more than this; clearing all that a small block might give would cost more than inflating it.
+    // Records seldom shrink more than this; clearing all that a small block might give would cost more than inflating
+    // it.
     let likely = allowed.min(block.len().saturating_mul(LIKELY_RATIO));
     for size in [likely, allowed] {
         out.resize(start + size, 0);

@@ -1,7 +1,8 @@
 //! The five codecs behind two functions: [`compress`] and [`decompress`].
 //!
-//! Inflating stops at the caller's limit while it runs, so that a bomb costs no more memory than that. Both functions append to
-//! `out`, and leave in it whatever they had written when they fail. Contexts that are dear to make are kept per thread.
+//! Inflating stops at the caller's limit while it runs, so that a bomb costs no more memory than that. Both functions
+//! append to `out`, and leave in it whatever they had written when they fail. Contexts that are dear to make are kept
+//! per thread.
 
 mod gzip;
 mod lz4;

@@ -73,7 +73,8 @@ fn inflate_block(block: &[u8], room: usize, out: &mut Vec<u8>) -> Result<(), Sto
     if size > room {
         return Err(Stop::Limit);
     }
-    // A snappy element of three bytes yields 64 at most, so a size beyond that ratio is a lie; nothing is allocated for it.
+    // A snappy element of three bytes yields 64 at most, so a size beyond that ratio is a lie; nothing is allocated for
+    // it.
     if size / 32 > block.len() {
         return Err(Stop::Corrupt("a block's size is more than its bytes can give"));
     }

@@ -1,7 +1,7 @@
 //! Inflating piece by piece: what is judged while it is inflated never stands in memory as a whole.
 //!
-//! A [`Source`] gives the inflated bytes of one payload in order. Its own memory is bounded by the codec's unit: a zstd frame's
-//! window (32 MB at most), an LZ4 block (4 MB), a snappy block (32 times its bytes), the 32 KB of gzip.
+//! A [`Source`] gives the inflated bytes of one payload in order. Its own memory is bounded by the codec's unit: a zstd
+//! frame's window (32 MB at most), an LZ4 block (4 MB), a snappy block (32 times its bytes), the 32 KB of gzip.
 
 use std::io::Read;
 

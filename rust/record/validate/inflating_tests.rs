@@ -1,4 +1,5 @@
-//! What is inflated to judge a batch: how much, where, and that judging piece by piece says the same as judging the whole.
+//! What is inflated to judge a batch: how much, where, and that judging piece by piece says the same as judging the
+//! whole.
 
 use proptest::prelude::*;
 

@@ -203,7 +203,7 @@ impl<'a> Judge<'a> {
         room: &mut Room,
     ) -> Result<Option<Validated>, Rejection> {
         let keeps_codec = codec == target;
-        let most = self.most_inflated(keeps_codec, target, room);
+        let most = self.max_inflated(keeps_codec, target, room);
         let is_small = batch.payload().len() <= SMALL_PAYLOAD_BYTES;
         let is_left = match room.kind {
             Kind::Here => !is_small || most == 0 || Self::is_slow_to_compress(codec, target),
@@ -253,7 +253,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The most that this batch may inflate to.
-    fn most_inflated(&self, keeps_codec: bool, target: Codec, room: &Room) -> usize {
+    fn max_inflated(&self, keeps_codec: bool, target: Codec, room: &Room) -> usize {
         let most = self.rules.inflate_limit.min(room.bytes);
         match (keeps_codec, target) {
             (true, _) => most,

@@ -1,8 +1,8 @@
 //! Records out of a payload that is inflated piece by piece: a window of 64 KB stands in memory, never the payload.
 //!
-//! A record that fits the window is read by the parser of whole payloads ([`RawRecord`]). A larger one is walked field by field: its
-//! key, value and headers are counted and dropped. Both follow the same grammar (`record::record`), which a property test holds
-//! against the walk over the whole payload.
+//! A record that fits the window is read by the parser of whole payloads ([`RawRecord`]). A larger one is walked field
+//! by field: its key, value and headers are counted and dropped. Both follow the same grammar (`record::record`), which
+//! a property test holds against the walk over the whole payload.
 
 use crate::record::compression::Source;
 use crate::record::record::RawRecord;

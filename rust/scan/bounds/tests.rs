@@ -88,7 +88,8 @@ proptest! {
         request.start.insert(-1, Bound::Timestamp(start));
         request.end.insert(0, Bound::Timestamp(start + span));
         let plan = plan(&request).unwrap();
-        prop_assert_eq!((plan.start_offset, plan.end_offset, plan.end_limit), (first(start), first(start + span), end_limit));
+        let planned = (plan.start_offset, plan.end_offset, plan.end_limit);
+        prop_assert_eq!(planned, (first(start), first(start + span), end_limit));
         let expected: Vec<i64> = (first(start)..first(start + span)).collect();
         prop_assert_eq!(planned_offsets(&plan), expected);
     }

@@ -1,18 +1,18 @@
 //! The common walk: no headers are wanted, and every record within the offsets is.
 //!
-//! Records are parsed some at a time into columns of their own, so that what the walk changes stays in registers, and go to
-//! the column buffers together. The short forms of a record's first fields are read out of one word. It gives what the general walk
-//! gives, its naive twin, and stops where that stops.
+//! Records are parsed some at a time into columns of their own, so that what the walk changes stays in registers, and
+//! go to the column buffers together. The short forms of a record's first fields are read out of one word. It gives
+//! what the general walk gives, its naive twin, and stops where that stops.
 
 use super::super::builder::{Columns, Rows};
 use super::super::byte_strings::{Piece, Pieces};
 use super::{Bad, Frame, INVALID, MICROS, Stopped, Walk, read_bytes, read_deltas, split_record};
 
-/// Records parsed before they are appended: their columns take 8 KB, and the bytes of short ones are still in the first cache when
-/// they are copied.
+/// Records parsed before they are appended: their columns take 8 KB, and the bytes of short ones are still in the first
+/// cache when they are copied.
 const CHUNK: usize = 256;
 /// Timestamps up to here, either side of 0, fit microseconds.
-const MOST_MS: i64 = i64::MAX / MICROS;
+const MAX_MS: i64 = i64::MAX / MICROS;
 
 /// Decodes from `walk` on into `columns`, until all is done or the batch in the making is full.
 pub(super) fn walk(
@@ -166,7 +166,7 @@ impl Chunk {
                 (self.keys.each[len], self.values.each[len]) = (key, value);
             }
             let timestamp_ms = base_timestamp.wrapping_add(head.timestamp_delta & mask);
-            if wanted.timestamp && !(-MOST_MS..=MOST_MS).contains(&timestamp_ms) {
+            if wanted.timestamp && !(-MAX_MS..=MAX_MS).contains(&timestamp_ms) {
                 return Err(Bad::Timestamp(timestamp_ms));
             }
             self.offsets[len] = offset;

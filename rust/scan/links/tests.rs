@@ -38,7 +38,8 @@ fn a_link_dir_on_another_file_system_is_refused_in_one_sentence() {
     let links = tempfile::tempdir_in(other.expect("a directory on another file system")).unwrap();
     let said = refusal(linked(&bench, links.path()), links.path());
     let expected = format!(
-        "link_dir: {} cannot hold a link to {}: it is on another file system; name a directory on the same file system, or none",
+        "link_dir: {} cannot hold a link to {}: it is on another file system; name a directory on the same file \
+         system, or none",
         links.path().display(),
         bench.file(0, ".log").display()
     );
@@ -60,7 +61,8 @@ fn where_hard_links_are_refused_the_plan_is_too_in_one_sentence() {
         assert!(faults.has_fired());
         let base = if nth == 1 { 0 } else { 2 };
         let expected = format!(
-            "link_dir: {} cannot hold a link to {}: its file system has no hard links, or the system refuses them to files of \
+            "link_dir: {} cannot hold a link to {}: its file system has no hard links, or the system refuses them to \
+             files of \
              another owner (fs.protected_hardlinks); run as their owner, or name no directory",
             links.path().display(),
             bench.file(base, ".log").display()

@@ -77,7 +77,8 @@ proptest! {
     fn every_checkpoint_survives_its_text(
         offsets in prop::collection::vec(("[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}", 0..i32::MAX, any::<i64>()), 0..20)
     ) {
-        let offsets: Vec<_> = offsets.into_iter().map(|(topic, partition, offset)| (TopicPartition::new(topic, partition), offset)).collect();
+        let named = |(topic, partition, offset)| (TopicPartition::new(topic, partition), offset);
+        let offsets: Vec<_> = offsets.into_iter().map(named).collect();
         prop_assert_eq!(decode_offsets(&encode_offsets(&offsets)), Ok(offsets));
     }
 

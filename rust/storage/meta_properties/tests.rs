@@ -90,8 +90,14 @@ fn bad_files_name_the_key() {
 
 proptest! {
     #[test]
-    fn every_cluster_id_survives_the_file(cluster_id in "[ -~]{1,30}", node_id: i32, directory: [u8; 16], ms in 0..4_000_000_000_000_i64) {
-        let meta = MetaProperties { cluster_id: Some(cluster_id), node_id: Some(node_id), directory_id: Some(Uuid(directory)) };
+    fn every_cluster_id_survives_the_file(
+        cluster_id in "[ -~]{1,30}",
+        node_id: i32,
+        directory: [u8; 16],
+        ms in 0..4_000_000_000_000_i64,
+    ) {
+        let (cluster_id, node_id) = (Some(cluster_id), Some(node_id));
+        let meta = MetaProperties { cluster_id, node_id, directory_id: Some(Uuid(directory)) };
         prop_assert_eq!(MetaProperties::decode(&meta.encode(ms)), Ok(meta));
     }
 

@@ -66,7 +66,11 @@ fn names_of_deleted_directories_fit_the_file_system() {
 
 proptest! {
     #[test]
-    fn every_name_survives_each_kind(topic in "[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,40}", partition in 0..i32::MAX, unique: [u8; 16]) {
+    fn every_name_survives_each_kind(
+        topic in "[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,40}",
+        partition in 0..i32::MAX,
+        unique: [u8; 16],
+    ) {
         let named = TopicPartition::new(topic, partition);
         for kind in [DirKind::Current, DirKind::Deleted, DirKind::Future, DirKind::Stray] {
             let name = named.dir_name(kind, Uuid(unique));

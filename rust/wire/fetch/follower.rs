@@ -1,5 +1,5 @@
-//! Fetch as a follower speaks it: encodes requests, decodes responses, in the one version that our brokers speak to each
-//! other. The grammars stand in `request` and `response`.
+//! Fetch as a follower speaks it: encodes requests, decodes responses, in the one version that our brokers speak to
+//! each other. The grammars stand in `request` and `response`.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::super::error::WireError;
 use super::super::reader::Reader;
 use super::super::topic::TopicId;
 use super::super::writer::Writer;
-use super::UNTOLD_WATERMARK;
+use super::ABSENT_WATERMARK;
 
 /// The version; topics by id, the follower's broker epoch and its high watermarks in tagged fields.
 pub const VERSION: i16 = 18;
@@ -55,8 +55,8 @@ pub struct FollowerFetchRow {
     pub log_start_offset: i64,
     /// Of this partition.
     pub max_bytes: i32,
-    /// The one that the follower knows, or [`UNTOLD_WATERMARK`]: with it the leader answers as soon as there is a newer one (KIP-392;
-    /// the field is KIP-1166's).
+    /// The one that the follower knows, or [`ABSENT_WATERMARK`]: with it the leader answers as soon as there is a newer
+    /// one (KIP-392; the field is KIP-1166's).
     pub high_watermark: i64,
 }
 
@@ -117,7 +117,7 @@ pub fn encode_request(
             w.i32(row.last_fetched_epoch);
             w.i64(row.log_start_offset);
             w.i32(row.max_bytes);
-            if row.high_watermark == UNTOLD_WATERMARK {
+            if row.high_watermark == ABSENT_WATERMARK {
                 w.no_tags();
             } else {
                 w.tag_count(1);

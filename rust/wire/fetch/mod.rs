@@ -13,7 +13,7 @@ pub const MIN_VERSION: i16 = 4;
 /// The last version.
 pub const MAX_VERSION: i16 = 18;
 /// The high watermark of a follower that does not tell it.
-pub const UNTOLD_WATERMARK: i64 = i64::MAX;
+pub const ABSENT_WATERMARK: i64 = i64::MAX;
 
 const LOG_START_FROM: i16 = 5;
 const SESSION_FROM: i16 = 7;

@@ -18,8 +18,8 @@ use super::super::error::WireError;
 use super::super::reader::{MAX_ROWS, Reader};
 use super::super::topic::{TopicId, TopicKey, ZERO_TOPIC_ID};
 use super::{
-    DIRECTORY_ID_FROM, FLEXIBLE_FROM, HIGH_WATERMARK_FROM, LEADER_EPOCH_FROM, LOG_START_FROM, MAX_VERSION, MIN_VERSION,
-    RACK_FROM, REPLICA_STATE_FROM, SESSION_FROM, TOPIC_ID_FROM, UNTOLD_WATERMARK,
+    ABSENT_WATERMARK, DIRECTORY_ID_FROM, FLEXIBLE_FROM, HIGH_WATERMARK_FROM, LEADER_EPOCH_FROM, LOG_START_FROM,
+    MAX_VERSION, MIN_VERSION, RACK_FROM, REPLICA_STATE_FROM, SESSION_FROM, TOPIC_ID_FROM,
 };
 
 /// Index, offset and limit.
@@ -75,7 +75,7 @@ pub struct FetchPartition {
     pub max_bytes: i32,
     /// The follower's directory, or zero.
     pub replica_directory_id: TopicId,
-    /// The high watermark that the follower knows: -1 unknown, [`UNTOLD_WATERMARK`] when it does not tell.
+    /// The high watermark that the follower knows: -1 unknown, [`ABSENT_WATERMARK`] when it does not tell.
     pub high_watermark: i64,
 }
 
@@ -177,7 +177,7 @@ fn decode_partition(
         log_start_offset: if version >= LOG_START_FROM { reader.i64()? } else { -1 },
         max_bytes: reader.i32()?,
         replica_directory_id: ZERO_TOPIC_ID,
-        high_watermark: UNTOLD_WATERMARK,
+        high_watermark: ABSENT_WATERMARK,
     });
     let Some(partition) = partitions.last_mut() else {
         return Ok(());

@@ -21,8 +21,8 @@ use super::{
     MAX_VERSION, NULL_TOPICS_FROM, TOPIC_ID_FROM,
 };
 
-/// A request body that asks for these topics and allows their creation: what is left of a client's request when the control plane
-/// has to create topics for it.
+/// A request body that asks for these topics and allows their creation: what is left of a client's request when the
+/// control plane has to create topics for it.
 pub fn encode_creation(version: i16, names: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut w = Writer::new(&mut out, version >= FLEXIBLE_FROM);

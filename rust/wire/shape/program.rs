@@ -92,8 +92,8 @@ impl Shape {
         })
     }
 
-    /// Refuses bodies with more rows than this ([`WireError::TooManyRows`]). A row is an element of an array at any depth;
-    /// numbers, of which eight take as much memory when they are decoded, count an eighth.
+    /// Refuses bodies with more rows than this ([`WireError::TooManyRows`]). A row is an element of an array at any
+    /// depth; numbers, of which eight take as much memory when they are decoded, count an eighth.
     #[must_use]
     pub fn with_max_rows(mut self, max_rows: usize) -> Self {
         self.max_rows = max_rows;

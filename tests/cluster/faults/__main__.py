@@ -2,8 +2,9 @@
 
     cd tests; python -m cluster.faults [--store zookeeper|sqlite] [--runs N] [--folder DIR] [SCENARIO ...]
 
-Without --runs each scenario runs as often as for a record, without names all of them run. It ends with 1 when a promise was
-broken, 2 when this machine cannot do it; a broken trial leaves its logs and what the brokers printed in the folder's ``broken``.
+Without --runs each scenario runs as often as for a record, without names all of them run. It ends with 1 when a promise
+was broken, 2 when this machine cannot do it; a broken trial leaves its logs and what the brokers printed in the
+folder's ``broken``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A group that commits all the time while its coordinator moves, or is killed and loads again (spec R3.3; H17, H18).
 
-The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. What was acknowledged last is what
-OffsetFetch returns, whoever answers: it is asked after each commit for all partitions, since a later commit hides that an earlier one
-was lost. The records are large, so that a coordinator loads them in several reads.
+The group commits to a few partitions only, so ``__consumer_offsets`` has many records of few keys. What was
+acknowledged last is what OffsetFetch returns, whoever answers: it is asked after each commit for all partitions, since
+a later commit hides that an earlier one was lost. The records are large, so that a coordinator loads them in several
+reads.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ FETCH_LIMIT_S = 10.0
 
 
 class Committer(threading.Thread):
-    """Commits a rising offset to each partition in turn, one request at a time, and asks for all after each; knows what it was
-    promised."""
+    """Commits a rising offset to each partition in turn, one request at a time, and asks for all after each; knows what
+    it was promised."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         super().__init__(name="committer", daemon=True)
@@ -88,8 +89,8 @@ class Committer(threading.Thread):
 
 
 def coordinator_moves(trial: Trial) -> None:
-    """The group's partition of ``__consumer_offsets`` is reassigned again and again: FindCoordinator follows, no commit is lost, and who
-    coordinated before answers NOT_COORDINATOR (H17, KAFKA-4362)."""
+    """The group's partition of ``__consumer_offsets`` is reassigned again and again: FindCoordinator follows, no commit
+    is lost, and who coordinated before answers NOT_COORDINATOR (H17, KAFKA-4362)."""
     committer = _start(trial)
     number = _partition_of(trial, committer.group)
     try:
@@ -98,7 +99,7 @@ def coordinator_moves(trial: Trial) -> None:
             old = _coordinator(trial, committer.group)
             new, other = trial.cluster.others(old)
             _reassign(trial, number, [new, other])
-            wait_until(lambda new=new: _coordinator(trial, committer.group) == new, 60, "the coordinator moves")  # type: ignore[misc]
+            _wait_for_coordinator(trial, committer.group, new)
             committer.wait_for(COMMITS_BETWEEN // 4)
             codes = _codes_of(trial.cluster.broker(old), committer)
             trial.expect(
@@ -112,6 +113,14 @@ def coordinator_moves(trial: Trial) -> None:
     _judge(trial, committer)
 
 
+def _wait_for_coordinator(trial: Trial, group: str, broker: int) -> None:
+    wait_until(lambda: _coordinator(trial, group) == broker, 60, "the coordinator moves")
+
+
+def _wait_for_count(committer: Committer, count: int) -> None:
+    wait_until(lambda: committer.count >= count, GIVE_UP_S, "commits go on")
+
+
 def coordinator_is_killed(trial: Trial) -> None:
     """kill -9 of whoever coordinates, with many commits on few keys between: each next one loads them all (H18)."""
     committer = _start(trial)
@@ -121,7 +130,7 @@ def coordinator_is_killed(trial: Trial) -> None:
             victim = _coordinator(trial, committer.group)
             before, at = committer.count, time.monotonic()
             trial.cluster.broker(victim).kill()
-            wait_until(lambda before=before: committer.count > before + 1, GIVE_UP_S, "commits go on")  # type: ignore[misc]
+            _wait_for_count(committer, before + 2)
             took = time.monotonic() - at
             trial.outcome.resumed_after_s = max(took, trial.outcome.resumed_after_s or 0.0)
             trial.expect(took <= RESUME_LIMIT_S + SESSION_S, f"it took {took:.1f} s until commits went on")

@@ -1,8 +1,9 @@
 """A disk of a broker's own that can lose its power, run full, and fail to sync: an ext4 image behind a loop device.
 
-``lose_power`` shuts the file system down without writing its journal (FS_IOC_SHUTDOWN), so what was not synced is gone, as if
-the machine had been unplugged; whoever writes on gets EIO. ``restore`` mounts what is left. ``fail_syncs`` makes the device smaller than
-the file system on it: writes go to the page cache as before, and what writes them back gets EIO, as fsync then tells.
+``lose_power`` shuts the file system down without writing its journal (FS_IOC_SHUTDOWN), so what was not synced is gone,
+as if the machine had been unplugged; whoever writes on gets EIO. ``restore`` mounts what is left. ``fail_syncs`` makes
+the device smaller than the file system on it: writes go to the page cache as before, and what writes them back gets
+EIO, as fsync then tells.
 """
 
 from __future__ import annotations

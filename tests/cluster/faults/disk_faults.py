@@ -31,15 +31,16 @@ SEALED_AT, ACTIVE_AT = 2, 0
 
 
 def disk_is_full(trial: Trial) -> None:
-    """Of the leader and of a follower in turn. Its only log directory goes offline, so it ends; with room it is back (H24)."""
+    """Of the leader and of a follower in turn. Its only log directory goes offline, so it ends; with room it is back
+    (H24)."""
     victim = _victim(trial)
     disk = trial.cluster.disks[host(victim)]
     _ends_and_the_others_go_on(trial, victim, disk.fill, disk.make_room)
 
 
 def sync_fails(trial: Trial) -> None:
-    """EIO at every sync: the page cache has taken the records, the disk never does. Nothing is acknowledged on the word of such
-    a sync, none is repeated, and the broker ends (H25)."""
+    """EIO at every sync: the page cache has taken the records, the disk never does. Nothing is acknowledged on the word
+    of such a sync, none is repeated, and the broker ends (H25)."""
     victim = _victim(trial)
     disk = trial.cluster.disks[host(victim)]
     _ends_and_the_others_go_on(trial, victim, disk.fail_syncs, disk.sync_again)
@@ -69,8 +70,9 @@ def _victim(trial: Trial) -> int:
 
 # ---- bit rot
 def follower_rots(trial: Trial) -> None:
-    """One bit of a sealed segment and one of the active one change on a follower, which is killed then. Recovery cuts what it has
-    to read or refuses by name; ``kafkastore check`` names the rest; the leader's good records fill up what is taken away (H26)."""
+    """One bit of a sealed segment and one of the active one change on a follower, which is killed then. Recovery cuts
+    what it has to read or refuses by name; ``kafkastore check`` names the rest; the leader's good records fill up what
+    is taken away (H26)."""
     cluster = trial.cluster
     victim = cluster.others(trial.leader())[0]
     broker = cluster.broker(victim)
@@ -94,8 +96,8 @@ def follower_rots(trial: Trial) -> None:
 
 
 def leader_rots(trial: Trial) -> None:
-    """The same on the leader, while it leads: no reader and no new replica takes a changed record, and when it is gone the others
-    have every good one (H26)."""
+    """The same on the leader, while it leads: no reader and no new replica takes a changed record, and when it is gone
+    the others have every good one (H26)."""
     cluster = trial.cluster
     leader = trial.leader()
     empty, good = cluster.others(leader)
@@ -173,7 +175,8 @@ def _read_against_acks(trial: Trial, bootstrap: str) -> None:
 
 
 def _replace_replica(trial: Trial, node: int, folder: Path) -> None:
-    """What an operator does about it: the broker is stopped, the partition's directory removed, and the leader has the rest."""
+    """What an operator does about it: the broker is stopped, the partition's directory removed, and the leader has the
+    rest."""
     trial.cluster.broker(node).kill()
     _remove(folder)
     trial.cluster.broker(node).start()

@@ -1,8 +1,8 @@
 """A network of one bridge with a namespace for each host, where one host can be made deaf to another.
 
-A cut is one way, as a packet sees it: the frames that one host sends to another are addressed to nobody (a wrong entry in
-the sender's neighbour table), so they vanish without an error, as on a broken line. Both ways are two cuts. TCP repeats what
-was lost when the cut is healed. The clients are on the bridge itself.
+A cut is one way, as a packet sees it: the frames that one host sends to another are addressed to nobody (a wrong entry
+in the sender's neighbour table), so they vanish without an error, as on a broken line. Both ways are two cuts. TCP
+repeats what was lost when the cut is healed. The clients are on the bridge itself.
 """
 
 from __future__ import annotations

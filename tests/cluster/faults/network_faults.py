@@ -15,7 +15,8 @@ LAG_LIMIT_S = 10.0
 
 
 def leader_is_cut_off(trial: Trial) -> None:
-    """From the other brokers and from the store, both ways: it leads on in its own mind, and may acknowledge nothing."""
+    """From the other brokers and from the store, both ways: it leads on in its own mind, and may acknowledge
+    nothing."""
     leader = trial.leader()
     hosts = _others(trial, leader)
     _cut(trial, leader, [(host(leader), other) for other in hosts] + [(other, host(leader)) for other in hosts])
@@ -40,8 +41,8 @@ def leader_loses_the_store(trial: Trial) -> None:
 
 
 def brokers_lose_each_other(trial: Trial) -> None:
-    """Two brokers cannot talk; both have the store and the controller, which is the third: in-sync sets shrink, nobody is replaced,
-    and producing goes on."""
+    """Two brokers cannot talk; both have the store and the controller, which is the third: in-sync sets shrink, nobody
+    is replaced, and producing goes on."""
     one, other = trial.cluster.others(trial.cluster.controller())
     at = _cut_now(trial, [(host(one), host(other)), (host(other), host(one))])
     trial.resumes(ALL, at, LAG_LIMIT_S + 4)
@@ -49,8 +50,8 @@ def brokers_lose_each_other(trial: Trial) -> None:
 
 
 def broker_loses_the_controller(trial: Trial) -> None:
-    """Both have the store, so nobody is replaced, but the in-sync sets that the broker leads cannot change: what the controller's
-    broker follows there stands still as long as it lasts, and goes on when it is over."""
+    """Both have the store, so nobody is replaced, but the in-sync sets that the broker leads cannot change: what the
+    controller's broker follows there stands still as long as it lasts, and goes on when it is over."""
     cluster = trial.cluster
     controller = cluster.controller()
     broker = cluster.others(controller)[trial.number % 2]

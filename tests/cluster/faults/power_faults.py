@@ -13,8 +13,8 @@ LAST_STANDING_S = 1.0
 
 
 def one_loses_power(trial: Trial) -> None:
-    """The leader, a follower, the controller in turn. It is started at once, before anybody has noticed: it may not lead on with
-    a log that has lost its tail (H8)."""
+    """The leader, a follower, the controller in turn. It is started at once, before anybody has noticed: it may not
+    lead on with a log that has lost its tail (H8)."""
     cluster = trial.cluster
     leader = trial.leader()
     victim = [leader, cluster.others(leader)[0], cluster.controller()][trial.number % 3]
@@ -34,8 +34,8 @@ def all_lose_power(trial: Trial) -> None:
 
 
 def all_lose_power_unsynced(trial: Trial) -> None:
-    """The same with the default, where replication keeps records and not the disk: what was acknowledged may be lost, but
-    replicas agree and everybody starts."""
+    """The same with the default, where replication keeps records and not the disk: what was acknowledged may be lost,
+    but replicas agree and everybody starts."""
     cluster = trial.cluster
     trial.allows_loss = True
     trial.stop_clients()
@@ -47,8 +47,8 @@ def all_lose_power_unsynced(trial: Trial) -> None:
 
 
 def last_replica_standing(trial: Trial) -> None:
-    """The followers die one after the other, the leader is alone and loses its power, and all come back, in an order that
-    differs between trials: nothing was acknowledged that the leader alone had (H7, KIP-966)."""
+    """The followers die one after the other, the leader is alone and loses its power, and all come back, in an order
+    that differs between trials: nothing was acknowledged that the leader alone had (H7, KIP-966)."""
     cluster = trial.cluster
     leader = trial.leader()
     first, second = cluster.others(leader)

@@ -1,7 +1,8 @@
-"""A part of this machine that goes when its first process goes: own processes, mounts and network (namespaces of Linux).
+"""A part of this machine that goes when its first process goes: own processes, mounts and network (namespaces of
+Linux).
 
-Whatever is mounted, bound or started in it ends with it, also when it is killed: the kernel takes the processes, the mounts of
-loop images with their devices, the bridge and the namespaces along. Nothing of it is seen outside.
+Whatever is mounted, bound or started in it ends with it, also when it is killed: the kernel takes the processes, the
+mounts of loop images with their devices, the bridge and the namespaces along. Nothing of it is seen outside.
 """
 
 from __future__ import annotations

@@ -62,8 +62,9 @@ def leader_is_paused(trial: Trial) -> None:
 
 
 def follower_behind_the_high_watermark(trial: Trial) -> None:
-    """A follower is killed right after acknowledgements, so that its high watermark lags; the leader is killed as soon as the
-    follower is in sync again, and the follower may lead: what it cuts is decided by epochs (KIP-101 scenario 1, H1)."""
+    """A follower is killed right after acknowledgements, so that its high watermark lags; the leader is killed as soon
+    as the follower is in sync again, and the follower may lead: what it cuts is decided by epochs (KIP-101 scenario 1,
+    H1)."""
     cluster = trial.cluster
     leader = trial.leader()
     follower = cluster.others(leader)[trial.number % 2]
@@ -78,7 +79,8 @@ def follower_behind_the_high_watermark(trial: Trial) -> None:
 
 
 def controller_is_paused(trial: Trial) -> None:
-    """SIGSTOP of the controller for two sessions, then SIGCONT: one controller counts, and decides within 15 s (H19)."""
+    """SIGSTOP of the controller for two sessions, then SIGCONT: one controller counts, and decides within 15 s
+    (H19)."""
     cluster = trial.cluster
     zombie = cluster.controller()
     others = [cluster.broker(node) for node in cluster.others(zombie)]
@@ -97,7 +99,8 @@ def controller_is_paused(trial: Trial) -> None:
 
 
 def follower_leaves_while_it_comes_in_sync(trial: Trial) -> None:
-    """SIGTERM of a follower at the moment when the leader takes it back: nobody who is gone stays in sync (H20, KIP-841)."""
+    """SIGTERM of a follower at the moment when the leader takes it back: nobody who is gone stays in sync (H20,
+    KIP-841)."""
     cluster = trial.cluster
     leader = trial.leader()
     follower = cluster.others(leader)[trial.number % 2]

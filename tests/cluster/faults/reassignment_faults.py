@@ -1,8 +1,10 @@
-"""Twenty partitions that move under load, min.insync.replicas as many as there are replicas, while brokers die (F18, H16; spec R2.5).
+"""Twenty partitions that move under load, min.insync.replicas as many as there are replicas, while brokers die (F18,
+H16; spec R2.5).
 
-As in Apache Kafka's reassign_partitions_test: four brokers, each partition gets the replicas of another one, and it is over within a
-minute. Besides: nothing is lost or doubled, and nothing is left of replicas that were taken away. In every other trial the logs
-do not start at offset 0. The move is held to a rate, so that it is under way when the fault comes; that is looked at.
+As in Apache Kafka's reassign_partitions_test: four brokers, each partition gets the replicas of another one, and it is
+over within a minute. Besides: nothing is lost or doubled, and nothing is left of replicas that were taken away. In
+every other trial the logs do not start at offset 0. The move is held to a rate, so that it is under way when the fault
+comes; that is looked at.
 """
 
 from __future__ import annotations
@@ -157,8 +159,8 @@ def move_is_cancelled(trial: Trial) -> None:
 
 
 def target_dies(trial: Trial) -> None:
-    """The broker that gets a replica of each partition is killed: producing goes on without it. It comes back, and the move is
-    completed; in every other trial it was cancelled meanwhile."""
+    """The broker that gets a replica of each partition is killed: producing goes on without it. It comes back, and the
+    move is completed; in every other trial it was cancelled meanwhile."""
     cluster, target = trial.cluster, target_of(trial.number)
     is_cancelled = bool(trial.number % 2)
     with closing(_begin(trial, onto_target(trial), RATE)) as going:

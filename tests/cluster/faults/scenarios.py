@@ -1,4 +1,5 @@
-"""What can be tried: each scenario, on which stores, how often for a record, and with which topic. A table and nothing else."""
+"""What can be tried: each scenario, on which stores, how often for a record, and with which topic. A table and nothing
+else."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def prepare_nothing(_: Trial) -> None:
 
 @dataclass(frozen=True)
 class Scenario:
-    """``runs``: how often for a record. ``place`` gives the replicas of each partition, by the number of the trial; without it the
-    topic is placed by the cluster. ``prepare`` is done to the topic before clients use it."""
+    """``runs``: how often for a record. ``place`` gives the replicas of each partition, by the number of the trial;
+    without it the topic is placed by the cluster. ``prepare`` is done to the topic before clients use it."""
 
     name: str
     run: Callable[[Trial], None]

@@ -1,4 +1,5 @@
-"""A metadata store that is away: leaders serve on, nobody decides anything, and it is over soon after it is back (H28)."""
+"""A metadata store that is away: leaders serve on, nobody decides anything, and it is over soon after it is back
+(H28)."""
 
 from __future__ import annotations
 

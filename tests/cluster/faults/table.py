@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from cluster.faults.trial import Outcome
 
 HEAD = (
-    "| scenario | store | runs | acknowledged | lost | duplicated | divergent | resumed after, median | at most | violations |\n"
-    "|---|---|---|---|---|---|---|---|---|---|"
+    "| scenario | store | runs | acknowledged | lost | duplicated | divergent | resumed after, median | at most | "
+    "violations |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 
 

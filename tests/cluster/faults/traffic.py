@@ -1,6 +1,8 @@
-"""Clients that work while faults happen: a producer whose every promise is noted, and a consumer that notes what it was given.
+"""Clients that work while faults happen: a producer whose every promise is noted, and a consumer that notes what it was
+given.
 
-Each runs on a thread of its own from ``start`` to ``finish`` and notes events of ``history.events``. Neither decides anything.
+Each runs on a thread of its own from ``start`` to ``finish`` and notes events of ``history.events``. Neither decides
+anything.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class Writer(threading.Thread):
         super().__init__(name="writer", daemon=True)
         self.producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 1, "retry.backoff.ms": 20,
-             "retry.backoff.max.ms": 200, "message.timeout.ms": 120_000, "queue.buffering.max.messages": 2 * IN_FLIGHT_LIMIT, **CLIENT}
+             "retry.backoff.max.ms": 200, "message.timeout.ms": 120_000,
+             "queue.buffering.max.messages": 2 * IN_FLIGHT_LIMIT, **CLIENT}
         )  # fmt: skip
         self.topic = topic
         self.partitions = partitions
@@ -128,7 +131,8 @@ class Reader(threading.Thread):
         super().__init__(name="reader", daemon=True)
         self.consumer = Consumer(
             {"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False,
-             "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100, "fetch.error.backoff.ms": 50, **CLIENT}
+             "auto.offset.reset": "error", "check.crcs": True, "fetch.wait.max.ms": 100,
+             "fetch.error.backoff.ms": 50, **CLIENT}
         )  # fmt: skip
         self.topic = topic
         self.reads: list[Read] = []
@@ -157,8 +161,9 @@ class Reader(threading.Thread):
 
 
 class FaithfulWriter:
-    """A producer with acks=all that stays with the leader it knows: its connection is there before the fault, it asks nobody for
-    another leader, and waits long for an answer. So what it sends is what an old leader reads first when it wakes up."""
+    """A producer with acks=all that stays with the leader it knows: its connection is there before the fault, it asks
+    nobody for another leader, and waits long for an answer. So what it sends is what an old leader reads first when it
+    wakes up."""
 
     FIRST_ID = 1_000_000_000
     RECORDS = 20
@@ -201,7 +206,8 @@ class FaithfulWriter:
 
 
 class Filler:
-    """An idempotent producer with acks=all of large records, so that there is something to copy when a partition moves."""
+    """An idempotent producer with acks=all of large records, so that there is something to copy when a partition
+    moves."""
 
     FIRST_ID = 2_000_000_000
     RECORD_BYTES = 10_000

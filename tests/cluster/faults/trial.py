@@ -1,7 +1,7 @@
 """One run of a scenario: a topic of its own, clients at work, a fault, and the verdict on every record.
 
-The verdict is ``history.checker``'s. A trial says besides how long it took until producing went on, and whatever else was
-promised and not kept, as sentences.
+The verdict is ``history.checker``'s. A trial says besides how long it took until producing went on, and whatever else
+was promised and not kept, as sentences.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Outcome:
 
 
 class Trial:
-    """See the module. ``topic`` has three partitions with three replicas, or the replicas of ``assignment``; two at least are in
-    sync."""
+    """See the module. ``topic`` has three partitions with three replicas, or the replicas of ``assignment``; two at
+    least are in sync."""
 
     def __init__(
         self, cluster: FaultyCluster, name: str, number: int, assignment: Sequence[Sequence[int]] | None = None

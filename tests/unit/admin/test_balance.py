@@ -43,8 +43,8 @@ def copied_bytes(
 
 
 def naive_least(assignment: Mapping[Key, Sequence[int]], sizes: Mapping[Key, int], nodes: Sequence[int]) -> int:
-    """The fewest bytes that balance ``nodes``: a textbook min-cost flow, partitions to brokers to a sink that pays for each of the
-    replicas that every broker must have."""
+    """The fewest bytes that balance ``nodes``: a textbook min-cost flow, partitions to brokers to a sink that pays for
+    each of the replicas that every broker must have."""
     low, rest = divmod(sum(map(len, assignment.values())), len(nodes))
     keys = list(assignment)
     source, sink = 0, 1 + len(keys) + len(nodes)
@@ -112,7 +112,7 @@ def test_plan_for_added_brokers_moves_as_little_as_naive_flow(  # R1.4
     ):  # else replicas of a partition stand in the way
         assert max(spread) - min(spread) <= 1
         assert plan.moved_bytes == copied_bytes(assignment, now, sizes) == naive_least(assignment, sizes, nodes)
-    assert plan.least_bytes <= plan.moved_bytes
+    assert plan.min_bytes <= plan.moved_bytes
 
 
 @settings(max_examples=100, deadline=None)
@@ -133,7 +133,7 @@ def test_plan_for_removed_brokers_moves_what_they_hold_and_nothing_else(  # R1.4
     for key, before in assignment.items():
         assert len(set(now[key])) == len(before)
         assert set(before) - leaving <= set(now[key])
-    assert plan.moved_bytes == plan.least_bytes == copied_bytes(assignment, now, sizes)
+    assert plan.moved_bytes == plan.min_bytes == copied_bytes(assignment, now, sizes)
 
 
 def test_two_added_to_three_get_their_share_and_no_more_moves() -> None:  # R1.4
@@ -142,7 +142,7 @@ def test_two_added_to_three_get_their_share_and_no_more_moves() -> None:  # R1.4
     plan = plan_added(before, sizes, racks_of(1, 2, 3, 4, 5))
     now = after(before, plan)
     assert counts(now) == dict.fromkeys(range(1, 6), 6)
-    assert plan.moved_bytes == plan.least_bytes == 12 * 100
+    assert plan.moved_bytes == plan.min_bytes == 12 * 100
     leaders = Counter(one[0] for one in now.values())
     assert max(leaders.values()) - min(leaders.values()) <= 1
 
@@ -152,7 +152,7 @@ def test_small_partitions_move_rather_than_large_ones() -> None:  # R1.4
     sizes = {("t", number): 1000 >> number for number in range(4)}
     plan = plan_added(before, sizes, racks_of(1, 2))
     assert plan.targets == {("t", 2): (2,), ("t", 3): (2,)}
-    assert plan.moved_bytes == plan.least_bytes == 250 + 125
+    assert plan.moved_bytes == plan.min_bytes == 250 + 125
 
 
 def test_racks_go_on_alternating_when_brokers_come_and_go() -> None:  # R1.2
@@ -191,4 +191,4 @@ def test_thousands_of_partitions_are_planned() -> None:
     before = placed(racks_of(*range(1, 21)), 3000, 3)
     plan = plan_added(before, dict.fromkeys(before, 10), racks_of(*range(1, 26)))
     assert set(counts(after(before, plan)).values()) == {360}
-    assert plan.moved_bytes == plan.least_bytes == 1800 * 10
+    assert plan.moved_bytes == plan.min_bytes == 1800 * 10

@@ -1,4 +1,5 @@
-"""``kafkastore cluster`` while brokers come and go: what it holds back, and what it says is done (spec R1.4, KIP-73)."""
+"""``kafkastore cluster`` while brokers come and go: what it holds back, and what it says is done (spec R1.4,
+KIP-73)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``kafkastore check``: its command line, what it prints and how it ends. What it finds is tested in Rust and in interop."""
+"""``kafkastore check``: its command line, what it prints and how it ends. What it finds is tested in Rust and in
+interop."""
 
 from __future__ import annotations
 

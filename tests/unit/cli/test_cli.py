@@ -60,7 +60,10 @@ def test_wrong_configuration_is_one_sentence_and_no_traceback(
 
 
 def test_help_imports_nothing_that_a_broker_needs() -> None:
-    source = "import sys; from kafkastore.cli.main import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    source = (
+        "import sys; from kafkastore.cli.main import main; main(['--help']);"
+        " print(sorted(sys.modules), file=sys.stderr)"
+    )
     package = str(Path(cli.__file__).parents[2])
     ran = subprocess.run(
         [sys.executable, "-c", source], env={"PYTHONPATH": package}, capture_output=True, text=True, check=True

@@ -1,4 +1,5 @@
-"""``kafkastore metadata``: its command line, and what it refuses. What a restored store is worth is tested with a started broker."""
+"""``kafkastore metadata``: its command line, and what it refuses. What a restored store is worth is tested with a
+started broker."""
 
 from __future__ import annotations
 

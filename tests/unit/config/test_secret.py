@@ -30,7 +30,9 @@ def test_line_end_is_no_part_of_it_and_the_data_plane_gets_it(tmp_path: Path) ->
     assert config.inter_broker_secret == (GOOD, True)
     assert config.engine_options()["kafkastore.inter.broker.secret"] == GOOD
     assert GOOD not in repr(config.inter_broker_secret)
-    assert loaded(tmp_path, new_secret().encode(), **{REQUIRED_KEY: "false"}).inter_broker_secret[1] is False  # type: ignore[index]
+    secret = loaded(tmp_path, new_secret().encode(), **{REQUIRED_KEY: "false"}).inter_broker_secret
+    assert secret is not None
+    assert secret[1] is False
 
 
 def test_without_a_file_there_is_none(tmp_path: Path) -> None:

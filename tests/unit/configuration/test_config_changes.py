@@ -1,4 +1,5 @@
-"""Configuration that one broker writes reaches the data plane of every other (spec R2.3, Kafka's ``/config/changes``)."""
+"""Configuration that one broker writes reaches the data plane of every other (spec R2.3, Kafka's
+``/config/changes``)."""
 
 from __future__ import annotations
 

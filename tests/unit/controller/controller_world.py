@@ -1,7 +1,7 @@
 """Brokers that record what controllers tell them, their controllers, and one store in a file between them.
 
-A broker of this world has a session of its own, refuses old epochs as a broker must, and answers what it is told to. It keeps
-no log.
+A broker of this world has a session of its own, refuses old epochs as a broker must, and answers what it is told to. It
+keeps no log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Reassignments and elections that a node of the store asks for (spec R2.2, R2.5; what Kafka's tools up to 2.x write)."""
+"""Reassignments and elections that a node of the store asks for (spec R2.2, R2.5; what Kafka's tools up to 2.x
+write)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a controller has decided reaches every broker, also one that cannot take it on at once (spec R2.4; docs/cluster.md)."""
+"""What a controller has decided reaches every broker, also one that cannot take it on at once (spec R2.4;
+docs/cluster.md)."""
 
 from __future__ import annotations
 
@@ -109,11 +110,11 @@ def test_whoever_waits_until_a_broker_was_told_goes_on_when_it_was(tmp_path: Pat
         controller = await world.active()
         world.brokers[3].is_reachable = False
         await controller.create_topic(NewTopic.placed("t", ((1, 2),)))
-        told = asyncio.ensure_future(controller.wait_told(3, 60.0))
-        await controller.wait_told(2, 60.0)
+        told = asyncio.ensure_future(controller.wait_sent(3, 60.0))
+        await controller.wait_sent(2, 60.0)
         assert ("t", 0) in world.brokers[2].metadata
-        await controller.wait_told(9, 60.0)  # nobody
-        await controller.wait_told(3, 0.01)  # not in this time
+        await controller.wait_sent(9, 60.0)  # nobody
+        await controller.wait_sent(3, 0.01)  # not in this time
         assert not told.done()
         world.brokers[3].is_reachable = True
         await told

@@ -1,4 +1,5 @@
-"""The controller's own work goes before what clients ask for, and nothing waits that nobody waits for (issue 13, items 3 and 7)."""
+"""The controller's own work goes before what clients ask for, and nothing waits that nobody waits for (issue 13, items
+3 and 7)."""
 
 from __future__ import annotations
 

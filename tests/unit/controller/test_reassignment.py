@@ -258,7 +258,7 @@ def test_cancelled_move_gives_the_added_replicas_up(tmp_path: Path, in_sync: tup
 def test_complete_move_cannot_be_cancelled(tmp_path: Path) -> None:  # KIP-455
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3))
-        world.brokers[3].refuses_deletion = True  # it stays owed
+        world.brokers[3].refuses_deletion = True  # its deletion stays pending
         await mover.ask((2, 4))
         await mover.catch_up(2, 3, 4)
         await mover.until(Assigned((2, 4), (), (3,)))
@@ -345,7 +345,7 @@ def test_topic_is_deleted_in_the_middle_of_a_move(tmp_path: Path) -> None:  # R2
         await mover.make((2, 3), (2, 3))
         world.brokers[2].is_reachable = False
         await mover.ask((4, 3))
-        await mover.ask((3,), 1)  # complete, and 2 owes the deletion
+        await mover.ask((3,), 1)  # complete, and the deletion on 2 is pending
         await mover.until(Assigned((3,), (), (2,)), 1)
         controller = await world.active()
         await controller.delete_topic("t")

@@ -1,4 +1,5 @@
-"""Nodes of the store that somebody edited to nonsense: named at level ERROR, left out, and the others are decided about as ever."""
+"""Nodes of the store that somebody edited to nonsense: named at level ERROR, left out, and the others are decided about
+as ever."""
 
 from __future__ import annotations
 
@@ -72,7 +73,8 @@ async def decides_for_others(world: World) -> None:
 
 
 async def spoil(world: World, path: str, data: bytes) -> bytes:
-    """A node of ``t``, on brokers 2 and 3; another controller has found it so and decides about what else there is. What stood there."""
+    """A node of ``t``, on brokers 2 and 3; another controller has found it so and decides about what else there is.
+    What stood there."""
     await make(world, "t", 2, 3)
     before = (await world.store.get(path)).data
     await world.store.set(path, data)

@@ -34,7 +34,8 @@ GROWTH: Final = 1.5
 """Of the longest step, where there are four times as many partitions."""
 
 CHEAP: Final = 20
-"""Opcodes for each partition that a step may have beside it: a comprehension or two, some 10 ms of 100,000 partitions."""
+"""Opcodes for each partition that a step may have beside it: a comprehension or two, some 10 ms of 100,000
+partitions."""
 
 OF_A_REQUEST: Final = 110
 """The same where one request is about 10,000 partitions at most."""
@@ -195,7 +196,7 @@ def longest_step(folder: Path, work: str, count: int) -> int:
         with Steps() as steps:
             await measured(world, controller, count)
             for broker in term.context.brokers:
-                await controller.wait_told(broker, 60.0)
+                await controller.wait_sent(broker, 60.0)
         assert orders
         found.append(steps.longest)
 
@@ -222,7 +223,7 @@ def test_orders_are_of_few_partitions_and_full_metadata_ends_with_all_names(tmp_
         orders: list[Order] = []
         term.channels._open_client = lambda _: SilentClient(orders)
         term.channels.add(term.context.brokers[2])
-        await controller.wait_told(2, 60.0)
+        await controller.wait_sent(2, 60.0)
         leaders = [one for one in orders if isinstance(one, LeaderAndIsr)]
         metadata = [one for one in orders if isinstance(one, UpdateMetadata)]
         for several in (leaders, metadata):

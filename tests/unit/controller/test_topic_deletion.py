@@ -139,7 +139,8 @@ def test_replica_that_is_away_is_deleted_when_it_is_back(tmp_path: Path) -> None
 
 
 def test_answer_of_an_earlier_life_does_not_hold_up_the_deletion(tmp_path: Path) -> None:  # R2.4
-    """A broker that is back at once refuses what was meant for its earlier life; the controller may see that it is back first."""
+    """A broker that is back at once refuses what was meant for its earlier life; the controller may see that it is back
+    first."""
 
     async def test(world: World) -> None:
         await make(world)

@@ -1,4 +1,5 @@
-"""Topic nodes without an id, and nodes that somebody else writes: which id they get, and what is taken from them (issue 13, item 7)."""
+"""Topic nodes without an id, and nodes that somebody else writes: which id they get, and what is taken from them (issue
+13, item 7)."""
 
 from __future__ import annotations
 

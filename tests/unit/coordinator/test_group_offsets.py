@@ -1,5 +1,5 @@
-"""Committed offsets as far as they are the control plane's: which groups they make, what deletes them and their groups, what
-expires, what is listed. Codes were compared with Apache Kafka 4.3."""
+"""Committed offsets as far as they are the control plane's: which groups they make, what deletes them and their groups,
+what expires, what is listed. Codes were compared with Apache Kafka 4.3."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ def test_a_minute_that_the_shown_mean_hides_is_a_difference() -> None:
 def test_a_carrier_that_is_missing_is_a_difference() -> None:
     answer = Delays.of_rows([("AA", 30_000, 29_000, 10_572), ("ZZ", 1, 0, 0)])
     assert compare.differences(EXPECTED, {"DuckDB": answer}) == [
-        "HA: DuckDB found 0 flights, 0 arrived, 0 minutes late; the CSV has 342 flights, 342 arrived, -2,365 minutes late"
+        "HA: DuckDB found 0 flights, 0 arrived, 0 minutes late; the CSV has 342 flights, 342 arrived, -2,365 minutes "
+        "late"
     ]
 
 

@@ -1,4 +1,5 @@
-"""The engine's double with what the admin handlers ask besides: producers, epochs, policies, directories that failed."""
+"""The engine's double with what the admin handlers ask besides: producers, epochs, policies, directories that
+failed."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_replica_of_another_broker_is_not_available(two_dirs: OneBroker, tmp_p
 
 
 def test_wishes_are_not_kept_without_end(two_dirs: OneBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manager, "MOST_PREFERRED", 2)
+    monkeypatch.setattr(manager, "MAX_PREFERRED", 2)
     alter(two_dirs, (f"{tmp_path}/two", "many", [0, 1, 2]))
     logs = two_dirs.log_manager
     assert logs.place("many", [2, 0]) == [(2, f"{tmp_path}/two"), (0, f"{tmp_path}/one")]

@@ -56,12 +56,12 @@ def test_loggers_of_this_broker_and_their_parents_are_described_and_no_others(br
 
 def test_level_holds_for_a_logger_and_those_below_it_until_it_is_deleted(broker: OneBroker) -> None:
     assert alter(broker, ("kafkastore.server", SET, "DEBUG"), (OWN, SET, "FATAL")) == (NONE, None)
-    assert levels(broker, "root", "kafkastore", "kafkastore.server", OWN, "kafkastore.server.member") == {
+    assert levels(broker, "root", "kafkastore", "kafkastore.server", OWN, "kafkastore.server.kafka_apis") == {
         "root": "INFO",
         "kafkastore": "INFO",
         "kafkastore.server": "DEBUG",
         OWN: "FATAL",
-        "kafkastore.server.member": "DEBUG",
+        "kafkastore.server.kafka_apis": "DEBUG",
     }
     assert not logging.getLogger(OWN).isEnabledFor(logging.ERROR)
     assert alter(broker, (OWN, DELETE, None)) == (NONE, None)
@@ -86,7 +86,8 @@ def test_validating_changes_nothing(broker: OneBroker) -> None:
         (
             ("root", SET, "debug"),
             INVALID_CONFIG,
-            f"Cannot set the log level of root to debug as it is not a supported log level. Valid log levels are {VALID}",
+            "Cannot set the log level of root to debug as it is not a supported log level. Valid log levels are "
+            f"{VALID}",
         ),
         (("nope", SET, "INFO"), INVALID_CONFIG, "Logger nope does not exist!"),
         (("nope", DELETE, None), INVALID_CONFIG, "Logger nope does not exist!"),

@@ -1,4 +1,5 @@
-"""CreatePartitions: what growth leaves behind, every version. Refusals one by one are in ``test_recorded_answers.py``."""
+"""CreatePartitions: what growth leaves behind, every version. Refusals one by one are in
+``test_recorded_answers.py``."""
 
 from __future__ import annotations
 

@@ -110,7 +110,8 @@ def test_compaction_that_is_asked_for_is_warned_of_once_a_request(
     broker.ask("create_topics", 7, {"topics": [*topics, topic("plain"), topic("bad name", configs=compact)]})
     lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert lines == [
-        "cleanup.policy=compact of 7 topics (c0, c1, c2, c3, c4, ...): this version does not compact, every record is kept"
+        "cleanup.policy=compact of 7 topics (c0, c1, c2, c3, c4, ...): this version does not compact, every record is "
+        "kept"
     ]
 
 

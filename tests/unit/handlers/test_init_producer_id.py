@@ -1,4 +1,5 @@
-"""InitProducerId: new ids at every version; what a transactional id is told while there is no transaction coordinator."""
+"""InitProducerId: new ids at every version; what a transactional id is told while there is no transaction
+coordinator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Orders of the controller between the wire and their owners: every field arrives, every refusal goes back (KIP-497)."""
+"""Orders of the controller between the wire and their owners: every field arrives, every refusal goes back
+(KIP-497)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from kafkastore.handlers import alter_partition, controlled_shutdown, leader_and
 from kafkastore.interbroker.encoding import Unwritten
 from kafkastore.interbroker.orders import Stopped
 from kafkastore.metadata.image import BrokerImage, PartitionState
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 from kafkastore.requests.context import RequestContext
 from kafkastore.requests.error_response import error_response
 from kafkastore.requests.registry import BY_NAME
@@ -85,7 +86,7 @@ def test_leader_and_isr_names_each_partition_and_its_error() -> None:
     live = SimpleNamespace(broker_id=2, host_name="two", port=9093)
     asked = request(topic_states=(topic(partition(partition_epoch=9, is_new=True)),), live_leaders=(live,))
     answer = finished(leader_and_isr.handle(context("LeaderAndIsr", 7, owner), asked))
-    assert owner.asked == [(3, 5, 77, [Told("t", T_ID, {4: STATE}, frozenset((4,)))], [LEADER])]
+    assert owner.asked == [(3, 5, 77, [TopicStates("t", T_ID, {4: STATE}, frozenset((4,)))], [LEADER])]
     (of_topic,) = answer.topics
     assert (answer.error_code, of_topic.topic_id) == (0, UUID(bytes=T_ID))
     assert [(one.partition_index, one.error_code) for one in of_topic.partition_errors] == [(4, 11)]
@@ -117,7 +118,7 @@ def test_update_metadata_is_full_only_where_it_says_so(kind: int, is_full: bool)
     asked = request(topic_states=states, live_brokers=(broker,), type_=kind)
     assert finished(update_metadata.handle(context("UpdateMetadata", 8, owner), asked)).error_code == 0
     brokers = [BrokerImage(2, "r", (("A", "h", 9),))]
-    assert owner.asked == [(3, 5, 77, brokers, [Told("t", T_ID, {4: STATE._replace(offline=(3,))})], is_full)]
+    assert owner.asked == [(3, 5, 77, brokers, [TopicStates("t", T_ID, {4: STATE._replace(offline=(3,))})], is_full)]
 
 
 def test_update_metadata_that_is_fenced_says_so() -> None:

@@ -1,4 +1,5 @@
-"""A controller's order says the same to its own broker, which takes it as it is, and to others, which get it as a request."""
+"""A controller's order says the same to its own broker, which takes it as it is, and to others, which get it as a
+request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""AlterPartitionReassignments and ListPartitionReassignments of a cluster: what the controller says, as it is on the wire (KIP-455).
+"""AlterPartitionReassignments and ListPartitionReassignments of a cluster: what the controller says, as it is on the
+wire (KIP-455).
 
 A broker that is alone answers as Apache Kafka with one broker does, which ``test_recorded_answers.py`` compares.
 """

@@ -1,4 +1,5 @@
-"""Every request of the first table of ``tests/parity`` through the handlers, against what Apache Kafka 4.3 answered to it."""
+"""Every request of the first table of ``tests/parity`` through the handlers, against what Apache Kafka 4.3 answered to
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A broker joins a cluster, loses its session, comes back (spec R0.2, R2.4; KIP-966). What it registers decides whether it may lead."""
+"""A broker joins a cluster, loses its session, comes back (spec R0.2, R2.4; KIP-966). What it registers decides whether
+it may lead."""
 
 from __future__ import annotations
 
@@ -139,7 +140,8 @@ def test_controller_draws_the_consequences_once(tmp_path: Path, monkeypatch: pyt
 def test_unclean_stop_is_registered_until_a_controller_has_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a power loss of all brokers nobody reads the first registration; the session may end before somebody does."""
+    """After a power loss of all brokers nobody reads the first registration; the session may end before somebody
+    does."""
     seen = watch_registrations(monkeypatch)
     with_topic(tmp_path)
 
@@ -153,7 +155,7 @@ def test_unclean_stop_is_registered_until_a_controller_has_answered(
             await until(lambda: len(seen) == 2)
 
         monkeypatch.setattr(Controller, "start", no_controller)
-        monkeypatch.setattr(member, "TOLD_LIMIT_S", 0)
+        monkeypatch.setattr(member, "METADATA_LIMIT_S", 0)
         with pytest.raises(StartupError, match="no controller"):
             await started_broker(tmp_path, has_log(is_unclean=True), kafkastore__metadata__path=store_path(tmp_path))
 
@@ -252,7 +254,8 @@ def test_every_life_has_a_higher_epoch_that_all_parts_know(tmp_path: Path) -> No
 def test_registration_whose_answer_is_lost_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
-    """The session lives and its node is there: whoever waits for it to go waits for ever, and is no replica of anything."""
+    """The session lives and its node is there: whoever waits for it to go waits for ever, and is no replica of
+    anything."""
     monkeypatch.setattr(member, "REJOIN_RETRY_S", 0.001)
 
     async def body() -> None:
@@ -438,7 +441,8 @@ def test_broker_that_leaves_has_nothing_registered(tmp_path: Path) -> None:
 def test_broker_that_leaves_answers_what_it_has_appended_before_its_leaderships_move_and_waits_for_it_in_bounds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waiting: list[int]
 ) -> None:
-    """Issue 13, item 4. Afterwards followers fetch from the next leader, and producers would not know what became of it."""
+    """Issue 13, item 4. Afterwards followers fetch from the next leader, and producers would not know what became of
+    it."""
     monkeypatch.setattr(member, "SETTLE_LIMIT_S", 0.1)
     asked: list[str] = []
 

@@ -1,4 +1,5 @@
-"""A start on a store whose nodes somebody edited to nonsense: named at level ERROR, left out; what stands on the disk stays."""
+"""A start on a store whose nodes somebody edited to nonsense: named at level ERROR, left out; what stands on the disk
+stays."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
 }
 MAY_BE = {
     ("/config/topics/T", b""), ("/config/topics/T", b"{}"), ("/config/topics/T", b'{"version":1}'),
-    ("/config/topics/T", b'{"brokerid":"1"}'), ("/config/topics/T", b'{"id":7}'), ("/config/topics/T", b'{"endpoints":"x"}'),
-    ("/config/topics/T", NONSENSE[-1]), ("/controller_epoch", b"7"),
+    ("/config/topics/T", b'{"brokerid":"1"}'), ("/config/topics/T", b'{"id":7}'),
+    ("/config/topics/T", b'{"endpoints":"x"}'), ("/config/topics/T", NONSENSE[-1]), ("/controller_epoch", b"7"),
 }  # fmt: skip
 """What is nonsense elsewhere and not there."""
 

@@ -1,8 +1,8 @@
 """A second process with a store, for tests: run as a script it does what it reads on stdin, a line each, and says what
 came of it and what its session's state is; imported it starts that script.
 
-Commands: ``create PATH`` (ephemeral), ``set PATH``, ``connect``, ``close``, ``hang`` (until SIGUSR1). Lines: ``state STATE``,
-``done``, ``failed ERROR``, ``hangs``.
+Commands: ``create PATH`` (ephemeral), ``set PATH``, ``connect``, ``close``, ``hang`` (until SIGUSR1). Lines: ``state
+STATE``, ``done``, ``failed ERROR``, ``hangs``.
 """
 
 from __future__ import annotations

@@ -461,7 +461,7 @@ class StoreContract:
                 seen: list[WatchEvent] = []
                 before = await store.get("/a", seen.append)
                 writing = asyncio.create_task(other.set("/a", b"%d" % number))
-                while (await store.get("/a")).version == before.version:  # noqa: ASYNC110 - the reads are what is tested
+                while (await store.get("/a")).version == before.version:  # noqa: ASYNC110 - the reads are the test
                     await asyncio.sleep(0)
                 assert seen == [WatchEvent(DATA_CHANGED, "/a")]
                 await writing

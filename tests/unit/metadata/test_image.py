@@ -1,4 +1,5 @@
-"""What is known of partitions: older news never replaces newer, whatever the order in which it comes (spec R0.10; H4)."""
+"""What is known of partitions: older news never replaces newer, whatever the order in which it comes (spec R0.10;
+H4)."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def test_mark_that_is_taken_away_is_made_anew(tmp_path: Path) -> None:
 
 # ---- the SQLite file
 def unreadable(path: Path) -> Path:
-    """Whole, but SQLite cannot open what is beside it, as when that is another user's. The test may run as root, so it is a link,
-    which SQLite does not follow there."""
+    """Whole, but SQLite cannot open what is beside it, as when that is another user's. The test may run as root, so it
+    is a link, which SQLite does not follow there."""
     wal = path.parent / f"{path.name}-wal"
     wal.rename(path.parent / "aside")
     wal.symlink_to("aside")

@@ -53,7 +53,8 @@ CREATE TABLE IF NOT EXISTS nodes (
     sequence INTEGER NOT NULL DEFAULT 0, owner INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (parent, name)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS ephemerals ON nodes (owner) WHERE owner <> 0;
 CREATE TABLE IF NOT EXISTS sessions (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT NULL, heartbeat_ms INTEGER NOT NULL, timeout_ms INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY AUTOINCREMENT, process TEXT NOT NULL, heartbeat_ms INTEGER NOT NULL,
+    timeout_ms INTEGER NOT NULL);
 INSERT OR IGNORE INTO nodes (parent, name, data) VALUES ('', '', x'');
 PRAGMA user_version = 1;
 """
@@ -452,8 +453,9 @@ def test_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_process_that_leaves_takes_no_file_from_those_that_stay(tmp_path: Path) -> None:
-    """The last to close the database removes ``-wal`` and ``-shm``. Who stays must be seen to hold them, or would go on alone with
-    files that have no name any more (POSIX locks go with any descriptor of the file that the process closes)."""
+    """The last to close the database removes ``-wal`` and ``-shm``. Who stays must be seen to hold them, or would go on
+    alone with files that have no name any more (POSIX locks go with any descriptor of the file that the process
+    closes)."""
     path = str(tmp_path / "metadata.sqlite")
 
     async def body() -> None:

@@ -1,4 +1,5 @@
-"""The page of the metrics over HTTP: what it answers, and what scrapers that hang or come in crowds can hold (issue 13, item 8)."""
+"""The page of the metrics over HTTP: what it answers, and what scrapers that hang or come in crowds can hold (issue 13,
+item 8)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 
 from kafkastore.errors import StartupError
 from kafkastore.metrics import page as page_module
-from kafkastore.metrics.page import MOST_CONNECTIONS, MetricsPage
+from kafkastore.metrics.page import MAX_CONNECTIONS, MetricsPage
 from peer.broker_process import wait_until
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def test_of_many_scrapers_that_hang_a_few_are_kept_and_the_others_closed_at_once
 ) -> None:
     monkeypatch.setattr(page_module, "HEAD_LIMIT_S", 60.0)
     with serving(lambda: b"a 1\n") as page, ExitStack() as held:
-        kept = connect(page, MOST_CONNECTIONS, held)
+        kept = connect(page, MAX_CONNECTIONS, held)
         assert all(has_ended(one) for one in connect(page, 200, held))
         for one in kept:
             one.setblocking(False)
@@ -97,7 +98,7 @@ def test_of_many_scrapers_that_hang_a_few_are_kept_and_the_others_closed_at_once
 def test_scraper_that_hangs_is_closed_when_its_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_module, "HEAD_LIMIT_S", 0.2)
     with serving(lambda: b"a 1\n") as page, ExitStack() as held:
-        assert all(has_ended(one) for one in connect(page, MOST_CONNECTIONS, held))
+        assert all(has_ended(one) for one in connect(page, MAX_CONNECTIONS, held))
         assert get(page).endswith(b"a 1\n")
 
 
@@ -107,10 +108,10 @@ def test_scraper_that_takes_nothing_of_a_large_page_is_closed_when_its_time_is_u
     monkeypatch.setattr(page_module, "SEND_LIMIT_S", 0.2)
     large = b"a 1\n" * 8_000_000
     with serving(lambda: large) as page, ExitStack() as held:
-        crowd = connect(page, MOST_CONNECTIONS, held)
+        crowd = connect(page, MAX_CONNECTIONS, held)
         for one in crowd:
             one.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
-        wait_until(lambda: page._open == MOST_CONNECTIONS, LIMIT_S, "all are served")
+        wait_until(lambda: page._open == MAX_CONNECTIONS, LIMIT_S, "all are served")
         wait_until(lambda: page._open == 0, LIMIT_S, "their places are free again")
         assert get(page, "/").endswith(b"at /metrics\n")
         for one in crowd:

@@ -1,4 +1,5 @@
-"""What a member of a cluster does with its replicas, over an engine in memory: real images, owners and placement, no store.
+"""What a member of a cluster does with its replicas, over an engine in memory: real images, owners and placement, no
+store.
 
 The test is the controller: it calls ``become``, ``stop`` and ``update``, or answers what ``IsrChanges`` asks.
 """
@@ -14,7 +15,7 @@ from world import broker_config
 from kafkastore.errors import ErrorCode, KafkastoreError
 from kafkastore.log.manager import LogManager
 from kafkastore.metadata.image import BrokerImage, MetadataImage, PartitionState
-from kafkastore.replica.assigned import AssignedReplicas, Told
+from kafkastore.replica.assigned import AssignedReplicas, TopicStates
 from kafkastore.replica.manager import ReplicaManager
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Replicas:
 
     # ---- the controller
     async def become(
-        self, *told: Told, controller_epoch: int = CONTROLLER_EPOCH, broker_epoch: int = BROKER_EPOCH
+        self, *told: TopicStates, controller_epoch: int = CONTROLLER_EPOCH, broker_epoch: int = BROKER_EPOCH
     ) -> tuple[int, dict[tuple[str, int], int]]:
         return await self.assigned.become(OTHER, controller_epoch, broker_epoch, told)
 
@@ -103,7 +104,7 @@ class Replicas:
 
     async def update(
         self,
-        *told: Told,
+        *told: TopicStates,
         controller_epoch: int = CONTROLLER_EPOCH,
         broker_epoch: int = BROKER_EPOCH,
         brokers: Iterable[int] = (ME, OTHER),
@@ -123,9 +124,11 @@ def state(leader: int, leader_epoch: int = 0, partition_epoch: int = 0, **fields
     return PartitionState(leader, leader_epoch, partition_epoch, replicas, fields.get("isr", replicas))
 
 
-def told(*states: PartitionState, name: str = "t", topic_id: bytes = T_ID, new: frozenset[int] = frozenset()) -> Told:
+def told(
+    *states: PartitionState, name: str = "t", topic_id: bytes = T_ID, new: frozenset[int] = frozenset()
+) -> TopicStates:
     """A topic with these partitions, from 0 on."""
-    return Told(name, topic_id, dict(enumerate(states)), new)
+    return TopicStates(name, topic_id, dict(enumerate(states)), new)
 
 
 def on_replicas(folder: Path, test: Callable[[Replicas], Awaitable[None]]) -> None:

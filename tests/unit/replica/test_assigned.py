@@ -1,4 +1,5 @@
-"""LeaderAndIsr: whom a broker believes, and what it does then (spec R0.10, R1.11; H4, H19). What is refused changes nothing."""
+"""LeaderAndIsr: whom a broker believes, and what it does then (spec R0.10, R1.11; H4, H19). What is refused changes
+nothing."""
 
 from __future__ import annotations
 
@@ -93,8 +94,8 @@ def test_request_for_another_life_does_not_make_its_controller_known(tmp_path: P
 
 
 def test_before_it_is_registered_a_broker_takes_no_words_that_an_earlier_life_may_be_meant_by(tmp_path: Path) -> None:
-    """H8: back before its session has ended, it would lead again with what a power loss left. The refusal is none that says it
-    was heard, so the controller repeats what it told."""
+    """H8: back before its session has ended, it would lead again with what a power loss left. The refusal is none that
+    says it was heard, so the controller repeats what it told."""
 
     async def test(replicas: Replicas) -> None:
         replicas.assigned.broker_epoch = -1
@@ -114,7 +115,8 @@ def test_before_it_is_registered_a_broker_takes_no_words_that_an_earlier_life_ma
 def test_stale_state_between_two_newer_ones_changes_nothing(tmp_path: Path, stale: object) -> None:  # R1.11, H4
     async def test(replicas: Replicas) -> None:
         await replicas.become(told(state(OTHER, 3, 5)))
-        assert await replicas.become(told(stale)) == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})  # type: ignore[arg-type]
+        answer = await replicas.become(told(stale))  # type: ignore[arg-type]
+        assert answer == (NONE, {KEY: ErrorCode.STALE_CONTROLLER_EPOCH})
         assert replicas.held.partition("t", 0) == state(OTHER, 3, 5)
         assert await replicas.become(told(state(OTHER, 3, 6, isr=(OTHER, THIRD)))) == (NONE, {KEY: NONE})
         assert replicas.engine.history == [("t", 0, OTHER, 3, 5), ("t", 0, OTHER, 3, 6)]
@@ -133,7 +135,8 @@ def test_stale_partition_does_not_hold_up_the_others_of_its_request(tmp_path: Pa
 
 
 def test_state_told_again_is_taken_again(tmp_path: Path) -> None:
-    """The answer may have been lost; and a newer partition epoch in the same leader epoch is a change of the in-sync set."""
+    """The answer may have been lost; and a newer partition epoch in the same leader epoch is a change of the in-sync
+    set."""
 
     async def test(replicas: Replicas) -> None:
         for partition_epoch in (1, 1, 2):
@@ -286,8 +289,8 @@ def test_requests_take_effect_in_the_order_in_which_they_came(tmp_path: Path) ->
 
 def test_waiting_ends_with_what_is_waited_for_or_with_its_limit(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
-        assert not await replicas.assigned.wait_told(0)
-        waiting = asyncio.ensure_future(replicas.assigned.wait_told(60))
+        assert not await replicas.assigned.wait_for_metadata(0)
+        waiting = asyncio.ensure_future(replicas.assigned.wait_for_metadata(60))
         await replicas.update(told(state(ME)), is_full=False)
         await asyncio.sleep(0)
         assert not waiting.done()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.orders import LEADER_DURING_DELETE
 from kafkastore.metadata.image import NO_CONTROLLER, BrokerImage, PartitionState
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 
 from .replica_world import (
     BROKER_EPOCH,
@@ -74,7 +74,7 @@ def test_what_others_lead_gives_no_lease_here(tmp_path: Path) -> None:
 def test_partial_update_keeps_what_it_does_not_tell(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(ME), state(OTHER)), told(state(ME), name="u", topic_id=NEW_ID), is_full=True)
-        await replicas.update(Told("t", b"\1" * 16, {1: state(THIRD, 1, 1)}))
+        await replicas.update(TopicStates("t", b"\1" * 16, {1: state(THIRD, 1, 1)}))
         assert (leaders(replicas, "t"), leaders(replicas, "u")) == ([ME, THIRD], [ME])
 
     on_replicas(tmp_path, test)
@@ -113,7 +113,8 @@ def test_deleted_topic_is_gone_for_clients_and_coordinators(tmp_path: Path) -> N
 
 
 def test_offsets_of_a_topic_go_when_it_is_deleted_and_not_when_it_is_not_told(tmp_path: Path) -> None:
-    """On every broker, whoever was asked to delete it; a controller that has nothing to say of a topic yet has not deleted it."""
+    """On every broker, whoever was asked to delete it; a controller that has nothing to say of a topic yet has not
+    deleted it."""
 
     async def test(replicas: Replicas) -> None:
         deleted: list[str] = []
@@ -147,7 +148,7 @@ def test_topic_made_anew_outlives_the_news_that_the_old_one_is_gone(tmp_path: Pa
 def test_topic_without_partitions_in_a_request_is_not_a_deletion(tmp_path: Path) -> None:
     async def test(replicas: Replicas) -> None:
         await replicas.update(told(state(ME)))
-        await replicas.update(Told("t", b"\1" * 16, {}))
+        await replicas.update(TopicStates("t", b"\1" * 16, {}))
         assert leaders(replicas, "t") == [ME]
 
     on_replicas(tmp_path, test)

@@ -1,4 +1,5 @@
-"""A controller's requests of many partitions give way, and what they relied on is looked at again (issue 13, item 3)."""
+"""A controller's requests of many partitions give way, and what they relied on is looked at again (issue 13, item
+3)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 from kafkastore.errors import ErrorCode
 from kafkastore.interbroker.orders import EPOCH_DURING_DELETE, Stopped
 from kafkastore.purgatory import turns
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 
 from .replica_world import CONTROLLER_EPOCH, ME, NONE, OTHER, Replicas, on_replicas, state
 
@@ -27,8 +28,8 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "AT_ONCE", 1)
 
 
-def many(leader: int = ME) -> list[Told]:
-    return [Told(f"t{number}", bytes([number + 1]) * 16, {0: state(leader, 0, 0)}) for number in range(COUNT)]
+def many(leader: int = ME) -> list[TopicStates]:
+    return [TopicStates(f"t{number}", bytes([number + 1]) * 16, {0: state(leader, 0, 0)}) for number in range(COUNT)]
 
 
 async def until_some_are_led(replicas: Replicas) -> None:

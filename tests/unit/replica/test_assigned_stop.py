@@ -1,4 +1,5 @@
-"""StopReplica: what is served no more, what is deleted, and what an old request cannot bring back (spec R0.10, R1.11, R2.5)."""
+"""StopReplica: what is served no more, what is deleted, and what an old request cannot bring back (spec R0.10, R1.11,
+R2.5)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from .replica_world import ME, NONE, OTHER, T_ID, Replicas, on_replicas, state, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kafkastore.replica.assigned import Told
+    from kafkastore.replica.assigned import TopicStates
 
 KEY = ("t", 0)
 GONE = Stopped("t", 0, EPOCH_DURING_DELETE, is_deleted=True)
@@ -139,7 +140,7 @@ def test_replica_that_was_moved_away_is_not_brought_back_by_an_older_state(tmp_p
 
 
 # ---- requests that come late: their controller has given up, repeated and gone on
-def deleted(topic_id: bytes = T_ID) -> Told:
+def deleted(topic_id: bytes = T_ID) -> TopicStates:
     return told(state(LEADER_DURING_DELETE, EPOCH_DURING_DELETE), topic_id=topic_id)
 
 

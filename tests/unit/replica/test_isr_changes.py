@@ -1,7 +1,7 @@
 """AlterPartition as a leader asks for it: nothing is lost while an answer is (KIP-497, KIP-903; spec R0.12, R1.8; H21).
 
-The data plane counts the larger of two sets until it is told; so a change may be withdrawn only when it is known that the
-controller has not written it.
+The data plane counts the larger of two sets until it is told; so a change may be withdrawn only when it is known that
+the controller has not written it.
 """
 
 from __future__ import annotations
@@ -246,8 +246,8 @@ def test_newer_state_is_read_from_the_store(tmp_path: Path) -> None:  # H21
 
 @pytest.mark.parametrize("found", [KafkastoreError("away"), state(ME, 3, 5, isr=(ME,))])
 def test_change_stays_under_way_until_the_newer_state_is_known(tmp_path: Path, found: Any) -> None:
-    """Refused for its version, it may be in force with another change on top; the store is away, or behind (ZooKeeper's reads
-    may be). Withdrawn now, the high watermark would pass what the new member has."""
+    """Refused for its version, it may be in force with another change on top; the store is away, or behind (ZooKeeper's
+    reads may be). Withdrawn now, the high watermark would pass what the new member has."""
 
     async def test(asked: Asked) -> None:
         asked.stored = found

@@ -1,4 +1,5 @@
-"""Administrative requests reach the controller from any broker and end at their own time (KIP-590; issue 13, item 7)."""
+"""Administrative requests reach the controller from any broker and end at their own time (KIP-590; issue 13, item
+7)."""
 
 from __future__ import annotations
 
@@ -226,7 +227,8 @@ def test_request_ends_at_its_own_time(tmp_path: Path, name: str, state: str) -> 
 def test_request_ends_at_its_own_time_whatever_the_controller_waits_for_and_does_not_happen_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """The store is away: the event that is under way waits for it, the others wait for the event, or for the topic's lock."""
+    """The store is away: the event that is under way waits for it, the others wait for the event, or for the topic's
+    lock."""
 
     async def test(broker: Broker) -> None:
         services, asker = broker.services, Asker(broker)
@@ -450,11 +452,11 @@ def test_controller_does_what_is_passed_to_it_once_the_asker_was_told(
 ) -> None:
     told: list[int] = []
 
-    async def wait_told(_: Controller, node_id: int, limit_s: float) -> None:
+    async def wait_sent(_: Controller, node_id: int, limit_s: float) -> None:
         assert limit_s > 0
         told.append(node_id)
 
-    monkeypatch.setattr(Controller, "wait_told", wait_told)
+    monkeypatch.setattr(Controller, "wait_sent", wait_sent)
 
     async def test(broker: Broker) -> None:
         assert (await pass_to(broker, probe())).error_code == NONE

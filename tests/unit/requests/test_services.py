@@ -1,4 +1,5 @@
-"""What handlers are given of a broker: one record that stays as it was made, and parts that are made when they are asked for."""
+"""What handlers are given of a broker: one record that stays as it was made, and parts that are made when they are
+asked for."""
 
 from __future__ import annotations
 

@@ -299,8 +299,8 @@ class Panic(BaseException):
 
 @pytest.mark.parametrize("call", ["take", "append", "read_records"])
 def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: str) -> None:
-    """On the loop, in a task and in a thread of the pool: what passes every handler's guard must not end the loop before
-    it has seen the event that the engine leaves."""
+    """On the loop, in a task and in a thread of the pool: what passes every handler's guard must not end the loop
+    before it has seen the event that the engine leaves."""
 
     async def body() -> None:
         ended: list[int] = []

@@ -66,7 +66,12 @@ def requests() -> dict[int, Any]:
         5: stop.StopReplicaRequest(
             **fields, topic_states=(stop.StopReplicaTopicState(topic_name="t", partition_states=(gone,)),)
         ),
-        6: metadata.UpdateMetadataRequest(**fields, type_=2, topic_states=(), live_brokers=()),  # type: ignore[arg-type]
+        6: metadata.UpdateMetadataRequest(
+            **fields,  # type: ignore[arg-type]
+            type_=2,
+            topic_states=(),
+            live_brokers=(),
+        ),
         7: shutdown.ControlledShutdownRequest(broker_id=1, broker_epoch=-1),  # type: ignore[arg-type]
         56: alter(broker_id=1, broker_epoch=-1, topics=()),
         58: request_of(_deletion_of_t(), is_flexible=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,7 +22,9 @@ MEMBER = {**ALONE, "kafkastore.metadata.path": "/shared/metadata.sqlite"}
 
 
 class _Engine:
-    def __init__(self, notes: list[tuple[bool, str]] = [], missing: list[tuple[str, int, str, int]] = []) -> None:  # noqa: B006 - read only
+    def __init__(
+        self, notes: Sequence[tuple[bool, str]] = (), missing: Sequence[tuple[str, int, str, int]] = ()
+    ) -> None:
         self.notes = [RecoveryNote(*note) for note in notes]
         self.missing = [MissingLog(*log) for log in missing]
         self.is_put_back = False
@@ -72,7 +75,8 @@ def test_missing_partition_refuses_the_start_unless_others_have_it_or_it_is_acce
     )
     assert engine.is_put_back
     engine = _Engine(missing=missing)
-    log_losses.refuse_missing(BrokerConfig({**MEMBER, log_losses.ACCEPT_KEY: "t-1:0"}), engine, topics)  # type: ignore[arg-type]
+    config = BrokerConfig({**MEMBER, log_losses.ACCEPT_KEY: "t-1:0"})
+    log_losses.refuse_missing(config, engine, topics)  # type: ignore[arg-type]
     assert not engine.is_put_back
     alone = _Engine(missing=missing)
     with pytest.raises(StartupError, match=r"and 1 more partitions.*=t-0:0,t-1:0$"):
@@ -82,7 +86,7 @@ def test_missing_partition_refuses_the_start_unless_others_have_it_or_it_is_acce
 def test_thousands_of_notes_become_few_lines_that_name_every_partition(caplog: pytest.LogCaptureFixture) -> None:
     notes = [(False, f"t-{number}: a torn tail") for number in range(3000)]
     notes += [(True, f"t-{number}: offsets 0 to 9 are gone") for number in range(3000, 3400)]
-    caplog.set_level(logging.INFO, "kafkastore.storage.recovery")
+    caplog.set_level(logging.INFO, "kafkastore.server.log_losses")
     log_losses.tell(_Engine(notes=notes))  # type: ignore[arg-type]
     assert len(caplog.records) < 300
     text = "\n".join(record.getMessage() + "," for record in caplog.records)

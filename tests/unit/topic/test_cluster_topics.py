@@ -1,4 +1,5 @@
-"""Topics of a cluster are the controller's to make; who is asked answers when its clients can see them (spec R2.3, R2.8)."""
+"""Topics of a cluster are the controller's to make; who is asked answers when its clients can see them (spec R2.3,
+R2.8)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from kafkastore.errors import (
 from kafkastore.membership import member
 from kafkastore.metadata.assignment import Assigned
 from kafkastore.metadata.image import NO_LEADER, PartitionState
-from kafkastore.replica.assigned import Told
+from kafkastore.replica.assigned import TopicStates
 from kafkastore.topic import topics
 from kafkastore.topic.new_topic import NewTopic
 
@@ -53,7 +54,7 @@ def check(folder: Path, test: Callable[[Broker], Awaitable[None]]) -> None:
 async def told(broker: Broker, name: str, *states: PartitionState) -> None:
     """As another broker's controller tells of a topic."""
     assigned, image = broker.services.assigned, broker.services.image
-    topic = Told(name, name.encode().ljust(16, b"-"), dict(enumerate(states)))
+    topic = TopicStates(name, name.encode().ljust(16, b"-"), dict(enumerate(states)))
     await assigned.update(2, image.controller_epoch, -1, image.brokers.values(), [topic], is_full=False)
 
 
@@ -205,7 +206,7 @@ def test_topic_of_which_this_broker_is_not_told_in_time_is_no_success(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(broker: Broker) -> None:
-        monkeypatch.setattr(topics, "TOLD_LIMIT_S", 0)
+        monkeypatch.setattr(topics, "METADATA_LIMIT_S", 0)
         await broker.services.controller.stop()
         answers(broker, monkeypatch)
         with pytest.raises(RequestTimedOutError):

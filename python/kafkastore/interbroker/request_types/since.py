@@ -1,4 +1,5 @@
-"""Which version a request is of; its types, one overload for each version in which an entity changes, are in ``since.pyi``."""
+"""Which version a request is of; its types, one overload for each version in which an entity changes, are in
+``since.pyi``."""
 
 from __future__ import annotations
 

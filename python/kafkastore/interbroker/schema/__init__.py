@@ -1,4 +1,6 @@
-"""The APIs between a controller and its brokers that Kafka 4 dropped with ZooKeeper, in kio's style, newest version of each.
+"""The APIs between a controller and its brokers that Kafka 4 dropped with ZooKeeper, in kio's style, newest version of
+each.
 
-The layout is kio's (``<api>.v<N>.<request or response>``), so whatever reads, writes and checks kio's classes takes these.
+The layout is kio's (``<api>.v<N>.<request or response>``), so whatever reads, writes and checks kio's classes takes
+these.
 """

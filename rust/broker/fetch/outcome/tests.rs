@@ -1,6 +1,6 @@
 use super::*;
 
-fn read(diverging_epoch: Option<(i32, i64)>) -> RowNews {
+fn read(diverging_epoch: Option<(i32, i64)>) -> RowUpdate {
     let read = ReadResult {
         high_watermark: 7,
         diverging_epoch,

@@ -4,7 +4,7 @@ use super::*;
 use crate::broker::testing::{broker_row, take_fetched};
 use crate::broker::{BrokerRow, Lease, Options};
 use crate::wire::Reader;
-use crate::wire::fetch::UNTOLD_WATERMARK;
+use crate::wire::fetch::ABSENT_WATERMARK;
 use crate::wire::fetch::follower::{
     self, FollowerFetchHead, FollowerFetchRow, FollowerResponse, decode_response, encode_request,
 };
@@ -122,7 +122,7 @@ fn leader_sends_a_consumer_to_the_follower_in_its_rack_at_once_and_without_recor
     let fixture = leader();
     append(&fixture, 0, 100);
     for node in OTHERS {
-        fetch_as(&fixture, node, 1, UNTOLD_WATERMARK);
+        fetch_as(&fixture, node, 1, ABSENT_WATERMARK);
     }
     assert_eq!(ask(&fixture, "b", 0), (0, 2, 0));
     assert_eq!(ask(&fixture, "c", 1), (0, 3, 0), "at the end, where others wait");
@@ -137,8 +137,8 @@ fn leader_sends_a_consumer_to_the_follower_in_its_rack_at_once_and_without_recor
 fn leader_keeps_consumers_while_no_selector_is_set() {
     let fixture = leader();
     append(&fixture, 0, 100);
-    fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK);
-    fetch_as(&fixture, 3, 1, UNTOLD_WATERMARK);
+    fetch_as(&fixture, 2, 1, ABSENT_WATERMARK);
+    fetch_as(&fixture, 3, 1, ABSENT_WATERMARK);
     fixture.broker.set_options(Options::default());
     assert_eq!(ask(&fixture, "b", 0).1, -1);
 }
@@ -148,11 +148,11 @@ fn a_consumer_that_waits_at_the_leader_is_sent_away_once_the_follower_holds_its_
     let fixture = leader();
     append(&fixture, 0, 100);
     let mut waiting = parked(serve_version(&fixture, 11, &consumer("b", 1, LONG_MS)).0);
-    fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK);
+    fetch_as(&fixture, 2, 1, ABSENT_WATERMARK);
     assert!(!completes(&fixture, &mut *waiting), "nothing new");
     append(&fixture, 0, 100);
-    fetch_as(&fixture, 2, 2, UNTOLD_WATERMARK);
-    fetch_as(&fixture, 3, 2, UNTOLD_WATERMARK);
+    fetch_as(&fixture, 2, 2, ABSENT_WATERMARK);
+    fetch_as(&fixture, 3, 2, ABSENT_WATERMARK);
     let mut out = Vec::new();
     let tried = try_complete(&fixture, &mut *waiting, false, &mut out);
     assert!(matches!(tried, Tried::Answered(_)));
@@ -165,7 +165,7 @@ fn a_follower_that_tells_its_high_watermark_learns_of_a_newer_one_at_once() {
     let fixture = leader();
     append(&fixture, 0, 100);
     let mut waiting = parked(fetch_as(&fixture, 2, 1, 0).0);
-    let mut silent = parked(fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK).0);
+    let mut silent = parked(fetch_as(&fixture, 2, 1, ABSENT_WATERMARK).0);
     assert!(
         !completes(&fixture, &mut *waiting),
         "the other follower is in sync and has not come"
@@ -185,8 +185,8 @@ fn a_follower_that_tells_its_high_watermark_learns_of_a_newer_one_at_once() {
 fn a_follower_is_not_told_a_high_watermark_past_its_own_end() {
     let fixture = leader();
     append(&fixture, 0, 100);
-    fetch_as(&fixture, 2, 1, UNTOLD_WATERMARK);
-    fetch_as(&fixture, 3, 1, UNTOLD_WATERMARK);
+    fetch_as(&fixture, 2, 1, ABSENT_WATERMARK);
+    fetch_as(&fixture, 3, 1, ABSENT_WATERMARK);
     let partition = fixture.partition("t", 0);
     assert_eq!(partition.offsets().high_watermark, 1);
     assert!(!partition.has_watermark_past(0, 0));
@@ -262,7 +262,7 @@ fn followers_are_served_by_the_leader_alone_and_are_never_sent_elsewhere() {
     assert_eq!(told(&refused).0, ErrorCode::NOT_LEADER_OR_FOLLOWER.0);
     let fixture = leader();
     append(&fixture, 0, 100);
-    fetch_as(&fixture, OTHERS[1], 1, UNTOLD_WATERMARK);
+    fetch_as(&fixture, OTHERS[1], 1, ABSENT_WATERMARK);
     let (_, answer) = serve_version(&fixture, 11, &in_rack("c"));
     let (error, preferred, bytes) = told(&answer);
     assert_eq!((error, preferred, bytes > 100), (0, -1, true));

@@ -1,5 +1,5 @@
-//! Elections between fetches: where logs part and are cut, and answers that come in the wrong leader epoch (spec: R1.8, R1.11;
-//! KIP-101, KIP-279).
+//! Elections between fetches: where logs part and are cut, and answers that come in the wrong leader epoch (spec: R1.8,
+//! R1.11; KIP-101, KIP-279).
 
 use proptest::prelude::*;
 
@@ -106,7 +106,8 @@ fn answer_that_was_asked_for_in_an_earlier_leader_epoch_is_not_taken() {
     };
     let answer = serve(&pair.brokers[0], ask.api_key, ask.api_version, &ask.body, pair.now);
     pair.leader_epoch += 1;
-    broker.publish_leases(TOPIC, vec![(0, pair.lease(1, &[1, 2]))], pair.now); // the fetcher hears of it after the answer
+    // The fetcher takes the new lease from its inbox after the answer.
+    broker.publish_leases(TOPIC, vec![(0, pair.lease(1, &[1, 2]))], pair.now);
     pair.fetchers[1].complete(&broker, &answer, pair.now).unwrap();
     assert_eq!(pair.ends(), [1, 0]);
     for node in [1, 2] {

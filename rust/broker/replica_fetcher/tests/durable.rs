@@ -20,8 +20,8 @@ fn append_at(pair: &Pair, node: i32, timestamp: i64) {
     partition.append(&mut batch(timestamp), 1, Origin::Client, 0).unwrap();
 }
 
-/// Broker 2 has led, alone, two records that are on its disk, as its checkpoint says; broker 1 leads without them, and has another
-/// in their place.
+/// Broker 2 has led, alone, two records that are on its disk, as its checkpoint says; broker 1 leads without them, and
+/// has another in their place.
 fn parted_below_the_recovery_point() -> Pair {
     let mut pair = Pair::new(&[]);
     pair.append(1);
@@ -92,7 +92,8 @@ fn what_a_follower_has_taken_is_flushed_when_it_is_old() {
     assert_eq!(follower.broker.flush_due(), 1);
 }
 
-// spec: R2.7, F17: a leader with records for a partition that is not fetched any more would answer every request at once.
+// spec: R2.7, F17: a leader with records for a partition that is not fetched any more would answer every request at
+// once.
 #[test]
 fn partition_whose_directory_fails_between_two_fetches_leaves_the_session() {
     let mut pair = Pair::new(&[]);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::broker::{Isolation, ReadRequest, ServedBy};
 use crate::wire::FetchRequest;
-use crate::wire::fetch::UNTOLD_WATERMARK;
+use crate::wire::fetch::ABSENT_WATERMARK;
 
 /// What a consumer at `node` is given from `offset` on; nothing when it is refused.
 fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
@@ -53,8 +53,8 @@ fn fetch_telling(pair: &mut Pair) -> Vec<i64> {
 fn follower_tells_its_high_watermark_only_while_consumers_read_there() {
     let mut pair = Pair::new(&[]);
     pair.append(1);
-    assert_eq!(fetch_telling(&mut pair), [UNTOLD_WATERMARK], "the full request");
-    assert_eq!(fetch_telling(&mut pair), [UNTOLD_WATERMARK], "it has a record more");
+    assert_eq!(fetch_telling(&mut pair), [ABSENT_WATERMARK], "the full request");
+    assert_eq!(fetch_telling(&mut pair), [ABSENT_WATERMARK], "it has a record more");
     assert_eq!(fetch_telling(&mut pair), [0; 0]);
     assert!(!consume(&pair, 2, 0).is_empty());
     pair.append(1);
@@ -72,7 +72,7 @@ fn follower_tells_its_high_watermark_only_while_consumers_read_there() {
     fetch_telling(&mut pair);
     assert_eq!(
         fetch_telling(&mut pair),
-        [UNTOLD_WATERMARK],
+        [ABSENT_WATERMARK],
         "nobody reads there any more"
     );
 }

@@ -169,7 +169,8 @@ fn replica_that_is_held_back_goes_on_when_the_rate_is_taken_away() {
     }
 }
 
-/// A move ends with a new leader epoch for everybody: who was in sync would leave the set behind the rate of the moves that go on.
+/// A move ends with a new leader epoch for everybody: who was in sync would leave the set behind the rate of the moves
+/// that go on.
 #[test]
 fn replica_that_is_in_sync_is_not_held_back_after_an_election() {
     for (in_sync, brings) in [(&[1, 2][..], 1), (&[1], 0)] {

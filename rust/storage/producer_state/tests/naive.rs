@@ -79,7 +79,10 @@ proptest! {
     // spec: R4.2
     #[test]
     fn producer_state_matches_naive(
-        steps in prop::collection::vec((0..3_i64, prop_oneof![8 => Just(0_i16), 1 => -1..2_i16], sequence(), 1..5_i32), 1..60),
+        steps in prop::collection::vec(
+            (0..3_i64, prop_oneof![8 => Just(0_i16), 1 => -1..2_i16], sequence(), 1..5_i32),
+            1..60,
+        ),
     ) {
         let (mut model, mut state) = (NaiveProducers::default(), unverified());
         let mut epochs = [0_i16; 3];

@@ -1,4 +1,5 @@
-"""LeaderAndIsrResponse version 7. The answer to LeaderAndIsrRequest. Facts of ``LeaderAndIsrResponse.json`` of Kafka 3.9."""
+"""LeaderAndIsrResponse version 7. The answer to LeaderAndIsrRequest. Facts of ``LeaderAndIsrResponse.json`` of Kafka
+3.9."""
 
 import uuid
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""StopReplicaResponse version 4. The answer to StopReplicaRequest. Facts of ``StopReplicaResponse.json`` of Kafka 3.9."""
+"""StopReplicaResponse version 4. The answer to StopReplicaRequest. Facts of ``StopReplicaResponse.json`` of Kafka
+3.9."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
