@@ -26,6 +26,7 @@ SHOWN_MESSAGE_CHARACTERS: Final = 400
 LIMITED: Final = (
     "kafkastore.controller.topics",
     "kafkastore.coordinator.group",
+    "kafkastore.coordinator.runtime",
     "kafkastore.handlers.config_changes",
     "kafkastore.handlers.find_coordinator",
     "kafkastore.handlers.metadata",
