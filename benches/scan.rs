@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use kafkastore::place::Position;
 use kafkastore::record::{BATCH_HEADER, Batch, BatchBuilder, Codec, crc32c, decompress};
 use kafkastore::scan::{Column, LostRanges, Predicate, ScanOptions, ScanReader, Slice, Split};
 use tempfile::TempDir;
@@ -128,8 +129,8 @@ impl Log {
                 file: None,
                 base_offset: 0,
                 next_base_offset: i64::MAX,
-                start: from.0,
-                end: to.0,
+                start: Position(from.0),
+                end: Position(to.0),
             }],
             aborted: None,
         };

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use kafkastore::place::Position;
 use kafkastore::record::{BatchBuilder, Codec};
 use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
 
@@ -50,8 +51,8 @@ fn splits(path: &Path, cuts: &[(u64, i64)]) -> Arc<[Arc<Split>]> {
         file: None,
         base_offset: 0,
         next_base_offset: i64::MAX,
-        start,
-        end,
+        start: Position(start),
+        end: Position(end),
     };
     let split = |from: (u64, i64), to: (u64, i64)| Split {
         topic: "events".into(),

@@ -10,6 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kafkastore::index::OffsetIndex;
 use kafkastore::index::entry_file::EntryFile;
 use kafkastore::io::OsFileSystem;
+use kafkastore::place::Position;
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
 use kafkastore::storage::{Extent, LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
 
@@ -33,7 +34,7 @@ fn lookups(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("storage_lookup");
     for entries in [1_000i64, 250_000] {
         let mut index = OffsetIndex::new(EntryFile::new(PathBuf::new()), 0);
-        (1..=entries).for_each(|n| index.append(n * 10, n as u32));
+        (1..=entries).for_each(|n| index.append(n * 10, Position(n as u64)));
         let mut target = 0;
         group.bench_function(BenchmarkId::new("offset_index", entries), |b| {
             b.iter(|| {

@@ -71,7 +71,7 @@ fn bench(criterion: &mut Criterion) {
             let slice = log.plan_read(random(), end).unwrap().resolve(FETCH, true).unwrap();
             slice
                 .file
-                .read_exact_at(&mut buffer[..slice.len], slice.position)
+                .read_exact_at(&mut buffer[..slice.len], slice.position.get())
                 .unwrap();
         });
     });

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use self::shortage::{is_shortage, is_shortage_before_sync};
+use crate::place::Position;
 
 /// A Kafka protocol error code; 0 is success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -80,7 +81,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// Byte position in it.
-        position: u64,
+        position: Position,
         /// What is wrong.
         reason: String,
     },

@@ -1,7 +1,7 @@
 //! kafkastore: the storage engine and the data plane of a Kafka broker.
 //!
 //! The map, in the order of imports (each may use only what stands before it):
-//! `error` → `io` → `record` → `index` → `storage` → `scan` → `wire` → `broker` → `coordinator` → `net` → `py`.
+//! `place` → `error` → `io` → `record` → `index` → `storage` → `scan` → `wire` → `broker` → `coordinator` → `net` → `py`.
 //! Python decides and publishes; this crate executes and reports. It never holds policy.
 
 pub mod broker;
@@ -10,6 +10,7 @@ pub mod error;
 pub mod index;
 pub mod io;
 pub mod net;
+pub mod place;
 #[cfg(feature = "python")]
 mod py;
 pub mod record;

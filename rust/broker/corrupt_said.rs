@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::place::Position;
+
 /// How often one place is told at most.
 const AGAIN: Duration = Duration::from_mins(1);
 /// Most places that are told in that time.
@@ -13,11 +15,11 @@ const PLACES: usize = 64;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct CorruptSaid(HashMap<(PathBuf, u64), Instant>);
+pub struct CorruptSaid(HashMap<(PathBuf, Position), Instant>);
 
 impl CorruptSaid {
     /// Whether a place is to be told now; it then counts as told.
-    pub fn is_news(&mut self, path: &Path, position: u64, now: Instant) -> bool {
+    pub fn is_news(&mut self, path: &Path, position: Position, now: Instant) -> bool {
         self.0.retain(|_, said| now.saturating_duration_since(*said) < AGAIN);
         let place = (path.to_path_buf(), position);
         if self.0.len() >= PLACES || self.0.contains_key(&place) {
@@ -35,11 +37,11 @@ mod tests {
     #[test]
     fn a_place_is_told_once_in_a_while_and_no_more_than_so_many() {
         let (mut said, now, path) = (CorruptSaid::default(), Instant::now(), Path::new("a.log"));
-        let told = (0..1000).filter(|position| said.is_news(path, *position, now)).count();
+        let told = (0..1000).filter(|at| said.is_news(path, Position(*at), now)).count();
         assert_eq!(told, PLACES);
-        assert!(!said.is_news(path, 0, now + AGAIN / 2));
-        assert!(said.is_news(path, 0, now + AGAIN));
-        assert!(!said.is_news(path, 0, now + AGAIN));
-        assert!(said.is_news(Path::new("b.log"), 0, now + AGAIN));
+        assert!(!said.is_news(path, Position(0), now + AGAIN / 2));
+        assert!(said.is_news(path, Position(0), now + AGAIN));
+        assert!(!said.is_news(path, Position(0), now + AGAIN));
+        assert!(said.is_news(Path::new("b.log"), Position(0), now + AGAIN));
     }
 }

@@ -338,7 +338,7 @@ pub fn read_batches(partition: &Partition, start: i64, end: i64, max_bytes: usiz
     bytes.resize(slice.len, 0);
     slice
         .file
-        .read_exact_at(bytes, slice.position)
+        .read_exact_at(bytes, slice.position.get())
         .map_err(|e| Error::io("read", &partition.log_dir(), e))
 }
 

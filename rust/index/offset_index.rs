@@ -11,6 +11,7 @@ use super::entry_file::{EntryFile, Peek, array_at};
 use super::search::first_index_where;
 use crate::error::Result;
 use crate::io::FileSystem;
+use crate::place::Position;
 
 /// Bytes of an entry.
 pub const ENTRY: usize = 8;
@@ -21,7 +22,7 @@ pub struct OffsetPosition {
     /// Last offset of the batch, or the segment's base offset.
     pub offset: i64,
     /// Where the batch begins in the segment's file.
-    pub position: u32,
+    pub position: Position,
 }
 
 /// See the module.
@@ -34,7 +35,7 @@ fn entry(bytes: &[u8], base_offset: i64, index: usize) -> OffsetPosition {
     let raw = u64::from_be_bytes(array_at(bytes, index * ENTRY));
     OffsetPosition {
         offset: base_offset + (raw >> 32) as i64,
-        position: raw as u32,
+        position: Position(u64::from(raw as u32)),
     }
 }
 
@@ -65,7 +66,7 @@ impl OffsetIndex {
         let found = behind.checked_sub(1).map_or(
             OffsetPosition {
                 offset: self.base_offset,
-                position: 0,
+                position: Position::START,
             },
             at,
         );
@@ -80,25 +81,25 @@ impl OffsetIndex {
     }
 
     /// The same of [`Self::first_from_position`].
-    pub fn check_position_at_hand(&self, position_bytes: u64) -> Result<()> {
-        let at = |bytes: &[u8], index: usize| u64::from(entry(bytes, self.base_offset, index).position);
-        self.file
-            .check_at_hand(|bytes, index| at(bytes, index) >= position_bytes)
+    pub fn check_position_at_hand(&self, from: Position) -> Result<()> {
+        let at = |bytes: &[u8], index: usize| entry(bytes, self.base_offset, index).position;
+        self.file.check_at_hand(|bytes, index| at(bytes, index) >= from)
     }
 
-    /// The first entry whose batch begins at or after `position_bytes`.
-    pub fn first_from_position(&self, fs: &dyn FileSystem, position_bytes: u64) -> Result<Option<OffsetPosition>> {
+    /// The first entry whose batch begins at or after `from`.
+    pub fn first_from_position(&self, fs: &dyn FileSystem, from: Position) -> Result<Option<OffsetPosition>> {
         let bytes = self.file.bytes(fs)?;
         let count = bytes.len() / ENTRY;
         let at = |index: usize| entry(bytes, self.base_offset, index);
-        let first = first_index_where(count, |index| u64::from(at(index).position) >= position_bytes);
+        let first = first_index_where(count, |index| at(index).position >= from);
         Ok((first < count).then(|| at(first)))
     }
 
-    /// Adds the batch at `position` that ends with `last_offset`, which is at most `i32::MAX` above the base.
-    pub fn append(&mut self, last_offset: i64, position: u32) {
+    /// Adds the batch at `position` that ends with `last_offset`; both are at most `i32::MAX` above the segment's beginning.
+    pub fn append(&mut self, last_offset: i64, position: Position) {
         let relative = (last_offset - self.base_offset) as u64;
-        self.file.push(((relative << 32) | u64::from(position)).to_be_bytes());
+        self.file
+            .push(((relative << 32) | u64::from(position.get() as u32)).to_be_bytes());
     }
 
     /// Whether another entry would go beyond `max_bytes`; sealed indexes take none anyway.
@@ -123,15 +124,15 @@ impl OffsetIndex {
         Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
     }
 
-    /// Whether what the file says can be true of a sealed segment of `log_size` bytes. Looks at both ends only, on disk.
-    pub fn is_sane(&self, fs: &dyn FileSystem, log_size: u64) -> Result<bool> {
+    /// Whether what the file says can be true of a sealed segment that ends at `log_end`. Looks at both ends only, on disk.
+    pub fn is_sane(&self, fs: &dyn FileSystem, log_end: Position) -> Result<bool> {
         Ok(match self.file.peek(fs)? {
             Peek::Missing | Peek::Partial => false,
             Peek::Empty => true,
             Peek::Ends { first, last, count } => {
                 let (first, last) = (entry(&first, self.base_offset, 0), entry(&last, self.base_offset, 0));
                 let ascends = first.offset < last.offset && first.position < last.position;
-                u64::from(last.position) < log_size && last.offset >= self.base_offset && (count == 1 || ascends)
+                last.position < log_end && last.offset >= self.base_offset && (count == 1 || ascends)
             }
         })
     }

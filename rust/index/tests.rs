@@ -9,6 +9,7 @@ use super::entry_file::EntryFile;
 use super::search::last_at_most;
 use super::{AbortedTxn, OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::Position;
 
 fn temp_file(name: &str) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
@@ -19,7 +20,7 @@ fn temp_file(name: &str) -> (tempfile::TempDir, PathBuf) {
 fn offset_index(path: PathBuf, entries: &[(i64, u32)]) -> OffsetIndex {
     let mut index = OffsetIndex::new(EntryFile::new(path), 100);
     for (offset, position) in entries {
-        index.append(*offset, *position);
+        index.append(*offset, Position(u64::from(*position)));
     }
     index
 }
@@ -45,7 +46,7 @@ proptest! {
             entries.push((offset, position));
         }
         let naive = entries.iter().rev().find(|(offset, _)| *offset <= target).map_or((100, 0), |found| *found);
-        let naive = OffsetPosition { offset: naive.0, position: naive.1 };
+        let naive = OffsetPosition { offset: naive.0, position: Position(u64::from(naive.1)) };
         let mut index = offset_index(path.clone(), &entries);
         prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
         index.file().write_whole(&OsFileSystem).unwrap();
@@ -122,7 +123,7 @@ fn zeros_that_kafka_preallocates_are_ignored_and_cut() {
     let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), 100);
     assert_eq!(sealed.entries(&OsFileSystem).unwrap().count(), 2);
     let mut active = OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path.clone()).unwrap(), 100);
-    active.append(120, 1000);
+    active.append(120, Position(1000));
     active.file().write_pending(&OsFileSystem).unwrap();
     assert_eq!(std::fs::read(&path).unwrap().len(), 24);
 }
@@ -155,13 +156,13 @@ fn truncation_drops_entries_at_and_above_and_shortens_the_file() {
     let mut index = offset_index(path.clone(), &[(101, 7), (109, 99), (120, 200)]);
     index.file().write_pending(&OsFileSystem).unwrap();
     index.truncate_to(109);
-    index.append(110, 100);
+    index.append(110, Position(100));
     index.file().write_pending(&OsFileSystem).unwrap();
     let reopened = OffsetIndex::new(EntryFile::sealed(path), 100);
     let entries: Vec<_> = reopened
         .entries(&OsFileSystem)
         .unwrap()
-        .map(|entry| (entry.offset, entry.position))
+        .map(|entry| (entry.offset, entry.position.get()))
         .collect();
     assert_eq!(entries, [(101, 7), (110, 100)]);
 }
@@ -184,7 +185,7 @@ fn fullness_leaves_room_for_the_last_time_entry() {
     let mut times = TimeIndex::new(EntryFile::new(PathBuf::new()), 0);
     for n in 1..=3 {
         assert!(!offsets.is_full(31), "before entry {n}");
-        offsets.append(n, n as u32);
+        offsets.append(n, Position(n as u64));
     }
     assert!(offsets.is_full(31));
     times.maybe_append(1, 1);
@@ -202,7 +203,7 @@ fn insane_indexes_are_told() {
             .write_whole(&OsFileSystem)
             .unwrap();
         OffsetIndex::new(EntryFile::sealed(path), 100)
-            .is_sane(&OsFileSystem, 100)
+            .is_sane(&OsFileSystem, Position(100))
             .unwrap()
     };
     assert!(check(&[]));
@@ -213,14 +214,14 @@ fn insane_indexes_are_told() {
     let (_dir, path) = temp_file("a.index");
     assert!(
         !OffsetIndex::new(EntryFile::sealed(path.clone()), 100)
-            .is_sane(&OsFileSystem, 100)
+            .is_sane(&OsFileSystem, Position(100))
             .unwrap(),
         "missing"
     );
     std::fs::write(&path, [0; 9]).unwrap();
     assert!(
         !OffsetIndex::new(EntryFile::sealed(path), 100)
-            .is_sane(&OsFileSystem, 100)
+            .is_sane(&OsFileSystem, Position(100))
             .unwrap(),
         "partial"
     );

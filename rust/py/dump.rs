@@ -46,7 +46,7 @@ impl From<Listed> for BatchDescription {
     fn from(listed: Listed) -> Self {
         let header = listed.header;
         Self {
-            position: listed.position,
+            position: listed.position.get(),
             size_bytes: header.size_bytes() as u64,
             base_offset: header.base_offset,
             last_offset: header.last_offset(),

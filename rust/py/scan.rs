@@ -51,7 +51,7 @@ impl From<&scan::ScanError> for PyErr {
             }
             scan::ScanError::Io { path, .. } => scan_error(text, Some(convert::path(path)), None),
             scan::ScanError::Corrupt { path, position, .. } => {
-                scan_error(text, Some(convert::path(path)), Some(*position))
+                scan_error(text, Some(convert::path(path)), Some(position.get()))
             }
             scan::ScanError::Storage(_) => scan_error(text, None, None),
             scan::ScanError::Lost {

@@ -343,7 +343,7 @@ impl Steps {
                 .plan_read(next, offsets.log_end)?
                 .resolve(DUMP_BYTES, true)?;
             let mut part = vec![0; slice.len];
-            slice.file.read_exact_at(&mut part, slice.position)?;
+            slice.file.read_exact_at(&mut part, slice.position.get())?;
             let Some(last) = Batches::new(&part).last() else { break };
             next = last.map_err(malformed)?.header().next_offset();
             bytes.append(&mut part);
@@ -452,7 +452,7 @@ fn fill_in(out: &mut Vec<u8>, rest: Rest) -> PyResult<()> {
 fn splice(out: &mut Vec<u8>, splices: &[Splice]) -> PyResult<()> {
     for one in splices.iter().rev() {
         let mut bytes = vec![0; one.slice.len];
-        one.slice.file.read_exact_at(&mut bytes, one.slice.position)?;
+        one.slice.file.read_exact_at(&mut bytes, one.slice.position.get())?;
         out.splice(one.at..one.at, bytes);
     }
     Ok(())

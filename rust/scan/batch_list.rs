@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::{Result, ScanError};
 use crate::io::{File, FileSystem, OpenMode, OsFileSystem};
+use crate::place::Position;
 use crate::record::{BatchError, BatchHeader};
 use crate::storage::batch_walk::{BatchWalk, Piece, Step};
 
@@ -25,7 +26,7 @@ pub struct BatchList {
 #[derive(Debug, Clone, Copy)]
 pub struct Listed {
     /// Where it begins.
-    pub position: u64,
+    pub position: Position,
     /// What its header says.
     pub header: BatchHeader,
     /// Whether its CRC matches.
@@ -45,7 +46,12 @@ impl BatchList {
         let file = OsFileSystem.open(path, OpenMode::Read).map_err(io("open"))?;
         let len = file.len().map_err(io("read"))?;
         Ok(Self {
-            walk: BatchWalk::new(file, (0, len), Piece::of_batches(PIECE_BYTES), Vec::new()),
+            walk: BatchWalk::new(
+                file,
+                (Position::START, Position(len)),
+                Piece::of_batches(PIECE_BYTES),
+                Vec::new(),
+            ),
             path: path.to_path_buf(),
         })
     }

@@ -12,6 +12,7 @@ use std::path::Path;
 use super::segments::{Listing, OpenSegment};
 use super::{Result, ScanError};
 use crate::io::FileSystem;
+use crate::place::Position;
 use crate::storage::TopicPartition;
 use crate::storage::checkpoint::read_offset_checkpoint;
 use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, REPLICATION_OFFSET_CHECKPOINT};
@@ -158,7 +159,7 @@ fn end_below(fs: &dyn FileSystem, listing: &Listing, high_watermark: i64) -> Res
     if !segment.segment.is_last() {
         return Ok(high_watermark);
     }
-    if next_offset < high_watermark && position < segment.len && !segment.is_blank(position)? {
+    if next_offset < high_watermark && position < segment.end() && !segment.is_blank(position)? {
         return Err(segment.corrupt(
             position,
             format!("the file ends within a batch, below the high watermark {high_watermark}"),
@@ -191,9 +192,9 @@ pub(super) fn first_at_least(
 }
 
 /// Where the bytes of a segment end that may be looked at.
-pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: i64) -> Result<u64> {
+pub(super) fn end_position(segment: &OpenSegment<'_>, end_offset: i64) -> Result<Position> {
     if segment.segment.next_base_offset <= end_offset {
-        return Ok(segment.len);
+        return Ok(segment.end());
     }
     segment.end_position_of(end_offset)
 }
@@ -202,7 +203,7 @@ fn first_in(
     fs: &dyn FileSystem,
     segment: &OpenSegment<'_>,
     limits: Limits,
-    end: u64,
+    end: Position,
     target: i64,
 ) -> Result<Option<i64>> {
     let mut scan = segment.headers_to(segment.start_for_timestamp(fs, target)?, end);

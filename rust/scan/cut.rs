@@ -6,6 +6,7 @@
 use super::plan::{PartitionPlan, Planned};
 use super::segments::OpenSegment;
 use super::{Result, ScanError, Slice, Split};
+use crate::place::Position;
 
 /// A share may be this part larger than asked for, rather than leave a small rest.
 const SLACK: u64 = 4;
@@ -93,7 +94,7 @@ impl PartitionPlan {
 }
 
 impl Open {
-    fn push(&mut self, planned: &Planned, start: u64, end: u64) {
+    fn push(&mut self, planned: &Planned, start: Position, end: Position) {
         let segment = &planned.segment;
         self.bytes += end - start;
         self.slices.push(Slice {
@@ -113,7 +114,12 @@ const fn with_slack(split_bytes: u64) -> u64 {
 }
 
 /// Position and base offset of the first batch at or after `wanted`, if one begins before `end`. A batch begins at `start`.
-fn boundary(segment: &OpenSegment<'_>, start: u64, wanted: u64, end: u64) -> Result<Option<(u64, i64)>> {
+fn boundary(
+    segment: &OpenSegment<'_>,
+    start: Position,
+    wanted: Position,
+    end: Position,
+) -> Result<Option<(Position, i64)>> {
     let mut scan = segment.headers_to(segment.start_before(wanted)?.max(start), end);
     while let Some((position, header)) = scan.next_header()? {
         if position >= wanted {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::error::Error;
+use crate::place::Position;
 
 /// Why a plan or a read failed. A scan that fails has given no wrong row.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +21,7 @@ pub enum ScanError {
         /// The file.
         path: PathBuf,
         /// Byte position in it.
-        position: u64,
+        position: Position,
         /// What is wrong.
         reason: String,
     },

@@ -22,6 +22,7 @@ use super::topics::{Found, find, unknown_topic};
 use super::transactions::Transactions;
 use super::{AbortedRange, Result, ScanError};
 use crate::io::FileSystem;
+use crate::place::Position;
 use crate::storage::{EpochCache, TopicPartition};
 
 /// Open files that one plan keeps at most: a process has 1,024 by default. Segments beyond it are held by their links, or
@@ -109,8 +110,8 @@ pub struct PartitionPlan {
 #[derive(Debug, Clone)]
 pub(super) struct Planned {
     pub segment: Segment,
-    pub start: u64,
-    pub end: u64,
+    pub start: Position,
+    pub end: Position,
 }
 
 impl PartitionPlan {
@@ -130,7 +131,7 @@ impl PartitionPlan {
             reason,
         };
         match segment.open(&*self.fs) {
-            Ok(opened) if opened.len < planned.end => Err(lost(format!(
+            Ok(opened) if opened.end() < planned.end => Err(lost(format!(
                 "{} was cut to {} bytes since it was planned",
                 segment.path.display(),
                 opened.len

@@ -21,6 +21,7 @@ use super::builder::{Columns, Limits};
 use super::decode::{Bad, Chunk, Filter, Frame, Stopped, Walk, decode};
 use super::{Column, Predicate, Result, ScanError, Slice, Split, schema};
 use crate::io::{File, FileSystem, NoFile, OpenMode, OsFileSystem};
+use crate::place::Position;
 use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, TimestampType, crc32c, decompress};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
@@ -123,7 +124,12 @@ impl Workspace {
             bytes: options.batch_bytes,
         };
         Self {
-            walk: BatchWalk::new(Arc::new(NoFile), (0, 0), Piece::of_batches(READ_BYTES), Vec::new()),
+            walk: BatchWalk::new(
+                Arc::new(NoFile),
+                (Position::START, Position::START),
+                Piece::of_batches(READ_BYTES),
+                Vec::new(),
+            ),
             inflated: Vec::new(),
             columns: Columns::new(
                 Arc::clone(&options.schema),
@@ -138,7 +144,7 @@ impl Workspace {
 
     /// Lets the open file go; the memory stays for the next split.
     fn close(&mut self) {
-        self.walk.restart(Arc::new(NoFile), (0, 0));
+        self.walk.restart(Arc::new(NoFile), (Position::START, Position::START));
     }
 }
 
@@ -252,7 +258,7 @@ impl SplitReader {
         }
         match open(slice, self.options.file_system.as_ref())? {
             Some(file) => {
-                file.advise_sequential(slice.start, slice.end);
+                file.advise_sequential(slice.start.get(), slice.end.get());
                 self.workspace.walk.restart(file, (slice.start, slice.end));
             }
             None => return self.lose(from, "its file was deleted"),
@@ -295,7 +301,7 @@ impl SplitReader {
         self.corrupt_at(self.workspace.walk.position(), reason)
     }
 
-    fn corrupt_at(&self, position: u64, reason: impl Into<String>) -> ScanError {
+    fn corrupt_at(&self, position: Position, reason: impl Into<String>) -> ScanError {
         ScanError::Corrupt {
             path: self.slice().path.clone(),
             position,

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::index::search::first_index_where;
 use crate::index::{OffsetPosition, TimestampOffset};
 use crate::io::{File, FileSystem, OpenMode};
+use crate::place::Position;
 use crate::record::{Batch, BatchHeader};
 use crate::storage::batch_walk;
 use crate::storage::format::{
@@ -78,7 +79,7 @@ pub(super) struct OpenSegment<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     /// Where the batch found begins, or where the last whole batch ends.
-    pub position: u64,
+    pub position: Position,
     /// The batch found.
     pub header: Option<BatchHeader>,
     /// When none was found: the offset after the last batch, or the base offset.
@@ -207,14 +208,19 @@ impl Segment {
 }
 
 impl OpenSegment<'_> {
+    /// Where it ends.
+    pub fn end(&self) -> Position {
+        Position(self.len)
+    }
+
     /// The headers from `position` on.
-    pub fn headers(&self, position: u64) -> HeaderScan<'_> {
-        self.headers_to(position, self.len)
+    pub fn headers(&self, position: Position) -> HeaderScan<'_> {
+        self.headers_to(position, self.end())
     }
 
     /// The headers from `position` to before `end`.
-    pub fn headers_to(&self, position: u64, end: u64) -> HeaderScan<'_> {
-        HeaderScan::new(&*self.file, &self.segment.path, position, end.min(self.len))
+    pub fn headers_to(&self, position: Position, end: Position) -> HeaderScan<'_> {
+        HeaderScan::new(&*self.file, &self.segment.path, position, end.min(self.end()))
     }
 
     /// The first batch whose last offset is at least `offset`.
@@ -239,23 +245,23 @@ impl OpenSegment<'_> {
     }
 
     /// Where the bytes of offsets from `offset` on begin: a batch that holds it counts whole.
-    pub fn position_of(&self, offset: i64) -> Result<u64> {
+    pub fn position_of(&self, offset: i64) -> Result<Position> {
         if offset <= self.segment.base_offset {
-            return Ok(0);
+            return Ok(Position::START);
         }
         Ok(self.locate(offset)?.position)
     }
 
     /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Looks at nothing behind
     /// that batch.
-    pub fn end_position_of(&self, offset: i64) -> Result<u64> {
+    pub fn end_position_of(&self, offset: i64) -> Result<Position> {
         let place = self.locate(offset.saturating_sub(1))?;
         let held = place.header.filter(|header| header.base_offset < offset);
         Ok(place.position + held.map_or(0, |header| header.size_bytes() as u64))
     }
 
-    /// Where a search for `offset` begins: the greatest entry at or below it that can be believed, else 0.
-    fn start_for(&self, offset: i64) -> Result<u64> {
+    /// Where a search for `offset` begins: the greatest entry at or below it that can be believed, else the start.
+    fn start_for(&self, offset: i64) -> Result<Position> {
         let relative = offset.saturating_sub(self.segment.base_offset);
         let count = first_index_where(self.offset_index.count, |at| {
             i64::from(u32::from_be_bytes(self.offset_index.field(at, 0))) > relative
@@ -264,25 +270,29 @@ impl OpenSegment<'_> {
     }
 
     /// A position at or before `position` where a batch begins, as near as the index says.
-    pub fn start_before(&self, position: u64) -> Result<u64> {
-        let count = first_index_where(self.offset_index.count, |at| {
-            u64::from(u32::from_be_bytes(self.offset_index.field(at, 4))) > position
-        });
+    pub fn start_before(&self, position: Position) -> Result<Position> {
+        let count = first_index_where(self.offset_index.count, |at| self.indexed_position(at) > position);
         self.believe(count)
     }
 
+    fn indexed_position(&self, at: usize) -> Position {
+        Position(u64::from(u32::from_be_bytes(self.offset_index.field(at, 4))))
+    }
+
     /// The place of the last of the first `count` entries, if a batch stands there.
-    fn believe(&self, count: usize) -> Result<u64> {
-        let Some(at) = count.checked_sub(1) else { return Ok(0) };
+    fn believe(&self, count: usize) -> Result<Position> {
+        let Some(at) = count.checked_sub(1) else {
+            return Ok(Position::START);
+        };
         let entry = OffsetPosition {
             offset: self.segment.base_offset + i64::from(u32::from_be_bytes(self.offset_index.field(at, 0))),
-            position: u32::from_be_bytes(self.offset_index.field(at, 4)),
+            position: self.indexed_position(at),
         };
-        Ok(believed(&*self.file, &self.segment.path, entry, self.len, Wait::Yes)?)
+        Ok(believed(&*self.file, &self.segment.path, entry, self.end(), Wait::Yes)?)
     }
 
     /// Reads a whole batch.
-    pub fn read_batch(&self, position: u64, header: &BatchHeader, bytes: &mut Vec<u8>) -> Result<()> {
+    pub fn read_batch(&self, position: Position, header: &BatchHeader, bytes: &mut Vec<u8>) -> Result<()> {
         let read = batch_walk::read_batch(&*self.file, position, header, bytes);
         Ok(read.map_err(|error| Error::io("read", &self.segment.path, error))?)
     }
@@ -290,7 +300,7 @@ impl OpenSegment<'_> {
     /// Calls `each` with (offset, timestamp) of the records of a batch, its checksum verified, until it says to stop.
     pub fn each_record(
         &self,
-        position: u64,
+        position: Position,
         header: &BatchHeader,
         mut each: impl FnMut(i64, i64) -> std::ops::ControlFlow<()>,
     ) -> Result<()> {
@@ -312,7 +322,7 @@ impl OpenSegment<'_> {
     }
 
     /// The error of bytes that are not good.
-    pub fn corrupt(&self, position: u64, reason: String) -> ScanError {
+    pub fn corrupt(&self, position: Position, reason: String) -> ScanError {
         ScanError::Corrupt {
             path: self.segment.path.clone(),
             position,
@@ -325,19 +335,19 @@ impl OpenSegment<'_> {
     pub fn last_good(&self) -> Result<Place> {
         let start = self.start_for(i64::MAX)?;
         let found = self.last_good_from(start)?;
-        let found = if found.is_none() && start > 0 {
-            self.last_good_from(0)?
+        let found = if found.is_none() && start > Position::START {
+            self.last_good_from(Position::START)?
         } else {
             found
         };
         Ok(found.unwrap_or(Place {
-            position: 0,
+            position: Position::START,
             header: None,
             next_offset: self.segment.base_offset,
         }))
     }
 
-    fn last_good_from(&self, start: u64) -> Result<Option<Place>> {
+    fn last_good_from(&self, start: Position) -> Result<Option<Place>> {
         let mut tail = VecDeque::with_capacity(TAIL_BATCHES);
         let mut scan = self.headers(start);
         loop {
@@ -366,25 +376,27 @@ impl OpenSegment<'_> {
 
     /// Whether nothing but zeros is written from `position` on, as far as a header would reach: the room that Kafka
     /// allocates ahead.
-    pub fn is_blank(&self, position: u64) -> Result<bool> {
+    pub fn is_blank(&self, position: Position) -> Result<bool> {
         let mut head = [0; crate::record::BATCH_HEADER];
-        let len = (self.len.saturating_sub(position)).min(head.len() as u64) as usize;
-        let read = self.file.read_exact_at(&mut head[..len], position);
+        let len = position.bytes_to(self.end()).min(head.len() as u64) as usize;
+        let read = self.file.read_exact_at(&mut head[..len], position.get());
         read.map_err(|error| Error::io("read", &self.segment.path, error))?;
         Ok(head.iter().all(|byte| *byte == 0))
     }
 
     /// Where to search for the first record at or after `target`: a position before which every timestamp is lower.
-    pub fn start_for_timestamp(&self, fs: &dyn FileSystem, target: i64) -> Result<u64> {
+    pub fn start_for_timestamp(&self, fs: &dyn FileSystem, target: i64) -> Result<Position> {
         let index = Entries::<TIME_INDEX_ENTRY>::open(fs, &self.segment.beside(TIME_INDEX_SUFFIX));
         let count = first_index_where(index.count, |at| i64::from_be_bytes(index.field(at, 0)) >= target);
-        Ok(self.believe_time(&index, count)?.map_or(0, |(position, _)| position))
+        let believed = self.believe_time(&index, count)?;
+        Ok(believed.map_or(Position::START, |(position, _)| position))
     }
 
     /// The greatest timestamp, -1 without one: the last entry of the time index, and the headers behind it.
-    pub fn max_timestamp(&self, fs: &dyn FileSystem, end: u64) -> Result<i64> {
+    pub fn max_timestamp(&self, fs: &dyn FileSystem, end: Position) -> Result<i64> {
         let index = Entries::<TIME_INDEX_ENTRY>::open(fs, &self.segment.beside(TIME_INDEX_SUFFIX));
-        let (position, mut max) = self.believe_time(&index, index.count)?.unwrap_or((0, -1));
+        let believed = self.believe_time(&index, index.count)?;
+        let (position, mut max) = believed.unwrap_or((Position::START, -1));
         let mut scan = self.headers_to(position, end);
         while let Some((_, header)) = scan.next_header()? {
             max = max.max(header.max_timestamp);
@@ -394,7 +406,7 @@ impl OpenSegment<'_> {
 
     /// Position and timestamp of the last of the first `count` entries of the time index, if the batch that holds its
     /// offset has its timestamp.
-    fn believe_time(&self, index: &Entries<TIME_INDEX_ENTRY>, count: usize) -> Result<Option<(u64, i64)>> {
+    fn believe_time(&self, index: &Entries<TIME_INDEX_ENTRY>, count: usize) -> Result<Option<(Position, i64)>> {
         let Some(at) = count.checked_sub(1) else {
             return Ok(None);
         };

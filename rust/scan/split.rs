@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Result, ScanError};
 use crate::io::File;
+use crate::place::Position;
 
 /// A share of one partition, in offset order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,9 +45,9 @@ pub struct Slice {
     /// middle neither doubles nor loses a record.
     pub next_base_offset: i64,
     /// Byte position of the first batch.
-    pub start: u64,
+    pub start: Position,
     /// One past the last byte; a file that ends before it was cut meanwhile.
-    pub end: u64,
+    pub end: Position,
 }
 
 /// An aborted transaction: the transactional batches of `producer_id` within `[first_offset, last_offset]` are not committed.
@@ -63,10 +64,7 @@ pub struct AbortedRange {
 impl Split {
     /// Bytes it reads at most.
     pub fn size_bytes(&self) -> u64 {
-        self.slices
-            .iter()
-            .map(|slice| slice.end.saturating_sub(slice.start))
-            .sum()
+        self.slices.iter().map(|slice| slice.start.bytes_to(slice.end)).sum()
     }
 
     /// As JSON, without open files.

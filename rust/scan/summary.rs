@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use super::Result;
 use super::plan::PartitionPlan;
 use super::segments::OpenSegment;
+use crate::place::Position;
 use crate::record::{BatchHeader, TimestampType};
 
 /// What a range holds; all but `records` are `None` when it holds nothing.
@@ -46,7 +47,7 @@ enum Share {
 }
 
 /// A batch whose extent was taken from its header, though compaction may have taken its first or last record.
-type Doubt = (usize, u64, BatchHeader);
+type Doubt = (usize, Position, BatchHeader);
 
 impl PartitionPlan {
     /// Walks the headers of the range once.
@@ -119,7 +120,7 @@ impl PartitionPlan {
     fn add_some(
         &self,
         segment: &OpenSegment<'_>,
-        position: u64,
+        position: Position,
         header: &BatchHeader,
         limits: TimeLimits,
         so_far: &mut Summary,

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::{AbortedRange, Column, LostRanges, Predicate, Result, ScanOptions, Slice, Split, SplitReader};
+use crate::place::Position;
 use crate::record::{BATCH_HEADER, Batch, BatchBuilder, BatchHeader, Batches, Codec, TimestampType, crc32c};
 
 pub(super) const NOW_MS: i64 = 1_700_000_000_000;
@@ -197,8 +198,8 @@ pub(super) fn split(path: &Path, end: u64) -> Split {
             file: None,
             base_offset: 0,
             next_base_offset: i64::MAX,
-            start: 0,
-            end,
+            start: Position::START,
+            end: Position(end),
         }],
         aborted: None,
     }

@@ -121,7 +121,7 @@ pub fn offsets_of(split: &super::Split) -> Vec<i64> {
             let path = slice.link.as_ref().unwrap_or(&slice.path);
             OsFileSystem.open(path, OpenMode::Read).unwrap()
         });
-        file.read_exact_at(&mut bytes, slice.start).unwrap();
+        file.read_exact_at(&mut bytes, slice.start.get()).unwrap();
         let is_whole = Batches::new(&bytes).map(|it| it.unwrap().bytes().len()).sum::<usize>() == bytes.len();
         assert!(is_whole, "a slice holds whole batches");
         let wanted = split.start_offset.max(slice.base_offset)..split.end_offset.min(slice.next_base_offset);

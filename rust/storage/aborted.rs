@@ -15,6 +15,7 @@ use super::segment::SegmentFile;
 use super::wait::Wait;
 use crate::error::Result;
 use crate::index::{AbortedTxn, OffsetPosition};
+use crate::place::Position;
 
 /// See the module.
 pub struct AbortedPlan {
@@ -26,7 +27,7 @@ pub struct AbortedPlan {
 /// A batch behind the slice.
 struct Behind {
     log: Arc<SegmentFile>,
-    size: u64,
+    end: Position,
     entry: OffsetPosition,
     wait: Wait,
 }
@@ -74,7 +75,7 @@ impl Log {
             let entry = segment.offset_index.first_from_position(&*self.context.fs, end)?;
             entry.map(|entry| Behind {
                 log: Arc::clone(segment.log()),
-                size: segment.size(),
+                end: segment.end(),
                 entry,
                 wait: resolve,
             })
@@ -86,8 +87,8 @@ impl Log {
 impl AbortedPlan {
     /// The transactions, in the order of their markers.
     pub fn resolve(mut self) -> Result<Vec<AbortedTxn>> {
-        if let Some(Behind { log, size, entry, wait }) = self.behind
-            && believed(&*log.file, &log.path, entry, size, wait)? > 0
+        if let Some(Behind { log, end, entry, wait }) = self.behind
+            && believed(&*log.file, &log.path, entry, end, wait)? > Position::START
         {
             self.found.retain(|aborted| aborted.first_offset < entry.offset);
         }

@@ -11,6 +11,7 @@ use super::producer_state::{Candidate, Check, CompletedTxn, VerificationGuard};
 use super::segment::RollCheck;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::AbortedTxn;
+use crate::place::Position;
 use crate::record::{
     self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, Rules, TimestampType, Validated,
     set_offset_and_epoch,
@@ -349,7 +350,7 @@ impl Log {
     }
 
     /// Takes over a batch that was written at `position`.
-    fn note(&mut self, header: &BatchHeader, position: u64, control: Option<ControlRecord>) {
+    fn note(&mut self, header: &BatchHeader, position: Position, control: Option<ControlRecord>) {
         let interval = self.config.index_interval_bytes;
         self.segments.note(header, position, interval);
         self.offsets.end_at(header.next_offset());

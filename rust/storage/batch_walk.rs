@@ -23,6 +23,7 @@ pub use self::window::{Room, Window};
 use super::wait::Wait;
 use crate::error::Error;
 use crate::io::File;
+use crate::place::Position;
 use crate::record::{BATCH_HEADER, Batch, BatchError, BatchHeader};
 
 /// What stands where a step stands.
@@ -113,17 +114,17 @@ pub struct BatchWalk<F, R> {
     wait: Wait,
     piece: Piece,
     /// Where the step that was given last stands.
-    position: u64,
+    position: Position,
     /// Where the next one will.
-    next: u64,
-    end: u64,
+    next: Position,
+    end: Position,
     window: Window<R>,
 }
 
 impl<F: Readable, R: Room> BatchWalk<F, R> {
     /// Begins at `position`, where a batch begins, and ends before `end`. Nothing is read yet.
     #[inline]
-    pub fn new(file: F, (position, end): (u64, u64), piece: Piece, room: R) -> Self {
+    pub fn new(file: F, (position, end): (Position, Position), piece: Piece, room: R) -> Self {
         Self {
             file,
             wait: Wait::Yes,
@@ -144,7 +145,7 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
     }
 
     /// Goes to another range, of the same or another file; the room stays.
-    pub fn restart(&mut self, file: F, (position, end): (u64, u64)) {
+    pub fn restart(&mut self, file: F, (position, end): (Position, Position)) {
         self.file = file;
         self.window.forget();
         (self.position, self.next, self.end) = (position, position, end);
@@ -172,29 +173,29 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
 
     /// Where the step that was given last stands.
     #[inline]
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.position
     }
 
     /// Where the next step will stand: behind the batch that was given last, or where the walk stopped.
     #[inline]
-    pub fn next_position(&self) -> u64 {
+    pub fn next_position(&self) -> Position {
         self.next
     }
 
     /// Bytes from where the walk stands to its end.
     #[inline]
     pub fn rest(&self) -> u64 {
-        self.end.saturating_sub(self.position)
+        self.position.bytes_to(self.end)
     }
 
     /// Bytes from where the next step will stand to the walk's end.
     pub fn rest_behind(&self) -> u64 {
-        self.end.saturating_sub(self.next)
+        self.next.bytes_to(self.end)
     }
 
     /// The next step is at `position`, in the place of the one behind the batch.
-    pub fn go_to(&mut self, position: u64) {
+    pub fn go_to(&mut self, position: Position) {
         self.next = position;
     }
 
@@ -263,12 +264,12 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
     }
 
     /// The header that stands at `position`, if one does before the end. The walk stays where it is.
-    pub fn peek_header(&self, position: u64) -> Result<Option<BatchHeader>, ReadError> {
-        if self.end.saturating_sub(position) < BATCH_HEADER as u64 {
+    pub fn peek_header(&self, position: Position) -> Result<Option<BatchHeader>, ReadError> {
+        if position.bytes_to(self.end) < BATCH_HEADER as u64 {
             return Ok(None);
         }
         let mut head = [0; BATCH_HEADER];
-        let read = self.file.file().read_exact_at(&mut head, position);
+        let read = self.file.file().read_exact_at(&mut head, position.get());
         read.map_err(ReadError::Io)?;
         Ok(BatchHeader::parse(&head).ok())
     }
@@ -280,7 +281,10 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
         while position < self.end {
             let len = (self.end - position).min(piece.len() as u64) as usize;
             let held = &mut piece[..len];
-            self.file.file().read_exact_at(held, position).map_err(ReadError::Io)?;
+            self.file
+                .file()
+                .read_exact_at(held, position.get())
+                .map_err(ReadError::Io)?;
             if held.iter().any(|byte| *byte != 0) {
                 return Ok(false);
             }
@@ -294,9 +298,9 @@ impl<F: Readable, R: Room> BatchWalk<F, R> {
 const ZEROS_PIECE: usize = 4096;
 
 /// Reads the whole batch that `header` was read of, for those who walked over headers alone.
-pub fn read_batch(file: &dyn File, position: u64, header: &BatchHeader, bytes: &mut Vec<u8>) -> io::Result<()> {
+pub fn read_batch(file: &dyn File, position: Position, header: &BatchHeader, bytes: &mut Vec<u8>) -> io::Result<()> {
     bytes.resize(header.size_bytes(), 0);
-    file.read_exact_at(bytes, position)
+    file.read_exact_at(bytes, position.get())
 }
 
 #[cfg(test)]

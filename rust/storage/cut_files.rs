@@ -12,18 +12,19 @@ use super::format::{CUT_SUFFIX, OFFSET_DIGITS};
 use super::state_file;
 use crate::error::{Error, Result};
 use crate::io::{File, FileSystem, OpenMode};
+use crate::place::Position;
 
 /// Of one partition.
 const MAX_FILES: usize = 16;
 /// Bytes that are copied at once.
 const PIECE: usize = 1 << 20;
 
-/// Keeps `from..len` of a segment's file, at most `max_bytes` of it.
+/// Keeps `from..end` of a segment's file, at most `max_bytes` of it.
 pub fn keep_tail(
     fs: &dyn FileSystem,
     dir: &Path,
     (base_offset, log): (i64, &dyn File),
-    (from, len): (u64, u64),
+    (from, end): (Position, Position),
     max_bytes: u64,
 ) -> Result<PathBuf> {
     let path = free_name(fs, dir, base_offset, from);
@@ -32,13 +33,13 @@ pub fn keep_tail(
         move |error| Error::io(op, &path, error)
     };
     let file = fs.open(&path, OpenMode::Create).map_err(io("create"))?;
-    let end = len.min(from.saturating_add(max_bytes));
-    let mut piece = vec![0; PIECE.min(end.saturating_sub(from) as usize)];
+    let end = end.min(from.saturating_add(max_bytes));
+    let mut piece = vec![0; PIECE.min(from.bytes_to(end) as usize)];
     let mut at = from;
     while at < end {
         let size = piece.len().min((end - at) as usize);
         let held = piece.get_mut(..size).unwrap_or_default();
-        log.read_exact_at(held, at).map_err(io("read"))?;
+        log.read_exact_at(held, at.get()).map_err(io("read"))?;
         file.write_all_at(held, at - from).map_err(io("write"))?;
         at += size as u64;
     }
@@ -49,7 +50,7 @@ pub fn keep_tail(
 
 /// Keeps a whole segment: its `.log` gets another name.
 pub fn keep_segment(fs: &dyn FileSystem, dir: &Path, base_offset: i64, log: &Path) -> Result<PathBuf> {
-    let path = free_name(fs, dir, base_offset, 0);
+    let path = free_name(fs, dir, base_offset, Position::START);
     fs.rename(log, &path).map_err(|error| Error::io("rename", log, error))?;
     Ok(path)
 }
@@ -89,7 +90,7 @@ pub fn is_cut_file(name: &str) -> bool {
 }
 
 /// A second cut at the same place must not overwrite the first.
-fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: i64, position: u64) -> PathBuf {
+fn free_name(fs: &dyn FileSystem, dir: &Path, base_offset: i64, position: Position) -> PathBuf {
     let name = |number: u32| match number {
         0 => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}{CUT_SUFFIX}")),
         _ => dir.join(format!("{base_offset:0OFFSET_DIGITS$}.{position}.{number}{CUT_SUFFIX}")),

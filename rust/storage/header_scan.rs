@@ -10,13 +10,14 @@ use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
+use crate::place::Position;
 use crate::record::{BATCH_HEADER, BatchHeader};
 
 /// See the module.
 pub struct HeaderScan<'a> {
     walk: BatchWalk<&'a dyn File, [u8; HEADER_PIECE]>,
     path: &'a Path,
-    end: u64,
+    end: Position,
     is_whole: bool,
 }
 
@@ -26,10 +27,10 @@ pub fn named_by(
     file: &dyn File,
     path: &Path,
     entry: OffsetPosition,
-    end: u64,
+    end: Position,
     wait: Wait,
 ) -> Result<Option<BatchHeader>> {
-    let range = (u64::from(entry.position), end);
+    let range = (entry.position, end);
     let walk = BatchWalk::new(file, range, Piece::of_batches(BATCH_HEADER), [0; BATCH_HEADER]);
     match walk.waiting(wait).step().map_err(|error| error.at(path))? {
         Step::Batch(header) if header.last_offset() == entry.offset => Ok(Some(header)),
@@ -37,19 +38,19 @@ pub fn named_by(
     }
 }
 
-/// The position that an index entry names, if a batch that ends with the entry's offset begins there; else 0. A damaged
+/// The position that an index entry names, if a batch that ends with the entry's offset begins there; else the start. A damaged
 /// index then costs a longer scan and never a wrong answer.
-pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: u64, wait: Wait) -> Result<u64> {
-    if entry.position == 0 {
-        return Ok(0);
+pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: Position, wait: Wait) -> Result<Position> {
+    if entry.position == Position::START {
+        return Ok(Position::START);
     }
     let named = named_by(file, path, entry, end, wait)?;
-    Ok(named.map_or(0, |_| u64::from(entry.position)))
+    Ok(named.map_or(Position::START, |_| entry.position))
 }
 
 impl<'a> HeaderScan<'a> {
     /// Begins at `position`, where a batch begins, and ends before `end`.
-    pub fn new(file: &'a dyn File, path: &'a Path, position: u64, end: u64) -> Self {
+    pub fn new(file: &'a dyn File, path: &'a Path, position: Position, end: Position) -> Self {
         Self {
             walk: BatchWalk::new(file, (position, end), Piece::HEADERS, [0; HEADER_PIECE]),
             path,
@@ -73,7 +74,7 @@ impl<'a> HeaderScan<'a> {
     }
 
     /// The next batch: where it begins and its header. `None` at the end, and at a batch that is cut short there.
-    pub fn next_header(&mut self) -> Result<Option<(u64, BatchHeader)>> {
+    pub fn next_header(&mut self) -> Result<Option<(Position, BatchHeader)>> {
         match self.walk.step().map_err(|error| error.at(self.path))? {
             Step::Batch(header) => Ok(Some((self.walk.position(), header))),
             Step::Invalid(error) => Err(self.corrupt(error.to_string())),
@@ -87,22 +88,22 @@ impl<'a> HeaderScan<'a> {
     /// Goes to the first batch after an index entry's, or to the segment's beginning when no batch that ends with the
     /// entry's offset begins at its position: a damaged index costs a longer scan and never a wrong answer.
     pub fn skip_entry(&mut self, entry: OffsetPosition) -> Result<()> {
-        self.walk.go_to(u64::from(entry.position));
-        if entry.position == 0 {
+        self.walk.go_to(entry.position);
+        if entry.position == Position::START {
             return Ok(());
         }
         match self.next_header() {
             Ok(Some((_, header))) if header.last_offset() == entry.offset => Ok(()),
             Err(error @ (Error::Io { .. } | Error::NotAtHand { .. })) => Err(error),
             _ => {
-                self.walk.go_to(0);
+                self.walk.go_to(Position::START);
                 Ok(())
             }
         }
     }
 
     /// Where the next batch begins, or the cut-short one.
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.walk.next_position()
     }
 

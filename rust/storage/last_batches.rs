@@ -2,6 +2,7 @@
 //!
 //! Memory only. [`super::segments`] forgets them when another segment becomes active and when a truncation begins.
 
+use crate::place::Position;
 use crate::record::BatchHeader;
 
 const REMEMBERED: usize = 8;
@@ -14,7 +15,7 @@ pub struct LastBatch {
     /// The offset behind the last one.
     pub next_offset: i64,
     /// Where it begins.
-    pub position: u64,
+    pub position: Position,
     /// Its bytes.
     pub size: u64,
 }
@@ -22,7 +23,7 @@ pub struct LastBatch {
 impl LastBatch {
     /// The batch that begins at `position`.
     #[inline]
-    pub fn of(header: &BatchHeader, position: u64) -> Self {
+    pub fn of(header: &BatchHeader, position: Position) -> Self {
         Self {
             base_offset: header.base_offset,
             next_offset: header.next_offset(),
@@ -42,7 +43,7 @@ pub struct LastBatches {
 impl LastBatches {
     /// The batch that was appended last.
     #[inline]
-    pub fn push(&mut self, header: &BatchHeader, position: u64) {
+    pub fn push(&mut self, header: &BatchHeader, position: Position) {
         self.batches[self.pushed % REMEMBERED] = LastBatch::of(header, position);
         self.pushed += 1;
     }

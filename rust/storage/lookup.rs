@@ -13,6 +13,7 @@ use super::log::Log;
 use super::peaks::Peaks;
 use super::segment::{Segment, SegmentFile};
 use crate::error::{Error, Result};
+use crate::place::Position;
 use crate::record::{Batch, BatchHeader};
 
 /// The most bytes that a batch is inflated to.
@@ -49,8 +50,8 @@ pub struct TimestampPlan {
 
 struct Place {
     log: Arc<SegmentFile>,
-    position: u64,
-    end: u64,
+    position: Position,
+    end: Position,
     start_offset: i64,
     wanted: Wanted,
 }
@@ -150,8 +151,8 @@ impl Log {
     }
 
     fn place_in(&self, segment: &Segment, from: i64, wanted: Wanted) -> Result<Place> {
-        let position = u64::from(segment.offset_index.lookup(&*self.context.fs, from)?.position);
-        let (log, end) = (Arc::clone(segment.log()), segment.size());
+        let position = segment.offset_index.lookup(&*self.context.fs, from)?.position;
+        let (log, end) = (Arc::clone(segment.log()), segment.end());
         Ok(Place {
             log,
             position,
@@ -181,23 +182,23 @@ impl Place {
     fn resolve(&self) -> Result<Option<FoundTimestamp>> {
         match self.search(self.position) {
             // A damaged index names a place where no batch begins.
-            Err(Error::CorruptFile { .. }) if self.position > 0 => self.search(0),
+            Err(Error::CorruptFile { .. }) if self.position > Position::START => self.search(Position::START),
             found => found,
         }
     }
 
-    fn search(&self, position: u64) -> Result<Option<FoundTimestamp>> {
+    fn search(&self, position: Position) -> Result<Option<FoundTimestamp>> {
         match self.wanted {
             Wanted::AtLeast(target) | Wanted::Greatest(target) => self.search_for(target, position),
             Wanted::Latest => self.search_latest(position),
         }
     }
 
-    fn scan(&self, position: u64) -> HeaderScan<'_> {
+    fn scan(&self, position: Position) -> HeaderScan<'_> {
         HeaderScan::new(&*self.log.file, &self.log.path, position, self.end).of_whole_batches()
     }
 
-    fn search_for(&self, target: i64, position: u64) -> Result<Option<FoundTimestamp>> {
+    fn search_for(&self, target: i64, position: Position) -> Result<Option<FoundTimestamp>> {
         let mut scan = self.scan(position);
         while let Some((position, header)) = scan.next_header()? {
             if header.max_timestamp < target || header.last_offset() < self.start_offset {
@@ -211,9 +212,9 @@ impl Place {
     }
 
     /// By the headers. Only of the batch that holds the log start offset some records may be gone: they are looked at one by one.
-    fn search_latest(&self, position: u64) -> Result<Option<FoundTimestamp>> {
+    fn search_latest(&self, position: Position) -> Result<Option<FoundTimestamp>> {
         let mut best: Option<FoundTimestamp> = None;
-        let mut whole: Option<(u64, BatchHeader)> = None;
+        let mut whole: Option<(Position, BatchHeader)> = None;
         let mut scan = self.scan(position);
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() < self.start_offset {
@@ -237,7 +238,7 @@ impl Place {
         }
     }
 
-    fn search_batch(&self, position: u64, header: &BatchHeader, target: i64) -> Result<Option<FoundTimestamp>> {
+    fn search_batch(&self, position: Position, header: &BatchHeader, target: i64) -> Result<Option<FoundTimestamp>> {
         let corrupt = |reason: String| Error::CorruptFile {
             path: self.log.path.clone(),
             position,

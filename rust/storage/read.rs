@@ -20,6 +20,7 @@ use super::wait::Wait;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::OffsetPosition;
 use crate::io::File;
+use crate::place::Position;
 
 /// A range of a segment's file that holds batches; the last one may be cut short by the limit.
 #[derive(Clone)]
@@ -27,7 +28,7 @@ pub struct FileSlice {
     /// The segment's file.
     pub file: Arc<dyn File>,
     /// Where the first batch begins.
-    pub position: u64,
+    pub position: Position,
     /// Bytes; 0 when there is nothing to read, or when not even the first batch fits.
     pub len: usize,
     /// First offset of the first batch, which may lie below the one asked for; that itself when `len` is 0.
@@ -38,12 +39,12 @@ pub struct FileSlice {
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// At a known position.
-    At(u64),
-    /// Before the first batch at or above an offset; an index entry to start looking from, and the segment's size.
+    At(Position),
+    /// Before the first batch at or above an offset; an index entry to start looking from, and the segment's end.
     Before {
         offset: i64,
         from: OffsetPosition,
-        size: u64,
+        end: Position,
     },
 }
 
@@ -64,7 +65,7 @@ impl Start {
     fn beginning(segment: &Segment) -> Self {
         let entry = OffsetPosition {
             offset: segment.base_offset(),
-            position: 0,
+            position: Position::START,
         };
         Self::Index { entry, next: None }
     }
@@ -114,7 +115,7 @@ impl Log {
             let part = Part {
                 log: Arc::clone(active.log()),
                 start,
-                end: End::At(0),
+                end: End::At(Position::START),
                 wait,
             };
             return Ok(ReadPlan {
@@ -158,10 +159,10 @@ impl Log {
     }
 
     fn part(&self, segment: &Segment, start: Start, upper_bound: i64, wait: Wait) -> Result<Part> {
-        let size = segment.size();
+        let segment_end = segment.end();
         let is_active = segment.base_offset() == self.segments.active().base_offset();
         let end = if upper_bound == self.offsets.end() {
-            End::At(size)
+            End::At(segment_end)
         } else if let Some(batch) = is_active.then(|| self.segments.last_batch_with(upper_bound)).flatten() {
             // A bound within a batch (never a high watermark) shows none of it.
             End::At(batch.position)
@@ -170,7 +171,7 @@ impl Log {
             End::Before {
                 offset: upper_bound,
                 from,
-                size,
+                end: segment_end,
             }
         };
         Ok(Part {
@@ -201,7 +202,7 @@ impl ReadPlan {
         }
         Ok(FileSlice {
             file: Arc::clone(&self.part.log.file),
-            position: 0,
+            position: Position::START,
             len: 0,
             base_offset: self.offset,
         })
@@ -209,7 +210,7 @@ impl ReadPlan {
 }
 
 impl Part {
-    fn scan(&self, position: u64, end: u64) -> HeaderScan<'_> {
+    fn scan(&self, position: Position, end: Position) -> HeaderScan<'_> {
         HeaderScan::new(&*self.log.file, &self.log.path, position, end)
             .waiting(self.wait)
             .of_whole_batches()
@@ -219,7 +220,7 @@ impl Part {
     fn resolve(&self, offset: i64, max_bytes: usize, min_one_batch: bool) -> Result<Option<FileSlice>> {
         let limit = match self.end {
             End::At(position) => position,
-            End::Before { size, .. } => size,
+            End::Before { end, .. } => end,
         };
         let first = match self.start {
             Start::Batch(batch) => Some(batch),
@@ -230,7 +231,7 @@ impl Part {
         };
         let Some(first) = first else { return Ok(None) };
         let end = self.end_of_range(first, max_bytes)?;
-        let available = end.saturating_sub(first.position);
+        let available = first.position.bytes_to(end);
         let mut len = available.min(max_bytes as u64);
         if len < first.size {
             len = if min_one_batch { first.size.min(available) } else { 0 };
@@ -251,21 +252,21 @@ impl Part {
         &self,
         offset: i64,
         (entry, next): (OffsetPosition, Option<OffsetPosition>),
-        limit: u64,
+        limit: Position,
     ) -> Result<Option<LastBatch>> {
-        let is_far = |next: &OffsetPosition| next.position.saturating_sub(entry.position) as usize > HEADER_PIECE;
+        let is_far = |next: &OffsetPosition| entry.position.bytes_to(next.position) as usize > HEADER_PIECE;
         let named = Some(entry).filter(|entry| entry.offset == offset);
         let Some(named) = named.or_else(|| next.filter(is_far)) else {
             return Ok(None);
         };
         let header = named_by(&*self.log.file, &self.log.path, named, limit, self.wait)?;
         let header = header.filter(|header| (header.base_offset..=header.last_offset()).contains(&offset));
-        Ok(header.map(|header| LastBatch::of(&header, u64::from(named.position))))
+        Ok(header.map(|header| LastBatch::of(&header, named.position)))
     }
 
     /// The first batch that ends at or after `offset`.
-    fn find(&self, offset: i64, entry: OffsetPosition, limit: u64) -> Result<Option<LastBatch>> {
-        let mut scan = self.scan(0, limit);
+    fn find(&self, offset: i64, entry: OffsetPosition, limit: Position) -> Result<Option<LastBatch>> {
+        let mut scan = self.scan(Position::START, limit);
         if entry.offset < offset {
             scan.skip_entry(entry)?;
         } else {
@@ -279,21 +280,21 @@ impl Part {
         Ok(None)
     }
 
-    fn believed(&self, entry: OffsetPosition, limit: u64) -> Result<u64> {
+    fn believed(&self, entry: OffsetPosition, limit: Position) -> Result<Position> {
         believed(&*self.log.file, &self.log.path, entry, limit, self.wait)
     }
 
-    fn end_of_range(&self, first: LastBatch, max_bytes: usize) -> Result<u64> {
-        let (offset, from, size) = match self.end {
+    fn end_of_range(&self, first: LastBatch, max_bytes: usize) -> Result<Position> {
+        let (offset, from, segment_end) = match self.end {
             End::At(position) => return Ok(position),
-            End::Before { offset, from, size } => (offset, from, size),
+            End::Before { offset, from, end } => (offset, from, end),
         };
         let wanted = first.position + (max_bytes as u64).max(first.size);
-        let known = self.believed(from, size)?.max(first.position);
+        let known = self.believed(from, segment_end)?.max(first.position);
         if wanted <= known {
             return Ok(known);
         }
-        let mut scan = self.scan(known, size);
+        let mut scan = self.scan(known, segment_end);
         loop {
             let (position, header) = match scan.next_header() {
                 Ok(Some(found)) => found,

@@ -38,6 +38,7 @@ use super::segments::Segments;
 use super::topic_partition::TopicPartition;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
+use crate::place::Position;
 use crate::record::{Batch, BatchHeader, ControlRecord};
 
 /// What the checkpoints say, and where to count.
@@ -231,7 +232,7 @@ impl Log {
                 Err(error) => return Err(error),
             }
         }
-        let is_whole = scan.position() == active.size();
+        let is_whole = scan.position() == active.end();
         self.offsets.end_at(log_end_offset);
         Ok(is_whole)
     }
@@ -309,17 +310,17 @@ impl Log {
         let Some(segment) = self.segments.get_mut(at) else {
             return Ok(None);
         };
-        let (log, len) = (Arc::clone(segment.log()), segment.size());
+        let (log, file_end) = (Arc::clone(segment.log()), segment.end());
         log.file.note_unsynced();
         segment.reset();
         self.offsets.end_at(segment.base_offset());
-        let mut reader = check::BatchReader::new(&*log.file, &log.path, len, buffer);
+        let mut reader = check::BatchReader::new(&*log.file, &log.path, file_end, buffer);
         let (kind, reason) = loop {
             let step = reader.next_batch()?;
             let batch = match step {
                 Step::Batch(batch) => batch,
                 Step::End => {
-                    progress.bytes_checked.fetch_add(len, Ordering::Relaxed);
+                    progress.bytes_checked.fetch_add(file_end.get(), Ordering::Relaxed);
                     let end = self.offsets.end();
                     if next_base.is_none_or(|next| end >= next) || self.was_compacted(at)? {
                         return Ok(None);
@@ -353,7 +354,7 @@ impl Log {
             kind,
             reason,
             position: reader.position(),
-            len,
+            file_end,
         }))
     }
 
@@ -443,7 +444,7 @@ fn follows(header: &BatchHeader, expected: i64, base_offset: i64, next_base: Opt
     }
 }
 
-fn read_control(segment: &Segment, position: u64, header: &BatchHeader) -> Result<Option<ControlRecord>> {
+fn read_control(segment: &Segment, position: Position, header: &BatchHeader) -> Result<Option<ControlRecord>> {
     if !header.is_control() {
         return Ok(None);
     }
@@ -463,7 +464,7 @@ fn read_control(segment: &Segment, position: u64, header: &BatchHeader) -> Resul
 
 /// A look at both ends of the index files; the greatest timestamp is kept from it.
 fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
-    if !segment.offset_index.is_sane(fs, segment.size())? {
+    if !segment.offset_index.is_sane(fs, segment.end())? {
         return Ok(false);
     }
     let Some(max) = segment.time_index.sane_last_entry(fs)? else {
@@ -475,16 +476,16 @@ fn sane_indexes(fs: &dyn FileSystem, segment: &mut Segment) -> Result<bool> {
 
 /// (d) Offset and time index from headers; the transaction index needs the producers and stays.
 fn rebuild_indexes(fs: &dyn FileSystem, segment: &mut Segment, interval: u32) -> Result<()> {
-    let len = segment.size();
+    let end = segment.end();
     let log = Arc::clone(segment.log());
     segment.offset_index.file().start_anew();
     segment.time_index.file().start_anew();
     segment.begin_notes();
-    let mut scan = HeaderScan::new(&*log.file, &log.path, 0, len);
+    let mut scan = HeaderScan::new(&*log.file, &log.path, Position::START, end);
     while let Some((position, header)) = scan.next_header()? {
         segment.note(&header, position, interval);
     }
-    if scan.position() != len {
+    if scan.position() != end {
         let reason = "the segment does not end with a whole batch".to_owned();
         return Err(Error::CorruptFile {
             path: log.path.clone(),

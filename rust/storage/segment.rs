@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::index::entry_file::EntryFile;
 use crate::index::{OffsetIndex, TimeIndex, TimestampOffset, TransactionIndex};
 use crate::io::{File, FileSystem, NoFile, OpenMode};
+use crate::place::Position;
 use crate::record::BatchHeader;
 
 /// Index entries in memory before they are appended to their files.
@@ -163,38 +164,43 @@ impl Segment {
         self.size
     }
 
+    /// Where its last whole batch ends.
+    pub fn end(&self) -> Position {
+        Position(self.size)
+    }
+
     /// The open `.log` file.
     pub fn log(&self) -> &Arc<SegmentFile> {
         &self.log
     }
 
     /// Walks the headers from `position`.
-    pub fn scan(&self, position: u64) -> HeaderScan<'_> {
-        HeaderScan::new(&*self.log.file, &self.log.path, position, self.size)
+    pub fn scan(&self, position: Position) -> HeaderScan<'_> {
+        HeaderScan::new(&*self.log.file, &self.log.path, position, self.end())
     }
 
     /// Where to start scanning for `offset`.
-    pub fn start_for(&self, fs: &dyn FileSystem, offset: i64) -> Result<u64> {
+    pub fn start_for(&self, fs: &dyn FileSystem, offset: i64) -> Result<Position> {
         believed(
             &*self.log.file,
             &self.log.path,
             self.offset_index.lookup(fs, offset)?,
-            self.size,
+            self.end(),
             Wait::Yes,
         )
     }
 
     /// Writes whole batches that are known to fit, in one write, and notes them with [`Self::note`]. On an error
     /// nothing is noted; `Err((error, true))` says that the file could not be cut back and must not be written again.
-    pub fn append(&mut self, bytes: &[u8]) -> Result<u64, (Error, bool)> {
-        let position = self.size;
+    pub fn append(&mut self, bytes: &[u8]) -> Result<Position, (Error, bool)> {
+        let position = self.end();
         if self.has_torn_tail {
             self.cut_torn_tail().map_err(|error| {
                 let is_ruined = !error.is_shortage();
                 (error, is_ruined)
             })?;
         }
-        if let Err(error) = self.log.file.write_all_at(bytes, position) {
+        if let Err(error) = self.log.file.write_all_at(bytes, position.get()) {
             self.has_torn_tail = true;
             let is_ruined = self.cut_torn_tail().is_err_and(|error| !error.is_shortage());
             return Err((Error::io("write", &self.log.path, error), is_ruined));
@@ -215,9 +221,9 @@ impl Segment {
 
     /// Takes a written batch at `position` (the old size) into size, timestamps and indexes.
     #[inline]
-    pub fn note(&mut self, header: &BatchHeader, position: u64, index_interval_bytes: u32) {
+    pub fn note(&mut self, header: &BatchHeader, position: Position, index_interval_bytes: u32) {
         let (last_offset, bytes) = (header.last_offset(), header.size_bytes() as u64);
-        if position == 0 {
+        if position == Position::START {
             self.rolling_timestamp = Some(header.max_timestamp);
         }
         let so_far = self.max_timestamp.get().map_or(-1, |so_far| so_far.timestamp);
@@ -228,14 +234,14 @@ impl Segment {
             });
         }
         if self.bytes_since_index_entry > u64::from(index_interval_bytes) {
-            self.offset_index.append(last_offset, position as u32);
+            self.offset_index.append(last_offset, position);
             if let Some(max) = self.max_timestamp.get() {
                 self.time_index.maybe_append(max.timestamp, max.offset);
             }
             self.bytes_since_index_entry = 0;
         }
         self.bytes_since_index_entry += bytes;
-        self.size = position + bytes;
+        self.size = (position + bytes).get();
     }
 
     /// Appends index entries to their files once there are many.
@@ -335,7 +341,10 @@ impl Segment {
     pub fn unseal(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.unseal_indexes(fs)?;
         self.max_timestamp(fs)?;
-        self.rolling_timestamp = self.scan(0).next_header()?.map(|(_, header)| header.max_timestamp);
+        self.rolling_timestamp = self
+            .scan(Position::START)
+            .next_header()?
+            .map(|(_, header)| header.max_timestamp);
         Ok(())
     }
 
@@ -359,13 +368,13 @@ impl Segment {
         });
     }
 
-    /// Cuts the file to `size` bytes of whole batches. Indexes are the caller's.
-    pub(super) fn cut(&mut self, size: u64) -> Result<()> {
+    /// Cuts the file at `end`, where a batch ends. Indexes are the caller's.
+    pub(super) fn cut(&mut self, end: Position) -> Result<()> {
         self.log
             .file
-            .set_len(size)
+            .set_len(end.get())
             .map_err(|error| Error::io("truncate", &self.log.path, error))?;
-        self.size = size;
+        self.size = end.get();
         self.has_torn_tail = false;
         Ok(())
     }
@@ -374,7 +383,7 @@ impl Segment {
     /// `offset`, or the first one of the batch that holds it. Everything is read before the file is cut, so that the call may
     /// be repeated after an error.
     pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
-        let (mut end, mut end_offset) = (0, offset);
+        let (mut end, mut end_offset) = (Position::START, offset);
         let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);
         while let Some((position, header)) = scan.next_header()? {
             if header.last_offset() >= offset {
@@ -386,13 +395,13 @@ impl Segment {
         self.offset_index.truncate_to(offset);
         self.time_index.truncate_to(offset);
         self.txn_index.truncate_to(offset);
-        let size = std::mem::replace(&mut self.size, end);
+        let size = std::mem::replace(&mut self.size, end.get());
         if let Err(error) = self.load_max_timestamp(fs).and_then(|()| self.cut(end)) {
             self.size = size;
             return Err(error);
         }
         self.bytes_since_index_entry = 0;
-        if end == 0 {
+        if end == Position::START {
             (self.created_ms, self.rolling_timestamp) = (now_ms, None);
         }
         Ok(end_offset)

@@ -20,6 +20,7 @@ use super::peaks::Peaks;
 use super::segment::Segment;
 use crate::error::Result;
 use crate::io::FileSystem;
+use crate::place::Position;
 use crate::record::BatchHeader;
 
 /// See the module.
@@ -144,7 +145,7 @@ impl Segments {
 
     /// Takes a batch that was written at `position` of the active segment into its size, timestamps and indexes.
     #[inline]
-    pub fn note(&mut self, header: &BatchHeader, position: u64, index_interval_bytes: u32) {
+    pub fn note(&mut self, header: &BatchHeader, position: Position, index_interval_bytes: u32) {
         self.active.note(header, position, index_interval_bytes);
         self.last_batches.push(header, position);
     }

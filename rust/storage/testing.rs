@@ -177,7 +177,7 @@ pub fn read_all(log: &Log, from: i64, upper_bound: i64, max_bytes: usize) -> Vec
             .resolve(max_bytes, true)
             .unwrap();
         let mut bytes = vec![0; slice.len];
-        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
         let before = offset;
         for batch in Batches::new(&bytes) {
             let batch = batch.unwrap();

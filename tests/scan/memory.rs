@@ -9,6 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use kafkastore::place::Position;
 use kafkastore::record::{BatchBuilder, Codec};
 use kafkastore::scan::{Column, LostRanges, ScanOptions, ScanReader, Slice, Split};
 
@@ -49,8 +50,8 @@ fn scan(path: &Path, batches: i64, threads: usize) -> usize {
             file: None,
             base_offset: 0,
             next_base_offset: i64::MAX,
-            start: (n * per_split) as u64 * bytes,
-            end: ((n + 1) * per_split) as u64 * bytes,
+            start: Position((n * per_split) as u64 * bytes),
+            end: Position(((n + 1) * per_split) as u64 * bytes),
         }],
         aborted: None,
     };

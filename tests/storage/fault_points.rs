@@ -278,7 +278,7 @@ fn records(log: &Log, case: &str) -> BTreeMap<i64, Vec<u8>> {
             .unwrap_or_else(|error| panic!("{case}: {error}"));
         assert!(slice.len > 0, "{case}: nothing to read at {offset}");
         let mut bytes = vec![0; slice.len];
-        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
         for batch in Batches::new(&bytes) {
             let batch = batch.unwrap_or_else(|error| panic!("{case}: {error}"));
             batch.verify_crc().unwrap_or_else(|error| panic!("{case}: {error}"));

@@ -68,6 +68,7 @@ RUST_RANKS = {
     "wire": 4,
     "io": 3,
     "error": 1,
+    "place": 0,
 }
 
 

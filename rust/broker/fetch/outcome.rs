@@ -103,7 +103,7 @@ fn inline(slice: &FileSlice, out: &mut Vec<u8>) -> bool {
     out.resize(at + slice.len, 0);
     let is_read = slice
         .file
-        .read_exact_if_cached(&mut out[at..], slice.position)
+        .read_exact_if_cached(&mut out[at..], slice.position.get())
         .unwrap_or(false);
     if !is_read {
         out.truncate(at);

@@ -304,7 +304,7 @@ impl Partition {
 fn read(plan: ReadPlan) -> Result<Vec<u8>> {
     let slice = plan.resolve(COPY_BYTES, true)?;
     let mut batches = vec![0; slice.len];
-    let read = slice.file.read_exact_at(&mut batches, slice.position);
+    let read = slice.file.read_exact_at(&mut batches, slice.position.get());
     read.map_err(|error| Error::io("read", Path::new("a segment"), error))?;
     Ok(batches)
 }

@@ -176,7 +176,7 @@ fn serve(fixture: &Fixture, api_key: i16, version: i16, body: &[u8], now: Instan
     let Rest::Files(splices) = rest else { return out };
     for Splice { at, slice } in splices.into_iter().rev() {
         let mut bytes = vec![0; slice.len];
-        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
         out.splice(at..at, bytes);
     }
     out

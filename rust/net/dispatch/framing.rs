@@ -87,7 +87,7 @@ fn finish_with_files(outbox: &mut Outbox, start: usize, splices: Vec<Splice>) {
         done = splice.at;
         outbox.push_file(FileRange {
             file: splice.slice.file,
-            position: splice.slice.position,
+            position: splice.slice.position.get(),
             len: splice.slice.len,
         });
     }

@@ -6,6 +6,7 @@ use crate::broker::testing::{Calls, Fixture};
 use crate::broker::{Rest, Splice};
 use crate::net::mailbox::ConnectionRef;
 use crate::net::outbox::{Outbox, Sent};
+use crate::place::Position;
 use crate::storage::FileSlice;
 use crate::wire::{ApiRange, Writer};
 
@@ -202,7 +203,7 @@ fn a_response_s_size_counts_its_files_and_they_come_where_they_belong() {
     let whole: Result<(), ()> = framed(&mut outbox, framing, |out| {
         out.extend_from_slice(b"abc");
         let at = out.len();
-        let splices = [(at - 2, slice(1, 2)), (at, slice(5, 3))];
+        let splices = [(at - 2, slice(Position(1), 2)), (at, slice(Position(5), 3))];
         Ok(Rest::Files(splices.map(|(at, slice)| Splice { at, slice }).into()))
     });
     whole.unwrap();

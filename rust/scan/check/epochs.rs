@@ -63,6 +63,6 @@ fn unknown(file: &EpochFile, path: &Path, run: &EpochRun) -> Option<Finding> {
             run.base_offset,
             file.path.display()
         );
-        Finding::fault(path, run.position, message)
+        Finding::fault(path, run.position.get(), message)
     })
 }

@@ -12,12 +12,13 @@ use std::path::Path;
 use super::finding::Finding;
 use crate::index::entry_file::array_at;
 use crate::index::offset_index::ENTRY;
+use crate::place::Position;
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     index: usize,
     offset: i64,
-    position: u64,
+    position: Position,
 }
 
 /// See the module.
@@ -39,7 +40,7 @@ impl<'a> OffsetEntries<'a> {
         let entry = |index: usize| Entry {
             index,
             offset: base_offset + i64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY))),
-            position: u64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY + 4))),
+            position: Position(u64::from(u32::from_be_bytes(array_at(bytes, index * ENTRY + 4)))),
         };
         let mut entries: Vec<Entry> = (0..bytes.len() / ENTRY).map(entry).collect();
         entries.sort_by_key(|entry| entry.position);
@@ -55,7 +56,7 @@ impl<'a> OffsetEntries<'a> {
 
     /// The next batch; `last_offset` is `None` when it is bad.
     #[inline]
-    pub fn batch(&mut self, position: u64, last_offset: Option<i64>) {
+    pub fn batch(&mut self, position: Position, last_offset: Option<i64>) {
         if self.pending.is_none()
             && self
                 .entries
@@ -67,7 +68,7 @@ impl<'a> OffsetEntries<'a> {
         self.compare(position, last_offset);
     }
 
-    fn compare(&mut self, position: u64, last_offset: Option<i64>) {
+    fn compare(&mut self, position: Position, last_offset: Option<i64>) {
         if let Some(pending) = self.pending.take() {
             let is_over = self
                 .entries
@@ -108,16 +109,16 @@ impl<'a> OffsetEntries<'a> {
         self.found.push(Finding::fault(self.path, at, message));
     }
 
-    /// After the last batch; `is_whole` when all of the log was walked, up to `len`.
-    pub fn finish(mut self, is_whole: bool, len: u64) -> Vec<Finding> {
+    /// After the last batch; `is_whole` when all of the log was walked, up to `end`.
+    pub fn finish(mut self, is_whole: bool, end: Position) -> Vec<Finding> {
         if is_whole {
             if let Some(pending) = self.pending.take() {
                 self.wrong(pending, "no batch there ends with it");
             }
             while let Some(entry) = self.entries.get(self.next).copied() {
                 self.next += 1;
-                let why = if entry.position >= len {
-                    format!("the log has only {len} bytes")
+                let why = if entry.position >= end {
+                    format!("the log has only {end} bytes")
                 } else {
                     "no batch begins there".to_owned()
                 };

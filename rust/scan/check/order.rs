@@ -5,6 +5,8 @@
 //! - (a) it began beyond what was expected (a hole), and without it there is none;
 //! - (b) it alone has a later epoch.
 
+use crate::place::Position;
+
 /// The batches of one leader epoch that stand together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpochRun {
@@ -15,7 +17,7 @@ pub struct EpochRun {
     /// Base offset of its last batch.
     pub last_base: i64,
     /// Where its first batch begins.
-    pub position: u64,
+    pub position: Position,
     /// Batches in it.
     pub batches: u64,
 }
@@ -26,14 +28,14 @@ pub struct Order {
     next_base: Option<i64>,
     expected: i64,
     /// Of the batch before, when it left a hole: what was expected of it, and where it stands.
-    hole: Option<(i64, u64)>,
+    hole: Option<(i64, Position)>,
     holes: u64,
     /// Epochs in order.
     pub runs: Vec<EpochRun>,
 }
 
 /// What is wrong, and where.
-pub type Misplaced = (u64, String);
+pub type Misplaced = (Position, String);
 
 impl Order {
     /// Of a segment that begins at `base_offset` and ends before `next_base`.
@@ -59,7 +61,7 @@ impl Order {
     }
 
     /// Takes in a batch with these offsets.
-    pub fn offsets(&mut self, position: u64, base: i64, last: i64) -> Result<(), Misplaced> {
+    pub fn offsets(&mut self, position: Position, base: i64, last: i64) -> Result<(), Misplaced> {
         if last < base {
             self.expected = self.expected.max(base.saturating_add(1));
             return Err((
@@ -112,7 +114,7 @@ impl Order {
     }
 
     /// Takes in a batch's leader epoch; −1 (before there were any) says nothing.
-    pub fn epoch(&mut self, position: u64, base_offset: i64, epoch: i32) -> Result<(), Misplaced> {
+    pub fn epoch(&mut self, position: Position, base_offset: i64, epoch: i32) -> Result<(), Misplaced> {
         if epoch < 0 {
             return if epoch == -1 {
                 Ok(())

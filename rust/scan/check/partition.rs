@@ -38,10 +38,10 @@ pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>)
         is_tail_bad = plan.is_clean || plan.checkpoints.iter().any(|it| it.is_kept && it.offset > end);
         found.push(if is_tail_bad {
             let message = format!("{reason}, but records were kept there");
-            Finding::fault(&segment.path, position, message)
+            Finding::fault(&segment.path, position.get(), message)
         } else {
             let message = format!("incomplete tail, {reason}: the next start cuts it off");
-            Finding::warning(&segment.path, position, message)
+            Finding::warning(&segment.path, position.get(), message)
         }); // (c)
     }
     if !is_tail_bad {
@@ -93,7 +93,7 @@ fn between(plan: &PartitionPlan, outcomes: &[Outcome], is_compacted: bool) -> Ve
                 "the segment ends before offset {}, but the next one begins with {next}: batches are missing",
                 outcome.next_offset
             );
-            found.push(Finding::fault(&segment.path, outcome.end, message)); // (a)
+            found.push(Finding::fault(&segment.path, outcome.end.get(), message)); // (a)
         }
         if let (Some((path, run, before)), Some(first)) = (latest, outcome.runs.first())
             && first.epoch < run.epoch
@@ -108,7 +108,7 @@ fn between(plan: &PartitionPlan, outcomes: &[Outcome], is_compacted: bool) -> Ve
                 "leader epoch {} stands before {}, which begins the next segment",
                 run.epoch, first.epoch
             );
-            found.push(Finding::fault(path, position, message)); // (b)
+            found.push(Finding::fault(path, position.get(), message)); // (b)
         }
         if let Some(last) = outcome.runs.last() {
             let before = outcome.runs.len().checked_sub(2).and_then(|at| outcome.runs.get(at));

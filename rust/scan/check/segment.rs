@@ -18,6 +18,7 @@ use super::walk::{Step, Walk};
 use crate::error::{Error, Result};
 use crate::index::{offset_index, time_index};
 use crate::io::{File, FileSystem, OpenMode};
+use crate::place::Position;
 use crate::record::{Batch, BatchError, ControlRecord, TimestampType};
 use crate::storage::format::{INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, file_path};
 use crate::storage::state_file;
@@ -48,12 +49,12 @@ pub struct Outcome {
     pub bytes: u64,
     /// The offset after the last batch.
     pub next_offset: i64,
-    /// Bytes up to the end of the last batch.
-    pub end: u64,
+    /// Where the last batch ends.
+    pub end: Position,
     /// The walk came to the file's end, or to `tail`.
     pub is_whole: bool,
     /// The active segment ends with bytes that are no batch.
-    pub tail: Option<(u64, String)>,
+    pub tail: Option<(Position, String)>,
     /// Offsets are missing between or in batches.
     pub has_gaps: bool,
     /// Batches stand in the wrong order, or have wrong offsets: the indexes were not compared with them.
@@ -118,7 +119,7 @@ pub fn check(look: Look<'_>, dir: &Path, plan: &SegmentPlan, claims: &[Claim], b
         scratch: Vec::new(),
         out,
     };
-    if let Err(error) = judge.walk(look, &*file, len, buffer) {
+    if let Err(error) = judge.walk(look, &*file, Position(len), buffer) {
         let message = format!("it cannot be read: {}", cause(&error));
         judge.out.found.push(Finding::whole(&plan.path, message));
         judge.out.is_whole = false;
@@ -126,7 +127,7 @@ pub fn check(look: Look<'_>, dir: &Path, plan: &SegmentPlan, claims: &[Claim], b
     if judge.out.tail.is_some() && file.len().is_ok_and(|now| now > len) {
         judge.out.tail = None; // it is being written
     }
-    judge.finish(len)
+    judge.finish(Position(len))
 }
 
 fn open(fs: &dyn FileSystem, path: &Path) -> Result<Option<(std::sync::Arc<dyn File>, u64)>> {
@@ -207,9 +208,9 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn walk(&mut self, look: Look<'_>, file: &dyn File, len: u64, buffer: &mut Vec<u8>) -> Result<()> {
-        let mut walk = Walk::new(file, &self.plan.path, len, buffer);
-        let mut told = 0;
+    fn walk(&mut self, look: Look<'_>, file: &dyn File, end: Position, buffer: &mut Vec<u8>) -> Result<()> {
+        let mut walk = Walk::new(file, &self.plan.path, end, buffer);
+        let mut told = Position::START;
         loop {
             let step = walk.step()?;
             let is_over = match step {
@@ -237,7 +238,7 @@ impl Judge<'_> {
                 self.out.end = walk.next_position();
             }
             if self.out.end - told >= PROGRESS_STEP || is_over {
-                let now = if is_over { len } else { self.out.end };
+                let now = if is_over { end } else { self.out.end };
                 look.progress.add_bytes(now - told);
                 told = now;
             }
@@ -247,11 +248,13 @@ impl Judge<'_> {
         }
     }
 
-    fn fault(&mut self, position: u64, message: impl Into<String>) {
-        self.out.found.push(Finding::fault(&self.plan.path, position, message));
+    fn fault(&mut self, position: Position, message: impl Into<String>) {
+        self.out
+            .found
+            .push(Finding::fault(&self.plan.path, position.get(), message));
     }
 
-    fn bad(&mut self, base_offset: i64, position: u64, reason: String) {
+    fn bad(&mut self, base_offset: i64, position: Position, reason: String) {
         self.fault(position, reason);
         self.out.batches += 1;
         self.out.is_end_bad = true;
@@ -261,7 +264,7 @@ impl Judge<'_> {
         self.txns.unknown(base_offset);
     }
 
-    fn tail(&mut self, position: u64, reason: &str) -> bool {
+    fn tail(&mut self, position: Position, reason: &str) -> bool {
         if self.plan.next_base.is_some() {
             self.fault(position, format!("{reason}, but the segment is complete"));
         } else {
@@ -271,7 +274,7 @@ impl Judge<'_> {
         true
     }
 
-    fn batch(&mut self, batch: &Batch<'_>, position: u64) {
+    fn batch(&mut self, batch: &Batch<'_>, position: Position) {
         let header = batch.header();
         self.out.batches += 1;
         self.out.is_end_bad = false;
@@ -306,12 +309,12 @@ impl Judge<'_> {
         self.txns.batch(header, control);
     }
 
-    fn finish(self, len: u64) -> Outcome {
+    fn finish(self, end: Position) -> Outcome {
         let mut out = self.out;
         let is_certain = out.is_whole && out.tail.is_none();
         let is_sealed = self.plan.next_base.is_some();
         if !out.is_misplaced {
-            out.of_indexes.extend(self.offsets.finish(is_certain, len));
+            out.of_indexes.extend(self.offsets.finish(is_certain, end));
             out.of_indexes
                 .extend(self.times.finish(is_certain, is_sealed && self.has_times));
             let txns = self.txns.finish(is_certain, self.order.next_offset());

@@ -14,6 +14,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::index::entry_file::array_at;
 use crate::io::File;
+use crate::place::Position;
 use crate::record::{Batch, BatchError, LOG_OVERHEAD};
 use crate::storage::batch_walk::{self, BatchWalk, Piece};
 
@@ -47,26 +48,26 @@ pub enum Step<'b> {
 pub struct Walk<'a> {
     batches: BatchWalk<&'a dyn File, &'a mut Vec<u8>>,
     path: &'a Path,
-    len: u64,
+    end: Position,
 }
 
 impl<'a> Walk<'a> {
-    /// Over the first `len` bytes of `file`.
-    pub fn new(file: &'a dyn File, path: &'a Path, len: u64, buffer: &'a mut Vec<u8>) -> Self {
+    /// Over `file` from the start to `end`.
+    pub fn new(file: &'a dyn File, path: &'a Path, end: Position, buffer: &'a mut Vec<u8>) -> Self {
         Self {
-            batches: BatchWalk::new(file, (0, len), Piece::of_batches(BUFFER_BYTES), buffer),
+            batches: BatchWalk::new(file, (Position::START, end), Piece::of_batches(BUFFER_BYTES), buffer),
             path,
-            len,
+            end,
         }
     }
 
     /// Where the step that was given last stands.
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.batches.position()
     }
 
     /// Where the step after it will stand.
-    pub fn next_position(&self) -> u64 {
+    pub fn next_position(&self) -> Position {
         self.batches.next_position()
     }
 
@@ -112,7 +113,7 @@ impl<'a> Walk<'a> {
         let base_offset = i64::from_be_bytes(array_at(self.batches.held(), 0));
         let length = i32::from_be_bytes(array_at(self.batches.held(), 8));
         if let Ok(length) = u64::try_from(length)
-            && self.position() + LOG_OVERHEAD as u64 + length <= self.len
+            && self.position() + LOG_OVERHEAD as u64 + length <= self.end
             && self.is_batch_after(self.position() + LOG_OVERHEAD as u64 + length, base_offset)?
         {
             self.batches.go_to(self.position() + LOG_OVERHEAD as u64 + length);
@@ -122,8 +123,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether the file ends at `at`, or a batch with a later offset stands there.
-    fn is_batch_after(&self, at: u64, base_offset: i64) -> Result<bool> {
-        if at == self.len {
+    fn is_batch_after(&self, at: Position, base_offset: i64) -> Result<bool> {
+        if at == self.end {
             return Ok(true);
         }
         let header = self.batches.peek_header(at).map_err(|error| error.at(self.path))?;

@@ -3,6 +3,7 @@
 use super::super::test_batches::{NOW_MS, file, options, rows_of, split};
 use super::super::{Failure, ScanStream};
 use super::*;
+use crate::place::Position;
 use crate::record::{BatchBuilder, Codec};
 
 const SPLITS: usize = 20;
@@ -23,7 +24,7 @@ fn splits(change: impl FnOnce(&mut Vec<u8>)) -> (super::super::test_batches::Tes
     let file = file(&bytes);
     let splits = (0..SPLITS).map(|index| {
         let mut split = split(&file.path, ((index + 1) * size) as u64);
-        split.slices[0].start = (index * size) as u64;
+        split.slices[0].start = Position((index * size) as u64);
         split.start_offset = index as i64 * RECORDS;
         split.end_offset = split.start_offset + RECORDS;
         Arc::new(split)
@@ -84,7 +85,16 @@ fn a_stream_ends_with_the_sentence_and_keeps_the_error() {
     let mut stream = ScanStream::new(reader(&splits, 1), Arc::clone(&failure));
     let told = stream.next().unwrap().unwrap_err().to_string();
     let kept = failure.lock().take().unwrap();
-    assert!(matches!(kept, ScanError::Corrupt { position: 0, .. }), "{kept}");
+    assert!(
+        matches!(
+            kept,
+            ScanError::Corrupt {
+                position: Position::START,
+                ..
+            }
+        ),
+        "{kept}"
+    );
     assert!(told.ends_with(&kept.to_string()), "{told}");
     assert!(stream.next().is_none() && failure.lock().is_none());
 }

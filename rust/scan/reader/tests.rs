@@ -309,7 +309,7 @@ fn batches_of_a_neighbour_segment_are_left_to_it() {
     split.slices[0].next_base_offset = 10;
     let mut second = split.slices[0].clone();
     (second.base_offset, second.next_base_offset) = (10, i64::MAX);
-    second.start = one_batch(0, 5).len() as u64 * 2;
+    second.start = Position(one_batch(0, 5).len() as u64 * 2);
     split.slices.push(second);
     assert_eq!(offsets(&read(&split, &options()).unwrap()), (0..15).collect::<Vec<_>>());
 }
@@ -336,7 +336,10 @@ fn a_length_beyond_the_slice_allocates_nothing() {
     let mut reader = SplitReader::new(split, Arc::new(options()), LostRanges::default());
     assert!(matches!(
         reader.next(),
-        Some(Err(ScanError::Corrupt { position: 0, .. }))
+        Some(Err(ScanError::Corrupt {
+            position: Position::START,
+            ..
+        }))
     ));
     assert!(reader.next().is_none());
     assert!(reader.into_workspace().walk.room_bytes() <= made.len());
@@ -438,7 +441,13 @@ fn a_count_that_is_not_the_records_is_corrupt_though_the_crc_is_right() {
         let file = file(&made);
         let read = read(&split(&file.path, made.len() as u64), &options());
         assert!(
-            matches!(read, Err(ScanError::Corrupt { position: 0, .. })),
+            matches!(
+                read,
+                Err(ScanError::Corrupt {
+                    position: Position::START,
+                    ..
+                })
+            ),
             "{count}: {read:?}"
         );
     }

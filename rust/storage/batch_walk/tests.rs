@@ -32,7 +32,7 @@ fn batch(base_offset: i64, payload: usize, magic: u8) -> Vec<u8> {
 }
 
 /// Every step of a walk over `bytes[..end]`, and where it stands; ends with what stops it.
-fn naive(bytes: &[u8], end: usize) -> Vec<(u64, Step)> {
+fn naive(bytes: &[u8], end: usize) -> Vec<(Position, Step)> {
     let (mut steps, mut at) = (Vec::new(), 0);
     loop {
         let rest = &bytes[at..end];
@@ -47,14 +47,14 @@ fn naive(bytes: &[u8], end: usize) -> Vec<(u64, Step)> {
                 Err(error) => Step::Invalid(error),
             }
         };
-        steps.push((at as u64, step));
+        steps.push((Position(at as u64), step));
         let Step::Batch(header) = step else { return steps };
         at += header.size_bytes();
     }
 }
 
-fn walked<R: Room>(file: &Arc<dyn File>, end: usize, piece: Piece, room: R, holds: &[bool]) -> Vec<(u64, Step)> {
-    let mut walk = BatchWalk::new(Arc::clone(file), (0, end as u64), piece, room);
+fn walked<R: Room>(file: &Arc<dyn File>, end: usize, piece: Piece, room: R, holds: &[bool]) -> Vec<(Position, Step)> {
+    let mut walk = BatchWalk::new(Arc::clone(file), (Position::START, Position(end as u64)), piece, room);
     let mut steps = Vec::new();
     loop {
         let step = walk.step().unwrap();
@@ -109,6 +109,7 @@ fn window(len: usize) -> (tempfile::TempDir, Arc<dyn File>, Vec<u8>) {
 }
 
 fn walk_over(file: &Arc<dyn File>, range: (u64, u64)) -> BatchWalk<Arc<dyn File>, Vec<u8>> {
+    let range = (Position(range.0), Position(range.1));
     BatchWalk::new(Arc::clone(file), range, Piece::of_batches(PIECE), Vec::new())
 }
 
@@ -125,9 +126,9 @@ fn pieces_of_any_size_are_held_whole_and_the_room_grows_for_the_largest_only() {
         }
         walk.hold(size).unwrap();
         assert_eq!(walk.held()[..size], bytes[at..at + size]);
-        assert_eq!((walk.position(), walk.rest()), (at as u64, (len - at) as u64));
+        assert_eq!((walk.position().get(), walk.rest()), (at as u64, (len - at) as u64));
         at += size;
-        walk.go_to(at as u64);
+        walk.go_to(Position(at as u64));
         walk.position = walk.next;
     }
     assert!(walk.room_bytes() <= PIECE + 9, "{}", walk.room_bytes());
@@ -152,10 +153,10 @@ fn a_walk_behind_its_end_stops_there_and_a_header_is_peeked_only_before_it() {
     assert_eq!(walk.step().unwrap(), Step::Short(None));
     let walk = walk_over(&file, (0, bytes.len() as u64));
     let offset = |header: Option<BatchHeader>| header.map(|header| header.base_offset);
-    assert_eq!(offset(walk.peek_header(second).unwrap()), Some(1));
-    assert_eq!(offset(walk.peek_header(second + 1).unwrap()), None);
+    assert_eq!(offset(walk.peek_header(Position(second)).unwrap()), Some(1));
+    assert_eq!(offset(walk.peek_header(Position(second + 1)).unwrap()), None);
     assert_eq!(
-        offset(walk.peek_header(second + 5).unwrap()),
+        offset(walk.peek_header(Position(second + 5)).unwrap()),
         None,
         "no header fits there"
     );

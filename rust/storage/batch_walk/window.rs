@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 
 use super::ReadError;
 use crate::io::File;
+use crate::place::Position;
 use crate::storage::wait::Wait;
 
 /// Memory that a walk reads into.
@@ -61,7 +62,7 @@ impl<R: Room> Room for &mut R {
 pub struct Window<R> {
     room: R,
     /// File position of the first byte.
-    start: u64,
+    start: Position,
     /// Bytes that are filled; 0 for a window that holds nothing.
     filled: usize,
 }
@@ -72,7 +73,7 @@ impl<R: Room> Window<R> {
     pub fn new(room: R) -> Self {
         Self {
             room,
-            start: 0,
+            start: Position::START,
             filled: 0,
         }
     }
@@ -88,14 +89,14 @@ impl<R: Room> Window<R> {
     }
 
     /// The file position behind the last byte; `None` while nothing is held.
-    pub fn end(&self) -> Option<u64> {
+    pub fn end(&self) -> Option<Position> {
         (self.filled > 0).then(|| self.start + self.filled as u64)
     }
 
     /// How many bytes are held from a file position on.
     #[inline]
-    pub fn len_from(&self, position: u64) -> usize {
-        match position.checked_sub(self.start) {
+    pub fn len_from(&self, position: Position) -> usize {
+        match position.get().checked_sub(self.start.get()) {
             Some(at) if at < self.filled as u64 => self.filled - at as usize,
             _ => 0,
         }
@@ -103,7 +104,7 @@ impl<R: Room> Window<R> {
 
     /// The bytes that are held from a file position on.
     #[inline]
-    pub fn held_from(&self, position: u64) -> &[u8] {
+    pub fn held_from(&self, position: Position) -> &[u8] {
         let at = self.filled - self.len_from(position);
         self.room.bytes().get(at..self.filled).unwrap_or_default()
     }
@@ -113,7 +114,7 @@ impl<R: Room> Window<R> {
     pub fn read(
         &mut self,
         file: &dyn File,
-        position: u64,
+        position: Position,
         (needed, wanted): (usize, usize),
         wait: Wait,
     ) -> Result<(), ReadError> {
@@ -123,7 +124,7 @@ impl<R: Room> Window<R> {
         room.copy_within(from..from + kept, 0);
         (self.start, self.filled) = (position, kept);
         let target = room.get_mut(kept..wanted).unwrap_or_default();
-        let at = position + kept as u64;
+        let at = (position + kept as u64).get();
         let read = match wait {
             Wait::Yes => file.read_exact_at(target, at).map(|()| true),
             Wait::No => file.read_exact_if_cached(target, at),

@@ -23,7 +23,16 @@ fn a_tail_is_kept_beside_the_log_and_a_second_one_does_not_overwrite_it() {
     let bytes: Vec<u8> = (0..3_000_000_u32).map(|at| at as u8).collect();
     fs::write(&log, &bytes).unwrap();
     let file = OsFileSystem.open(&log, OpenMode::Read).unwrap();
-    let keep = || keep_tail(&OsFileSystem, dir.path(), (7, &*file), (1000, 3_000_000), u64::MAX).unwrap();
+    let keep = || {
+        keep_tail(
+            &OsFileSystem,
+            dir.path(),
+            (7, &*file),
+            (Position(1000), Position(3_000_000)),
+            u64::MAX,
+        )
+        .unwrap()
+    };
     let (first, second) = (keep(), keep());
     assert_ne!(first, second);
     assert_eq!(fs::read(&first).unwrap(), bytes[1000..]);
@@ -34,7 +43,14 @@ fn a_tail_is_kept_beside_the_log_and_a_second_one_does_not_overwrite_it() {
         let suffix = parse_file_name(name).map(|(_, suffix)| suffix.to_owned());
         assert_ne!(suffix.as_deref(), Some(".log"), "neither Kafka nor a start reads it");
     }
-    let bounded = keep_tail(&OsFileSystem, dir.path(), (7, &*file), (0, 3_000_000), 10).unwrap();
+    let bounded = keep_tail(
+        &OsFileSystem,
+        dir.path(),
+        (7, &*file),
+        (Position::START, Position(3_000_000)),
+        10,
+    )
+    .unwrap();
     assert_eq!(fs::read(bounded).unwrap(), bytes[..10]);
 }
 

@@ -26,7 +26,7 @@ fn copy_all(current: &Log, copy: &mut Log, piece_bytes: usize) -> usize {
     while let Some(plan) = copy.plan_copy(current).unwrap() {
         let slice = plan.resolve(piece_bytes, true).unwrap();
         let mut bytes = vec![0; slice.len];
-        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
         copy.append_as_follower(&bytes).unwrap();
         pieces += 1;
     }

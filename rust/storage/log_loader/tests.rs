@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 
 use super::*;
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::Position;
 use crate::storage::format::{LOG_START_OFFSET_CHECKPOINT, PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
 use crate::storage::log_dir::Identity;
 use crate::storage::test_fixtures::fixture_path;
@@ -162,13 +163,19 @@ fn corrupt_data_refuses_the_start() {
     let open = |request: &LoadRequest| match request.partition.partition {
         1 => Err(Error::CorruptFile {
             path: request.path.clone(),
-            position: 99,
+            position: Position(99),
             reason: "bad CRC".to_owned(),
         }),
         _ => name_of(request),
     };
     let error = load_all(&[opened], 2, &open, &LoadProgress::default()).unwrap_err();
-    assert!(matches!(error, Error::CorruptFile { position: 99, .. }));
+    assert!(matches!(
+        error,
+        Error::CorruptFile {
+            position: Position(99),
+            ..
+        }
+    ));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::io::File;
+use crate::place::Position;
 use crate::record::Batch;
 use crate::storage::batch_walk::{self as walk, BatchWalk, Piece};
 
@@ -54,21 +55,21 @@ pub struct BatchReader<'a> {
 }
 
 impl<'a> BatchReader<'a> {
-    /// Reads `len` bytes of `file` from the start.
-    pub fn new(file: &'a dyn File, path: &'a Path, len: u64, buffer: &'a mut Vec<u8>) -> Self {
+    /// Reads `file` from the start to `end`.
+    pub fn new(file: &'a dyn File, path: &'a Path, end: Position, buffer: &'a mut Vec<u8>) -> Self {
         Self {
-            walk: BatchWalk::new(file, (0, len), Piece::of_batches(BUFFER), buffer),
+            walk: BatchWalk::new(file, (Position::START, end), Piece::of_batches(BUFFER), buffer),
             path,
         }
     }
 
     /// Where the next batch begins: after the last good one.
-    pub fn position(&self) -> u64 {
+    pub fn position(&self) -> Position {
         self.walk.next_position()
     }
 
     /// Where the batch that was given last begins.
-    pub fn batch_position(&self) -> u64 {
+    pub fn batch_position(&self) -> Position {
         self.walk.position()
     }
 

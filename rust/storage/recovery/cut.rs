@@ -15,6 +15,7 @@ use super::extent::Loss;
 use super::survey::Survey;
 use super::{LoadArgs, Note, OnLoss};
 use crate::error::Result;
+use crate::place::Position;
 use crate::storage::cut_files;
 use crate::storage::log::Log;
 use crate::storage::segment::Segment;
@@ -39,9 +40,9 @@ pub(super) struct Ending {
     pub(super) kind: Kind,
     pub(super) reason: String,
     /// In the segment, where the last good batch ends.
-    pub(super) position: u64,
-    /// Bytes of the segment's file.
-    pub(super) len: u64,
+    pub(super) position: Position,
+    /// Where the segment's file ends.
+    pub(super) file_end: Position,
 }
 
 impl Log {
@@ -71,9 +72,9 @@ impl Log {
             self.lost(Loss::Short, &log.path, reason, args)?;
         }
         let mut survey = Survey::new(end);
-        survey.look(&*log.file, &log.path, ending.position, ending.len)?;
+        survey.look(&*log.file, &log.path, (ending.position, ending.file_end))?;
         for later in self.segments.all_from(at + 1) {
-            survey.look(&*later.log().file, &later.log().path, 0, later.size())?;
+            survey.look(&*later.log().file, &later.log().path, (Position::START, later.end()))?;
         }
         if args.extent.is_recovery_point_lost && (survey.batches > 0 || survey.is_cut_short) {
             let at_least = if survey.is_cut_short { "at least " } else { "" };
@@ -96,7 +97,7 @@ impl Log {
             return Ok(0);
         };
         let (base_offset, log) = (segment.base_offset(), Arc::clone(segment.log()));
-        let (end, tail) = (self.offsets.end(), ending.len - ending.position);
+        let (end, tail) = (self.offsets.end(), ending.file_end - ending.position);
         let later_bytes: u64 = self.segments.all_from(at + 1).map(Segment::size).sum();
         let is_torn = matches!(ending.kind, Kind::Torn | Kind::Zeros)
             && survey.batches == 0
@@ -106,7 +107,7 @@ impl Log {
         let is_kept = args.extent.on_loss != OnLoss::Ignore && !(is_torn && known_end <= end);
         let mut kept = Vec::new();
         if is_kept && tail > 0 {
-            let range = (ending.position, ending.len);
+            let range = (ending.position, ending.file_end);
             let max_bytes = args.extent.cut_max_bytes;
             kept.push(cut_files::keep_tail(
                 &*fs,
@@ -201,13 +202,12 @@ impl Log {
         let mut kept = Vec::new();
         if bytes > 0 && args.extent.on_loss != OnLoss::Ignore {
             for segment in self.segments.all() {
-                let (log, len) = (segment.log(), segment.size());
-                let named = (segment.base_offset(), &*log.file);
+                let named = (segment.base_offset(), &*segment.log().file);
                 kept.push(cut_files::keep_tail(
                     &*fs,
                     &self.dir,
                     named,
-                    (0, len),
+                    (Position::START, segment.end()),
                     args.extent.cut_max_bytes,
                 )?);
             }

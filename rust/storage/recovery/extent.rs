@@ -240,7 +240,7 @@ impl Log {
             let (Some(segment), Some(next)) = (self.segments.get(at), self.segments.get(at + 1)) else {
                 break;
             };
-            let (next_base, size, file) = (next.base_offset(), segment.size(), Arc::clone(segment.log()));
+            let (next_base, segment_end, file) = (next.base_offset(), segment.end(), Arc::clone(segment.log()));
             let mut end = segment.base_offset();
             let mut scan = segment.scan(segment.start_for(&*fs, i64::MAX)?);
             let damage = loop {
@@ -253,7 +253,7 @@ impl Log {
             };
             let position = scan.position();
             let has_gap = end < next_base && !self.was_compacted(at)?;
-            if damage.is_none() && position == size && !has_gap {
+            if damage.is_none() && position == segment_end && !has_gap {
                 continue;
             }
             let what = damage.unwrap_or_else(|| "it ends there".to_owned());

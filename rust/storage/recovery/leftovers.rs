@@ -12,6 +12,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::io::{DirEntry, FileSystem, OpenMode};
+use crate::place::Position;
 use crate::storage::format::{
     INDEX_SUFFIX, LEADER_EPOCH_CHECKPOINT, LOG_SUFFIX, PARTITION_METADATA, SWAP_SUFFIX, TEMP_SUFFIX, TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX, file_path, parse_file_name, with_suffix,
@@ -144,7 +145,7 @@ fn end_offset(fs: &dyn FileSystem, base_offset: i64, path: &Path) -> Result<i64>
         .open(path, OpenMode::Read)
         .map_err(|error| Error::io("open", path, error))?;
     let len = file.len().map_err(|error| Error::io("stat", path, error))?;
-    let mut scan = HeaderScan::new(&*file, path, 0, len);
+    let mut scan = HeaderScan::new(&*file, path, Position::START, Position(len));
     let mut end = base_offset;
     while let Some((_, header)) = scan.next_header()? {
         end = header.next_offset();

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::io::File;
+use crate::place::Position;
 use crate::record::{BATCH_HEADER, Batch, BatchHeader};
 
 const WINDOW: usize = 1 << 20;
@@ -44,24 +45,24 @@ impl Survey {
         }
     }
 
-    /// Adds what stands in `from..len` of a file.
-    pub fn look(&mut self, file: &dyn File, path: &Path, from: u64, len: u64) -> Result<()> {
+    /// Adds what stands in `from..end` of a file.
+    pub fn look(&mut self, file: &dyn File, path: &Path, (from, end): (Position, Position)) -> Result<()> {
         let io = |error| Error::io("read", path, error);
-        let mut window = vec![0; WINDOW.min(len.saturating_sub(from) as usize)];
+        let mut window = vec![0; WINDOW.min(from.bytes_to(end) as usize)];
         let mut batch = Vec::new();
         let mut at = from;
-        self.allowed += IN_VAIN * len.saturating_sub(from);
-        while len.saturating_sub(at) >= BATCH_HEADER as u64 {
-            let read = window.len().min((len - at) as usize);
+        self.allowed += IN_VAIN * from.bytes_to(end);
+        while at.bytes_to(end) >= BATCH_HEADER as u64 {
+            let read = window.len().min((end - at) as usize);
             let held = window.get_mut(..read).unwrap_or_default();
-            file.read_exact_at(held, at).map_err(io)?;
+            file.read_exact_at(held, at.get()).map_err(io)?;
             let mut inside = 0;
             while let Some((skipped, size)) =
-                self.candidate(held.get(inside..).unwrap_or_default(), len - at - inside as u64)
+                self.candidate(held.get(inside..).unwrap_or_default(), end - at - inside as u64)
             {
                 inside += skipped;
                 batch.resize(size, 0);
-                file.read_exact_at(&mut batch, at + inside as u64).map_err(io)?;
+                file.read_exact_at(&mut batch, (at + inside as u64).get()).map_err(io)?;
                 let counted = self.count(&batch);
                 if counted.is_none() {
                     let Some(left) = self.allowed.checked_sub(size as u64) else {

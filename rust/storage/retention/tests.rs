@@ -115,6 +115,6 @@ fn a_reader_finishes_on_a_deleted_segment() {
     log.delete_old_segments(bench.now_ms(), 10).unwrap().run().unwrap();
     let slice = plan.resolve(10_000, true).unwrap();
     let mut bytes = vec![0; slice.len];
-    slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+    slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
     assert!(slice.len > 0);
 }

@@ -9,7 +9,7 @@ use crate::io::OsFileSystem;
 use crate::record::LOG_OVERHEAD;
 
 /// A batch in the twin: base offset, next offset, position, bytes.
-type TwinBatch = (i64, i64, u64, u64);
+type TwinBatch = (i64, i64, Position, u64);
 
 /// A segment in the twin.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +53,7 @@ fn header(base_offset: i64, count: i32, bytes: i32, max_timestamp: i64) -> Batch
 /// A segment of one batch.
 fn written(base: i64, bytes: i32, timestamp: i64) -> (Segment, TwinSegment) {
     let mut segment = empty(base);
-    segment.note(&header(base, 1, bytes, timestamp), 0, 4096);
+    segment.note(&header(base, 1, bytes, timestamp), Position::START, 4096);
     let twin = TwinSegment {
         base,
         size: bytes as u64,
@@ -95,7 +95,7 @@ impl Twins {
 
     fn append(&mut self, number: i64) {
         let (count, bytes, timestamp) = (number as i32 % 4 + 1, number as i32 % 300 + 61, number * 37 % 500);
-        let position = self.active().size;
+        let position = Position(self.active().size);
         self.segments
             .note(&header(self.end, count, bytes, timestamp), position, 4096);
         let next = self.end + i64::from(count);

@@ -110,7 +110,7 @@ fn served(broker: &Broker, index: i32, into: &mut Content) {
             return;
         };
         let mut bytes = vec![0; slice.len];
-        slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+        slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
         let before = at;
         for batch in Batches::new(&bytes) {
             let Ok(batch) = batch else { return };

@@ -31,7 +31,7 @@ fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
         return Vec::new();
     };
     let mut bytes = vec![0; slice.len];
-    slice.file.read_exact_at(&mut bytes, slice.position).unwrap();
+    slice.file.read_exact_at(&mut bytes, slice.position.get()).unwrap();
     bytes
 }
 

@@ -1,0 +1,24 @@
+use super::*;
+
+// issue 14, item 5
+#[test]
+fn position_is_as_large_as_its_integer_and_shown_as_it() {
+    assert_eq!(size_of::<Position>(), size_of::<u64>());
+    assert_eq!(format!("{} {:>5}", Position(42), Position(7)), "42     7");
+    assert_eq!(serde_json::to_string(&Position(42)).unwrap(), "42");
+}
+
+#[test]
+fn bytes_between_positions_are_0_where_the_end_lies_before() {
+    assert_eq!(Position(61).bytes_to(Position(100)), 39);
+    assert_eq!(Position(100).bytes_to(Position(61)), 0);
+    assert_eq!(Position(100) - Position(61), 39);
+}
+
+#[test]
+fn position_moves_on_by_bytes_up_to_the_greatest() {
+    let mut position = Position::START + 61;
+    position += 39;
+    assert_eq!(position, Position(100));
+    assert_eq!(Position(u64::MAX - 1).saturating_add(9), Position(u64::MAX));
+}
