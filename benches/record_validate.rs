@@ -1,5 +1,5 @@
-//! What an append does to a batch before the write: validate and assign, beside their limits (the checksum alone, a copy).
-//! Shapes are records × value bytes; rates in batch bytes/s, or records/s where it says so.
+//! What an append does to a batch before the write: validate and assign, beside their limits (the checksum alone, a
+//! copy). Shapes are records × value bytes; rates in batch bytes/s, or records/s where it says so.
 #![expect(
     clippy::expect_used,
     reason = "a bench of its own good input stops at the first surprise"

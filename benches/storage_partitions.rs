@@ -1,9 +1,10 @@
-//! Many partitions: what it costs to create, fill, stop, start and recover them, and to keep them open. spec: R4.1, R4.2
+//! Many partitions: what it costs to create, fill, stop, start and recover them, and to keep them open. spec: R4.1,
+//! R4.2
 //!
 //! `cargo bench --bench storage_partitions -- [partitions] [bytes of each]` (1000 and 64 KiB; as a test 20 and 4 KiB).
 //! Rows: microseconds a partition and GB/s; resident memory and descriptors while all are open. Beside the recovery
-//! stands its limit: reading the same bytes and nothing else. `KAFKASTORE_BENCH_STEPS` picks steps by name in a directory
-//! that stays (`KAFKASTORE_BENCH_DIR`), so that a tracer can count the calls of one of them.
+//! stands its limit: reading the same bytes and nothing else. `KAFKASTORE_BENCH_STEPS` picks steps by name in a
+//! directory that stays (`KAFKASTORE_BENCH_DIR`), so that a tracer can count the calls of one of them.
 
 #![expect(clippy::unwrap_used, reason = "a bench may panic")]
 

@@ -1,7 +1,7 @@
 """The Rust data plane and storage engine. Everything blocking detaches from the GIL.
 
-This is the whole boundary (style rules 24 to 27): immutable snapshots go in, requests and events come out in batches, and
-record bytes cross only for the coordinators' own logs.
+This is the whole boundary (style rules 24 to 27): immutable snapshots go in, requests and events come out in batches,
+and record bytes cross only for the coordinators' own logs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,11 +83,11 @@ class StartError(Exception):
 class Request:
     """A request for the control plane; immutable.
 
-    ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1"); ``listener``
-    is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are from ApiVersions
-    (KIP-511) or ""; ``is_broker`` says that it may give orders: it came in on ``inter.broker.listener.name``, and where the
-    brokers have a secret its connection has proven it; ``body`` is what follows the request header, unchecked: it goes
-    through :func:`sanitize` before kio.
+    ``token`` answers it with ``respond((token, body))``; ``client_host`` is as Kafka shows it ("/127.0.0.1");
+    ``listener`` is the name of the listener the connection came in on; ``software_name`` and ``software_version`` are
+    from ApiVersions (KIP-511) or ""; ``is_broker`` says that it may give orders: it came in on
+    ``inter.broker.listener.name``, and where the brokers have a secret its connection has proven it; ``body`` is what
+    follows the request header, unchecked: it goes through :func:`sanitize` before kio.
     """
 
     token: int
@@ -104,7 +104,8 @@ class Request:
     @property
     def body(self) -> bytes: ...
     def forget_body(self) -> None:
-        """It is not needed any more: what it holds of ``kafkastore.control.max.bytes`` is free again; :attr:`body` is empty then."""
+        """It is not needed any more: what it holds of ``kafkastore.control.max.bytes`` is free again; :attr:`body` is
+        empty then."""
 
 @final
 class AppendDone:
@@ -157,8 +158,8 @@ class LoadedGroups:
 
 @final
 class GroupLease:
-    """What the data plane knows of a group. Its calls change nothing when the group's partition is another broker's, or was begun
-    anew."""
+    """What the data plane knows of a group. Its calls change nothing when the group's partition is another broker's, or
+    was begun anew."""
 
     def set_state(self, state: int, generation_id: int) -> None:
         """``state``: 0 Empty, 1 PreparingRebalance, 2 CompletingRebalance, 3 Stable."""
@@ -168,7 +169,8 @@ class GroupLease:
     def replace_member(self, old_member_id: str, new_member_id: str, group_instance_id: str) -> None:
         """A static member comes back under another id."""
     def start_session(self, member_id: str, timeout_ms: int) -> None:
-        """Every heartbeat and commit of the member begins it anew; its end is told once, by :class:`SessionsExpired`."""
+        """Every heartbeat and commit of the member begins it anew; its end is told once, by
+        :class:`SessionsExpired`."""
     def cancel_session(self, member_id: str) -> None: ...
     def has_session(self, member_id: str) -> bool: ...
     def has_offsets(self) -> bool:
@@ -198,20 +200,23 @@ class Groups:
     def stop(self) -> None:
         """Requests are answered COORDINATOR_NOT_AVAILABLE from now on."""
     def begin(self, partition: int) -> int:
-        """Requests are told that the partition loads. The number of this load. Raises EngineError when this broker does not lead it."""
+        """Requests are told that the partition loads. The number of this load. Raises EngineError when this broker does
+        not lead it."""
     def load(self, partition: int, number: int) -> LoadedGroups | None:
-        """Reads the partition's log; nothing when it was begun anew or closed meanwhile. Blocks on the disk. Raises EngineError."""
+        """Reads the partition's log; nothing when it was begun anew or closed meanwhile. Blocks on the disk. Raises
+        EngineError."""
     def activate(self, partition: int, number: int) -> None:
         """Requests for the groups of this load are served; their leases must be there."""
     def close(self, partition: int) -> None:
         """Requests are told NOT_COORDINATOR."""
     def lease(self, partition: int, number: int, group_id: str) -> GroupLease:
-        """A new lease (Empty, generation 0, no members) in the place of the one that was there; nobody's, of a load that is over."""
+        """A new lease (Empty, generation 0, no members) in the place of the one that was there; nobody's, of a load
+        that is over."""
     def delete_offsets(
         self, partition: int, group_id: str, topics: list[tuple[str, list[int]]] | None
     ) -> OffsetsRemoval:
-        """Appends tombstones of offsets, one batch at most, also of those that are being committed. Raises EngineError with the code for
-        clients."""
+        """Appends tombstones of offsets, one batch at most, also of those that are being committed. Raises EngineError
+        with the code for clients."""
     def forget_topic(self, partition: int, topic: str) -> OffsetsRemoval:
         """The same for a deleted topic in every group; a topic of that name that exists keeps its own."""
     def expire_offsets(
@@ -234,8 +239,8 @@ class LogLine:
 
 @final
 class IsrChange:
-    """A leader here asks for another in-sync set (KIP-497); at most one is under way for a partition, until a lease with a higher partition
-    epoch or :meth:`Engine.withdraw_isr_change` ends it."""
+    """A leader here asks for another in-sync set (KIP-497); at most one is under way for a partition, until a lease
+    with a higher partition epoch or :meth:`Engine.withdraw_isr_change` ends it."""
 
     topic: str
     partition: int
@@ -261,18 +266,21 @@ class ReplicaMoved:
 
 @final
 class LowWatermarkMoved:
-    """The low watermark of a partition may have moved since :meth:`Engine.watch_low_watermark`, or this broker leads it no more."""
+    """The low watermark of a partition may have moved since :meth:`Engine.watch_low_watermark`, or this broker leads it
+    no more."""
 
     topic: str
     partition: int
 
 @final
 class ProducerIdsLow:
-    """Few producer ids are left, or none: whoever claims blocks gives the next one to :meth:`Engine.add_producer_ids`."""
+    """Few producer ids are left, or none: whoever claims blocks gives the next one to
+    :meth:`Engine.add_producer_ids`."""
 
 @final
 class RequestAbandoned:
-    """The client of a request that is not answered yet has gone, or sends no more. It may have been answered meanwhile."""
+    """The client of a request that is not answered yet has gone, or sends no more. It may have been answered
+    meanwhile."""
 
     token: int
 
@@ -286,7 +294,8 @@ class ThreadFailed:
 
 @final
 class Lease:
-    """What a broker may do with a partition: lead it, follow ``leader``, or nothing while that is -1. Replaced whole."""
+    """What a broker may do with a partition: lead it, follow ``leader``, or nothing while that is -1. Replaced
+    whole."""
 
     def __new__(
         cls,
@@ -368,7 +377,8 @@ class PublishedBroker:
 
 @final
 class ServedVersions:
-    """The versions of an API that are served. ``flexible_from`` is 32767 for none; ``is_advertised``: ApiVersions tells of it."""
+    """The versions of an API that are served. ``flexible_from`` is 32767 for none; ``is_advertised``: ApiVersions tells
+    of it."""
 
     def __new__(
         cls, *, api_key: int, min_version: int, max_version: int, flexible_from: int, is_advertised: bool
@@ -386,8 +396,8 @@ class ServedVersions:
 
 @final
 class Record:
-    """A record that the control plane reads. ``producer_id`` is of the transaction that the record belongs to or ends, -1 outside of
-    transactions; ``control`` is "commit", "abort" or "other" for a control record, None for any other."""
+    """A record that the control plane reads. ``producer_id`` is of the transaction that the record belongs to or ends,
+    -1 outside of transactions; ``control`` is "commit", "abort" or "other" for a control record, None for any other."""
 
     offset: int
     timestamp_ms: int
@@ -445,9 +455,9 @@ class PartitionFigures:
 
 @final
 class Figures:
-    """What the metrics show: ``totals`` by name, ``requests`` by API key, (topic, counts). A topic's counts are, in this order: messages
-    in, bytes in, bytes out, replication bytes in and out, partitions of produces and those refused, partitions of fetches and those
-    refused."""
+    """What the metrics show: ``totals`` by name, ``requests`` by API key, (topic, counts). A topic's counts are, in
+    this order: messages in, bytes in, bytes out, replication bytes in and out, partitions of produces and those
+    refused, partitions of fetches and those refused."""
 
     totals: dict[str, int]
     requests: dict[int, int]
@@ -479,19 +489,19 @@ class Engine:
     """One broker's data plane. Methods may be called from any thread unless said otherwise."""
 
     def __new__(cls, node_id: int, cluster_id: str, log_dirs: Sequence[str], options: Mapping[str, str]) -> Self:
-        """``options``: broker configs by Kafka's name, values as text (already validated by config). An empty ``cluster_id``
-        takes over that of the directories."""
+        """``options``: broker configs by Kafka's name, values as text (already validated by config). An empty
+        ``cluster_id`` takes over that of the directories."""
     # ---- start: directories, recovery (R0.2)
     def open_log_dirs(
         self, topic_configs: Mapping[str, Mapping[str, str]], missing: Mapping[str, str]
     ) -> list[tuple[str, str | None]]:
-        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Those of ``missing`` (log_dir
-        -> why) are not touched and offline. Returns (log_dir, failure or None) of each. Raises StartError."""
+        """Lock, check meta.properties, recover every log in parallel. Blocks (run in a thread). Those of ``missing``
+        (log_dir -> why) are not touched and offline. Returns (log_dir, failure or None) of each. Raises StartError."""
     def set_loss_policy(
         self, accepted: Sequence[tuple[str, int, int]], replicated: Sequence[tuple[str, Sequence[int]]]
     ) -> None:
-        """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions) that
-        have another in-sync replica. Other logs that lack what was durable refuse the start."""
+        """Before open_log_dirs: (topic, partition, log end offset) of losses that are accepted, and (topic, partitions)
+        that have another in-sync replica. Other logs that lack what was durable refuse the start."""
     def take_recovery_notes(self) -> list[RecoveryNote]:
         """Of what open_log_dirs found and did, also when it raised; once."""
     def short_logs(self) -> list[tuple[str, int]]:
@@ -499,7 +509,8 @@ class Engine:
     def missing_logs(self) -> list[MissingLog]:
         """Logs that were there in the last run and are not."""
     def put_back_shutdown(self) -> None:
-        """After open_log_dirs, of a start that is refused: the clean-shutdown markers as they were, since nothing was written."""
+        """After open_log_dirs, of a start that is refused: the clean-shutdown markers as they were, since nothing was
+        written."""
     def unclean_log_dirs(self) -> list[str]:
         """The log directories, of those that open_log_dirs opened, that have logs and whose last run did not end with a
         clean stop: records that were acknowledged from the page cache may be lost. Empty before open_log_dirs."""
@@ -513,25 +524,27 @@ class Engine:
     def create_logs(
         self, topic: str, topic_id: bytes, config: Mapping[str, str], partitions: Sequence[tuple[int, str]]
     ) -> list[str | None]:
-        """Creates logs (partition, log_dir); existing ones are kept. Blocking; returns an error text or None for each."""
+        """Creates logs (partition, log_dir); existing ones are kept. Blocking; returns an error text or None for
+        each."""
     def publish_leases(self, topic: str, topic_id: bytes, leases: Sequence[Lease]) -> None:
-        """Replaces the leases of these partitions whole. A partition that another broker leads is fetched from it by itself, from its
-        listener ``inter.broker.listener.name``."""
+        """Replaces the leases of these partitions whole. A partition that another broker leads is fetched from it by
+        itself, from its listener ``inter.broker.listener.name``."""
     def set_broker_epoch(self, epoch: int) -> None:
         """This registration's number in the metadata store; followers' fetches carry it (KIP-903)."""
     def shrink_isrs(self) -> None:
-        """Proposes, by :class:`IsrChange`, to go on without followers that have not caught up for ``replica.lag.time.max.ms``."""
+        """Proposes, by :class:`IsrChange`, to go on without followers that have not caught up for
+        ``replica.lag.time.max.ms``."""
     def withdraw_isr_change(self, topic: str, partition: int, partition_epoch: int) -> None:
-        """The change proposed for this partition epoch was refused; whom it would have taken in is not proposed for a while.
-        Raises EngineError when the partition is not here."""
+        """The change proposed for this partition epoch was refused; whom it would have taken in is not proposed for a
+        while. Raises EngineError when the partition is not here."""
     def delete_logs(self, topic: str, partitions: Sequence[int]) -> None:
         """Revokes leases, answers what is parked, renames the directories to -delete; files go after
         file.delete.delay.ms."""
     def mark_stray(self, topic: str, partition: int) -> None:
         """Renames the log's directory to `-stray` and forgets it."""
     def alter_log_dir(self, topic: str, partition: int, log_dir: str) -> None:
-        """Begins to move a partition that is here to another log directory, in the background; ReplicaMoved tells when it is there.
-        Replaces another move; to where it is, ends one. Raises EngineError."""
+        """Begins to move a partition that is here to another log directory, in the background; ReplicaMoved tells when
+        it is there. Replaces another move; to where it is, ends one. Raises EngineError."""
     def set_topic_config(self, topic: str, config: Mapping[str, str]) -> None:
         """The topic's effective configuration, for all of its logs at once."""
     def set_broker_options(self, options: Mapping[str, str]) -> None:
@@ -544,7 +557,8 @@ class Engine:
     def take_producer_id(self) -> int | None:
         """An id that was never given before; None when no block has any left."""
     def add_producer_ids(self, first: int, last: int) -> None:
-        """A block that was claimed for this broker alone, both ends included. Producers are given its ids without asking again."""
+        """A block that was claimed for this broker alone, both ends included. Producers are given its ids without
+        asking again."""
     def publish_topics(self, topics: Sequence[PublishedTopic]) -> None:
         """Adds or replaces whole topics in the metadata image."""
     def withdraw_topics(self, names: Sequence[str]) -> None:
@@ -556,8 +570,8 @@ class Engine:
     def refuse_produces(self) -> None:
         """Clients' produces are answered NOT_LEADER_OR_FOLLOWER from now on, before anything of them is appended."""
     def waiting_produces(self) -> int:
-        """Produces that were appended and wait for followers or a flush, once for each partition. Blocking: it walks over all
-        partitions."""
+        """Produces that were appended and wait for followers or a flush, once for each partition. Blocking: it walks
+        over all partitions."""
     def close_network(self, timeout_ms: int) -> None:
         """Stops accepting, answers what is in flight, closes. Blocking."""
     def close_logs(self) -> None:
@@ -601,19 +615,20 @@ class Engine:
     def partition_offsets(self, topic: str, partition: int) -> PartitionOffsets:
         """Raises EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER)."""
     def delete_records(self, topic: str, partition: int, before_offset: int) -> int:
-        """Moves the log start of the leader, which is this broker; -1 means the high watermark. Returns the offset that is meant: the
-        low watermark reaches it when the replicas have followed. Blocking. EngineError codes as Kafka."""
+        """Moves the log start of the leader, which is this broker; -1 means the high watermark. Returns the offset that
+        is meant: the low watermark reaches it when the replicas have followed. Blocking. EngineError codes as Kafka."""
     def watch_low_watermark(self, topic: str, partition: int, offset: int) -> int:
-        """The least log start offset of the leader, which is this broker, and of the replicas on brokers that live (publish_cluster);
-        -1 while one of them has not fetched. While it is below ``offset``, LowWatermarkMoved comes once when it may have moved.
-        EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER, KAFKA_STORAGE_ERROR)."""
+        """The least log start offset of the leader, which is this broker, and of the replicas on brokers that live
+        (publish_cluster); -1 while one of them has not fetched. While it is below ``offset``, LowWatermarkMoved comes
+        once when it may have moved. EngineError (UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER,
+        KAFKA_STORAGE_ERROR)."""
     def offset_for_leader_epoch(
         self, topic: str, partition: int, current_leader_epoch: int, leader_epoch: int
     ) -> tuple[int, int, int]:
         """(error_code, leader_epoch, end_offset)"""
     def describe_producers(self, topic: str, partition: int) -> bytes:
-        """Of each active producer 36 bytes, big-endian: producer id (int64), epoch (int32), last sequence (int32), last timestamp
-        in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
+        """Of each active producer 36 bytes, big-endian: producer id (int64), epoch (int32), last sequence (int32), last
+        timestamp in ms (int64), coordinator epoch (int32), start of the current transaction (int64)."""
     def describe_log_dirs(self) -> list[LogDir]:
         """Each entry of ``log.dirs`` with its replicas. Blocking."""
     # ---- housekeeping, scheduled by Python; all blocking, run in a thread
@@ -632,10 +647,12 @@ class Engine:
 
 @final
 class Check:
-    """A check of log directories, partition directories and ``.log`` files: reads, never writes, takes no lock. Runs once."""
+    """A check of log directories, partition directories and ``.log`` files: reads, never writes, takes no lock. Runs
+    once."""
 
     def __new__(cls, paths: Sequence[str], *, topic: str | None = None, threads: int = 1, deep: bool = False) -> Self:
-        """``threads`` segments at a time; ``deep`` also inflates and decodes records. ValueError for less than one thread."""
+        """``threads`` segments at a time; ``deep`` also inflates and decodes records. ValueError for less than one
+        thread."""
     def run(self) -> CheckReport:
         """Blocks (run in a thread). ValueError, one sentence, for a path that cannot be checked."""
     def progress(self) -> CheckProgress:
@@ -687,9 +704,9 @@ class TooManyRowsError(ValueError):
     """A well-formed request that asks for more at once than its API takes."""
 
 def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
-    """Registers the program (``interbroker/shapes.py``) that request bodies of this version are checked against; answers of
-    other brokers are registered under -1 - api_key. ``max_rows`` bounds the elements of all arrays of a body, of which eight
-    numbers count as one; without it the bound is that of any frame."""
+    """Registers the program (``interbroker/shapes.py``) that request bodies of this version are checked against;
+    answers of other brokers are registered under -1 - api_key. ``max_rows`` bounds the elements of all arrays of a
+    body, of which eight numbers count as one; without it the bound is that of any frame."""
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """Checks a request body against its registered shape and drops unknown tagged fields; ValueError when malformed,
@@ -699,20 +716,22 @@ def resident_bytes() -> int:
     """Of this process, in memory that belongs to no file. Raises OSError where /proc is missing."""
 
 def give_back_memory() -> None:
-    """Blocking. Gives freed memory back to the operating system; other threads' allocations wait meanwhile, some milliseconds
-    for 100 MB."""
+    """Blocking. Gives freed memory back to the operating system; other threads' allocations wait meanwhile, some
+    milliseconds for 100 MB."""
 
 __version__: str
 """The version of the package."""
 
 class ScanError(Exception):
-    """A scan that cannot go on: a corrupt or unreadable file. ``path`` and ``position`` say where, when it is a file."""
+    """A scan that cannot go on: a corrupt or unreadable file. ``path`` and ``position`` say where, when it is a
+    file."""
 
     path: str | None
     position: int | None
 
 class DataLossError(ScanError):
-    """Records of the planned range are gone (Spark's ``failOnDataLoss``). Offsets [``start_offset``, ``end_offset``)."""
+    """Records of the planned range are gone (Spark's ``failOnDataLoss``). Offsets [``start_offset``,
+    ``end_offset``)."""
 
     topic: str
     partition: int
@@ -739,10 +758,10 @@ class Split:
 class PartitionPlan:
     """The closed range of one partition that a scan reads, as it was when planned; it does not move with the log.
 
-    ``log_start_offset`` and ``end_limit`` (the high watermark, or under read_committed the last stable offset) are what was
-    there; ``start_offset`` and ``end_offset`` what will be read; ``size_bytes`` of segment files touched;
-    ``leader_epoch`` the latest in the leader epoch checkpoint, -1 without one; ``lost`` ranges [from, to) asked for and no longer
-    there, empty unless ``fail_on_data_loss`` was False.
+    ``log_start_offset`` and ``end_limit`` (the high watermark, or under read_committed the last stable offset) are what
+    was there; ``start_offset`` and ``end_offset`` what will be read; ``size_bytes`` of segment files touched;
+    ``leader_epoch`` the latest in the leader epoch checkpoint, -1 without one; ``lost`` ranges [from, to) asked for and
+    no longer there, empty unless ``fail_on_data_loss`` was False.
     """
 
     topic: str
@@ -763,11 +782,11 @@ class PartitionPlan:
     def summary(
         self, *, min_timestamp_ms: int | None = None, end_timestamp_ms: int | None = None
     ) -> tuple[int, int, int, int, int]:
-        """(records, least offset, greatest offset, least timestamp ms, greatest timestamp ms), -1 for none; from batch headers,
-        reading records only of the batches that a bound or a timestamp limit cuts. Control batches and, under
-        read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch. Headers have no
-        least timestamp of their own: with ``min_timestamp_ms`` the records of every batch that is not wholly before it are read,
-        but for batches of LogAppendTime."""
+        """(records, least offset, greatest offset, least timestamp ms, greatest timestamp ms), -1 for none; from batch
+        headers, reading records only of the batches that a bound or a timestamp limit cuts. Control batches and, under
+        read_committed, aborted ones are not counted. The least timestamp is the least first timestamp of a batch.
+        Headers have no least timestamp of their own: with ``min_timestamp_ms`` the records of every batch that is not
+        wholly before it are read, but for batches of LogAppendTime."""
 
 @final
 class TopicPartitionFiles:
@@ -785,11 +804,12 @@ class TopicPartitionFiles:
     max_timestamp_ms: int
 
 def list_partitions(log_dirs: Sequence[str], topic: str | None = None) -> list[TopicPartitionFiles]:
-    """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one sentence."""
+    """Every partition below the log directories, sorted. FileNotFoundError, NotADirectoryError or ValueError, one
+    sentence."""
 
 def remove_links(link_dir: str, older_than_s: float = 0.0) -> int:
-    """Removes the folders of links that plans made in ``link_dir`` at least ``older_than_s`` seconds ago, or ``link_dir``
-    itself when it is one (:attr:`PartitionPlan.link_folder`); gives how many. Nothing else is touched."""
+    """Removes the folders of links that plans made in ``link_dir`` at least ``older_than_s`` seconds ago, or
+    ``link_dir`` itself when it is one (:attr:`PartitionPlan.link_folder`); gives how many. Nothing else is touched."""
 
 def plan_scan(
     log_dirs: Sequence[str],
@@ -807,15 +827,16 @@ def plan_scan(
     """Fixes what a scan of ``topic`` reads, a plan for each of its partitions in order.
 
     ``start`` and ``end`` by partition (-1: every other): ("offset", n), with -2 the earliest and -1 the latest, or
-    ("timestamp", ms), the first offset whose timestamp is at least that. ``watermarks`` by partition, as a broker told them: (log start
-    offset, high watermark, last stable offset); without, from the files: the log start and high watermark checkpoints (the
-    log's end where the directory has no high watermark checkpoint), open transactions from the producer snapshot and the log
-    behind it. ``keep_open`` keeps the segment files open in the plan's splits; ``link_dir`` (on the same file
-    system) gets hard links to them, in a folder of its own which its readers or :func:`remove_links` remove.
-    As in Spark, an offset below the log start, or an end beyond what can be read, is loss: DataLossError, or clamped and told in
-    ``lost``. Gaps within a log are compaction, never loss; a segment taken out by hand cannot be told from one.
-    ValueError for mistakes (reversed bounds, a start beyond what can be read, unknown partitions, an unusable ``link_dir``),
-    FileNotFoundError for a directory or topic that is not there, ScanError naming file and position.
+    ("timestamp", ms), the first offset whose timestamp is at least that. ``watermarks`` by partition, as a broker told
+    them: (log start offset, high watermark, last stable offset); without, from the files: the log start and high
+    watermark checkpoints (the log's end where the directory has no high watermark checkpoint), open transactions from
+    the producer snapshot and the log behind it. ``keep_open`` keeps the segment files open in the plan's splits;
+    ``link_dir`` (on the same file system) gets hard links to them, in a folder of its own which its readers or
+    :func:`remove_links` remove. As in Spark, an offset below the log start, or an end beyond what can be read, is loss:
+    DataLossError, or clamped and told in ``lost``. Gaps within a log are compaction, never loss; a segment taken out by
+    hand cannot be told from one. ValueError for mistakes (reversed bounds, a start beyond what can be read, unknown
+    partitions, an unusable ``link_dir``), FileNotFoundError for a directory or topic that is not there, ScanError
+    naming file and position.
     """
 
 @final
@@ -836,24 +857,26 @@ class Scan:
         batch_bytes: int = 1048576,
         fail_on_data_loss: bool = True,
     ) -> Self:
-        """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever ``threads`` is.
-        A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers, whichever is first.
-        ValueError for an unknown or repeated column, or limits below 1."""
+        """``columns``: any of Spark's Kafka source's, in any order. Rows come in the order of ``splits``, whatever
+        ``threads`` is. A batch ends at ``batch_rows`` rows or ``batch_bytes`` bytes of keys, values and headers,
+        whichever is first. ValueError for an unknown or repeated column, or limits below 1."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule stream of the rows."""
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule schema of the columns."""
     @property
     def lost(self) -> list[tuple[str, int, int, int]]:
-        """(topic, partition, from, to) of what streams skipped because it was gone; only with ``fail_on_data_loss=False``."""
+        """(topic, partition, from, to) of what streams skipped because it was gone; only with
+        ``fail_on_data_loss=False``."""
     @property
     def failure(self) -> ScanError | ValueError | OSError | None:
         """Why a stream ended early, as the exception it is: Arrow's interface carries an error as text alone."""
 
 @final
 class Rows:
-    """The rows of a scan, once, from its beginning: a list of tuples for each batch, columns in the scan's order. Timestamps are
-    microseconds, headers lists of (name, value). For callers without an Arrow library; much slower than a stream."""
+    """The rows of a scan, once, from its beginning: a list of tuples for each batch, columns in the scan's order.
+    Timestamps are microseconds, headers lists of (name, value). For callers without an Arrow library; much slower than
+    a stream."""
 
     def __new__(cls, scan: Scan) -> Self: ...
     def __iter__(self) -> Iterator[list[tuple[Any, ...]]]: ...
@@ -862,8 +885,8 @@ class Rows:
 
 @final
 class BatchDescription:
-    """A batch as its header says, in the words of kafka-dump-log. ``is_valid``: the CRC matches; ``codec`` is "unknown" for the
-    ids that mean nothing; ``delete_horizon_ms`` is None without one."""
+    """A batch as its header says, in the words of kafka-dump-log. ``is_valid``: the CRC matches; ``codec`` is "unknown"
+    for the ids that mean nothing; ``delete_horizon_ms`` is None without one."""
 
     position: int
     size_bytes: int

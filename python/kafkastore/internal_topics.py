@@ -1,7 +1,8 @@
-"""Topics in which brokers keep their own state: one table, from which every part of the broker takes what it must know of them.
+"""Topics in which brokers keep their own state: one table, from which every part of the broker takes what it must know
+of them.
 
-Place: under everything. What Kafka creates such a topic with comes from the broker's configuration (``topic/internal.py``); who keeps
-state in it runs on ``coordinator/runtime/``. Never: imports anything of the broker.
+Place: under everything. What Kafka creates such a topic with comes from the broker's configuration
+(``topic/internal.py``); who keeps state in it runs on ``coordinator/runtime/``. Never: imports anything of the broker.
 """
 
 from __future__ import annotations

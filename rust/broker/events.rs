@@ -109,7 +109,8 @@ pub enum Event {
         /// Their ids.
         groups: Vec<Arc<str>>,
     },
-    /// Sessions of members are over: partition of `__consumer_offsets`, number of its load, group, member. One that was heard of again since has a new one.
+    /// Sessions of members are over: partition of `__consumer_offsets`, number of its load, group, member. One that was
+    /// heard of again since has a new one.
     SessionsExpired(Vec<(i32, u64, Arc<str>, Arc<str>)>),
     /// A thread of the data plane ended before its time: what waits for it waits for ever.
     ThreadFailed {
@@ -166,7 +167,8 @@ impl EventQueue {
         queue.events.push_back(event);
         if !queue.is_signalled {
             queue.is_signalled = true;
-            // The counter cannot overflow (it is 0 or 1), so this cannot fail; a lost wake-up would show as a stuck request.
+            // The counter cannot overflow (it is 0 or 1), so this cannot fail; a lost wake-up would show as a stuck
+            // request.
             let _ = rustix::io::write(&self.signal, &1u64.to_ne_bytes());
         }
     }
@@ -181,8 +183,8 @@ impl EventQueue {
         self.len() == 0
     }
 
-    /// Takes at most `limit` events, the oldest first; of requests not more than [`MAX_TAKEN_BYTES`] and one, since their
-    /// bodies are copied for the taker.
+    /// Takes at most `limit` events, the oldest first; of requests not more than [`MAX_TAKEN_BYTES`] and one, since
+    /// their bodies are copied for the taker.
     pub fn take(&self, limit: usize) -> Vec<Event> {
         let mut queue = self.queue.lock();
         let mut bytes = 0;

@@ -1,10 +1,11 @@
-//! Fetch: session, leases, reads within the limits, and when to wait (spec: R0.4, R0.7, R3.5, R3.6; KIP-74, KIP-227, KIP-392).
+//! Fetch: session, leases, reads within the limits, and when to wait (spec: R0.4, R0.7, R3.5, R3.6; KIP-74, KIP-227,
+//! KIP-392).
 //!
 //! Place: between `net` (frames) and `partition` (read). The response is header bytes plus file slices that `net` sends
 //! without copying; slices below [`INLINE_BYTES`] are read into the response, which is cheaper than a system call each.
 //! What is not in memory is not waited for on a network loop: the fetch goes on elsewhere ([`Errand::Try`]).
-//! One partition's error never fails the others. A partition that is named twice is read once, as the last one says (Kafka). A fetch
-//! of many partitions is not served on a network loop. It never touches sockets or clocks.
+//! One partition's error never fails the others. A partition that is named twice is read once, as the last one says
+//! (Kafka). A fetch of many partitions is not served on a network loop. It never touches sockets or clocks.
 
 mod counting;
 mod outcome;
@@ -362,7 +363,8 @@ impl Plan {
         })
     }
 
-    /// A follower's fetch has told how far it is (spec: R0.11): the log was read before, the answer has the watermark of after.
+    /// A follower's fetch has told how far it is (spec: R0.11): the log was read before, the answer has the watermark
+    /// of after.
     fn note_follower(
         &self,
         broker: &Broker,
@@ -387,8 +389,8 @@ impl Plan {
         read.high_watermark = partition.offsets().high_watermark;
     }
 
-    /// Whether a follower is to be told offsets now, without records: a log start that it has not taken over, since a deletion
-    /// waits for that (KIP-107), or, where it told which high watermark it knows, another (KIP-392).
+    /// Whether a follower is to be told offsets now, without records: a log start that it has not taken over, since a
+    /// deletion waits for that (KIP-107), or, where it told which high watermark it knows, another (KIP-392).
     fn has_news(&self, partition: &Partition, asked: &FetchRow) -> bool {
         self.replica_id >= 0
             && (partition.has_log_start_past(asked.log_start, asked.fetch_offset)
@@ -420,8 +422,8 @@ impl Plan {
         }
     }
 
-    /// A replica id is only good for an assigned replica, from a connection that may act as a broker (CVE-2018-1288): what the
-    /// follower says that it has counts as replicated.
+    /// A replica id is only good for an assigned replica, from a connection that may act as a broker (CVE-2018-1288):
+    /// what the follower says that it has counts as replicated.
     fn check_replica(&self, partition: &Partition) -> Result<(), Error> {
         if self.replica_id < 0 {
             return Ok(());

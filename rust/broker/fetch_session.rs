@@ -7,9 +7,10 @@
 //! (C) epoch n: the n-th request of a session; it changes the remembered partitions and reads them all.
 //! It knows partitions only as keys: what they hold is the reader's business (`fetch`).
 //!
-//! Sessions share two limits, a number of slots and a number of bytes. When one is reached, a session makes room that was not used for
-//! [`MIN_EVICTION_AGE`], or for a follower's session the one of a consumer (Kafka: privileged sessions). Else the reader gets no
-//! session, and says in each request what it reads. A session that grows beyond the bytes is closed.
+//! Sessions share two limits, a number of slots and a number of bytes. When one is reached, a session makes room that
+//! was not used for [`MIN_EVICTION_AGE`], or for a follower's session the one of a consumer (Kafka: privileged
+//! sessions). Else the reader gets no session, and says in each request what it reads. A session that grows beyond the
+//! bytes is closed.
 //!
 //! Locks: the table's is held for a look-up; each session has its own for what is done to its partitions.
 
@@ -75,7 +76,8 @@ pub struct RowUpdate {
     pub log_start: i64,
     /// Whether the row says anything else: records, an error, a diverging epoch, another replica to read from.
     pub has_more: bool,
-    /// Whether it is an error, or says where the logs part: the reader takes over nothing else, and everything is sent again.
+    /// Whether it is an error, or says where the logs part: the reader takes over nothing else, and everything is sent
+    /// again.
     pub is_void: bool,
 }
 
@@ -138,8 +140,8 @@ impl Table {
     }
 }
 
-/// What rows take in a session: themselves, their places by key, and each name as often as it is held: the rows of one request
-/// share it, those of the next one bring another.
+/// What rows take in a session: themselves, their places by key, and each name as often as it is held: the rows of one
+/// request share it, those of the next one bring another.
 fn bytes_of(rows: &[&FetchRow]) -> usize {
     let mut last: Option<&Arc<str>> = None;
     let mut bytes = 0;

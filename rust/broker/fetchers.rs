@@ -1,7 +1,7 @@
 //! Which partitions are fetched from which broker: made from leases, one [`Source`] for each leader that is followed.
 //!
-//! A source is only a mailbox here. Who runs it (`net` with a thread and a connection, a test by hand) takes the changes and
-//! feeds a [`super::ReplicaFetcher`]. It never fetches, and knows no addresses.
+//! A source is only a mailbox here. Who runs it (`net` with a thread and a connection, a test by hand) takes the
+//! changes and feeds a [`super::ReplicaFetcher`]. It never fetches, and knows no addresses.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The figures of the data plane at one moment, for the metrics.
 //!
-//! It walks over all partitions and takes the lock of one log at a time, for as long as an append asks for the log's size. Rows by topic and
-//! by partition are made only up to a number that the caller gives: a row takes its reader much longer than this takes.
+//! It walks over all partitions and takes the lock of one log at a time, for as long as an append asks for the log's
+//! size. Rows by topic and by partition are made only up to a number that the caller gives: a row takes its reader much
+//! longer than this takes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -80,8 +81,8 @@ impl Sums {
 }
 
 impl Broker {
-    /// The figures now, by topic and by partition while there are at most `max_rows` of each. Takes some milliseconds for 10,000
-    /// partitions.
+    /// The figures now, by topic and by partition while there are at most `max_rows` of each. Takes some milliseconds
+    /// for 10,000 partitions.
     pub fn figures(&self, max_rows: usize) -> Figures {
         let topics = self.registry.snapshot();
         let mut sums = Sums::default();

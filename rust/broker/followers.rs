@@ -1,18 +1,19 @@
-//! What a leader knows of its partition's followers, and what follows: the high watermark and who is in sync (spec: R0.10 to
-//! R0.13, R1.8, R4.6).
+//! What a leader knows of its partition's followers, and what follows: the high watermark and who is in sync (spec:
+//! R0.10 to R0.13, R1.8, R4.6).
 //!
-//! One [`Followers`] lives as long as one leader epoch. A follower's log end is what its last fetch told; until its first
-//! fetch in this epoch it is unknown, and an in-sync follower that is unknown holds the high watermark where it is. At most
-//! one change of the in-sync set is under way; until it is answered the high watermark waits for both sets (*maximal ISR*),
-//! since the controller may have written the new one already. Times are passed in. It decides nothing about
-//! leadership, reads no log and sends nothing: a change is proposed to the control plane, which asks the controller.
+//! One [`Followers`] lives as long as one leader epoch. A follower's log end is what its last fetch told; until its
+//! first fetch in this epoch it is unknown, and an in-sync follower that is unknown holds the high watermark where it
+//! is. At most one change of the in-sync set is under way; until it is answered the high watermark waits for both sets
+//! (*maximal ISR*), since the controller may have written the new one already. Times are passed in. It decides nothing
+//! about leadership, reads no log and sends nothing: a change is proposed to the control plane, which asks the
+//! controller.
 
 use std::time::{Duration, Instant};
 
 use super::lease::Lease;
 
-/// How long a follower that the controller refused is not proposed again: it fetches thousands of times a second, and a broker
-/// that has just come back is known to the controller by then.
+/// How long a follower that the controller refused is not proposed again: it fetches thousands of times a second, and a
+/// broker that has just come back is known to the controller by then.
 const REFUSED_FOR: Duration = Duration::from_millis(500);
 
 /// A follower's fetch, as its leader notes it.
@@ -141,8 +142,8 @@ impl Followers {
         self.leader_epoch == lease.leader_epoch
     }
 
-    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is kept;
-    /// who has left the set may be dead or about to stop, and counts again when it fetches.
+    /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is
+    /// kept; who has left the set may be dead or about to stop, and counts again when it fetches.
     pub fn renew(&mut self, lease: &Lease, now: Instant) {
         if lease.partition_epoch > self.partition_epoch {
             self.proposed = None;
@@ -167,8 +168,9 @@ impl Followers {
         self.others.iter().find(|f| f.node_id == node_id)
     }
 
-    /// A follower fetched while this log ended at `leader_end` (R0.11). False when it says nothing: the follower is not assigned, or
-    /// the fetch comes late, from an earlier life of its broker (KIP-903) or leader epoch; its log may have lost what it had then.
+    /// A follower fetched while this log ended at `leader_end` (R0.11). False when it says nothing: the follower is not
+    /// assigned, or the fetch comes late, from an earlier life of its broker (KIP-903) or leader epoch; its log may
+    /// have lost what it had then.
     pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) -> bool {
         self.now = now;
         if fetch.leader_epoch >= 0 && fetch.leader_epoch != self.leader_epoch {
@@ -185,15 +187,16 @@ impl Followers {
         self.follower(node_id).map(|f| f.log_start)
     }
 
-    /// The low watermark: the least log start of the leader and of those followers that live, in sync or not. -1 while one of them
-    /// has not fetched in this epoch.
+    /// The low watermark: the least log start of the leader and of those followers that live, in sync or not. -1 while
+    /// one of them has not fetched in this epoch.
     pub fn low_watermark(&self, leader_start: i64, is_alive: impl Fn(i32) -> bool) -> i64 {
         let live = self.others.iter().filter(|f| is_alive(f.node_id));
         live.map(|f| f.log_start).fold(leader_start, i64::min)
     }
 
-    /// Of the brokers `near` a consumer, who reads on at `offset` best (KIP-392): in sync, since who lags would be chosen again and
-    /// again, and known to hold the offset; of several the one with the most, then the one that was caught up last.
+    /// Of the brokers `near` a consumer, who reads on at `offset` best (KIP-392): in sync, since who lags would be
+    /// chosen again and again, and known to hold the offset; of several the one with the most, then the one that was
+    /// caught up last.
     pub fn closest(&self, near: &[i32], offset: i64) -> Option<i32> {
         let holds = |f: &&Follower| f.log_start <= offset && f.log_end.is_some_and(|end| offset <= end);
         let may_read = |f: &&Follower| near.contains(&f.node_id) && self.in_sync.contains(&f.node_id) && holds(f);
@@ -203,10 +206,10 @@ impl Followers {
             .map(|f| f.node_id)
     }
 
-    /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync` (or all
-    /// replicas, when they are fewer); else the lowest end of the maximal set and of those who have nearly caught
-    /// up, whom a watermark that runs ahead would keep out for ever. Not of those whom the controller refuses: a broker that
-    /// stops fetches for a moment longer, and nobody may wait for it after that (KIP-841).
+    /// The high watermark (R0.13; KIP-966): not below `current`; unmoved while the set in force is below `min_in_sync`
+    /// (or all replicas, when they are fewer); else the lowest end of the maximal set and of those who have nearly
+    /// caught up, whom a watermark that runs ahead would keep out for ever. Not of those whom the controller refuses: a
+    /// broker that stops fetches for a moment longer, and nobody may wait for it after that (KIP-841).
     pub fn high_watermark(&self, current: i64, leader_end: i64, min_in_sync: usize) -> i64 {
         if self.in_sync.len() < min_in_sync.min(self.others.len() + 1) {
             return current;
@@ -239,8 +242,8 @@ impl Followers {
         Some(self.propose(wanted))
     }
 
-    /// Proposes to go on without those who have not been caught up for too long (R1.8), if there are any and nothing is under
-    /// way.
+    /// Proposes to go on without those who have not been caught up for too long (R1.8), if there are any and nothing is
+    /// under way.
     pub fn propose_leaving(&mut self, leader_end: i64, now: Instant) -> Option<Proposal> {
         self.now = now;
         if self.proposed.is_some() {
@@ -265,8 +268,8 @@ impl Followers {
         proposal
     }
 
-    /// The controller has refused what was proposed for `partition_epoch`: whom it did not take in is left alone for a while.
-    /// A change whose fate is unknown stays under way: ask again for the same one.
+    /// The controller has refused what was proposed for `partition_epoch`: whom it did not take in is left alone for a
+    /// while. A change whose fate is unknown stays under way: ask again for the same one.
     pub fn withdraw(&mut self, partition_epoch: i32) {
         if partition_epoch != self.partition_epoch {
             return;

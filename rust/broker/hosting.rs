@@ -1,8 +1,8 @@
 //! Which logs this broker has: opened at start, created, leased, deleted. What the control plane decided is done here;
 //! `closing` stops them.
 //!
-//! Every call may block on the disk; none is made by a network loop. After a crash in the middle of any of them the next
-//! start finds either the old or the new state.
+//! Every call may block on the disk; none is made by a network loop. After a crash in the middle of any of them the
+//! next start finds either the old or the new state.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ pub struct HostedLog {
 }
 
 impl Broker {
-    /// Opens the log directories and recovers every log, in parallel. `config_of` gives a topic's configuration. Returns
-    /// each directory with the reason why it is offline, if it is. (spec: R0.2)
+    /// Opens the log directories and recovers every log, in parallel. `config_of` gives a topic's configuration.
+    /// Returns each directory with the reason why it is offline, if it is. (spec: R0.2)
     ///
     /// # Errors
     /// A reason not to start: a directory in use, of another cluster, or with sealed data that is corrupt.
@@ -54,7 +54,8 @@ impl Broker {
                 return error;
             }
             let message = format!(
-                "{error}; nothing is wrong with the disk: give the process more descriptors (ulimit -n) or memory and start again"
+                "{error}; nothing is wrong with the disk: give the process more descriptors (ulimit -n) or memory and \
+                 start again"
             );
             Error::rejected(ErrorCode::KAFKA_STORAGE_ERROR, message)
         })
@@ -254,8 +255,9 @@ impl Broker {
             .collect()
     }
 
-    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. They come to disk
-    /// later: a start that misses one finds it in the metadata, and creates it again. One error text or none for each.
+    /// Creates the logs of a topic's partitions, each in its log directory; those that exist are kept. They come to
+    /// disk later: a start that misses one finds it in the metadata, and creates it again. One error text or none for
+    /// each.
     pub fn create_logs(
         &self,
         topic: &str,
@@ -316,7 +318,8 @@ impl Broker {
         Ok(partition.counted_by(self.metrics.meter(name)))
     }
 
-    /// As [`Self::publish_leases`]; logs that know no topic id, though the topic has one, take it first: they are found by it.
+    /// As [`Self::publish_leases`]; logs that know no topic id, though the topic has one, take it first: they are found
+    /// by it.
     pub fn grant(&self, topic: &str, id: TopicId, leases: Vec<(i32, Lease)>, now: Instant) {
         self.adopt(topic, id);
         self.publish_leases(topic, leases, now);
@@ -337,8 +340,8 @@ impl Broker {
         }
     }
 
-    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over. Those that follow
-    /// are fetched from their leader from now on.
+    /// Replaces the leases of some partitions of a topic; partitions that are not hosted are passed over. Those that
+    /// follow are fetched from their leader from now on.
     pub fn publish_leases(&self, topic: &str, leases: Vec<(i32, Lease)>, now: Instant) {
         let topics = self.registry.snapshot();
         let Some(topic) = topics.by_name(topic) else { return };

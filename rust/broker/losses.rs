@@ -1,9 +1,10 @@
 //! What a start finds missing in the logs, and what becomes of it: told, set aside, or a reason not to start.
 //!
-//! - (a) A log that lacks what was durable, of which no other in-sync replica is known: the start is refused. One sentence names
-//!   all of them, and what to configure when the loss is accepted.
-//! - (b) The same with another in-sync replica: the log gets another name (`-stray`), and the partition begins empty here. A log
-//!   that only ends too early is opened. Either way the control plane registers it as unclean, so that it leaves every in-sync set.
+//! - (a) A log that lacks what was durable, of which no other in-sync replica is known: the start is refused. One
+//!   sentence names all of them, and what to configure when the loss is accepted.
+//! - (b) The same with another in-sync replica: the log gets another name (`-stray`), and the partition begins empty
+//!   here. A log that only ends too early is opened. Either way the control plane registers it as unclean, so that it
+//!   leaves every in-sync set.
 //! - (c) Partitions without a directory are the control plane's to judge: it knows which topics were deleted.
 //!
 //! Nothing is decided about leadership.
@@ -121,8 +122,8 @@ impl Broker {
         self.losses.lock().shutdowns.push((log_dir.to_path_buf(), shutdown));
     }
 
-    /// The start is refused: nothing was appended, so the log directories are as the last run left them, and the next start is to
-    /// know what this one knew. A marker that cannot be written is missed: the next start reads more.
+    /// The start is refused: nothing was appended, so the log directories are as the last run left them, and the next
+    /// start is to know what this one knew. A marker that cannot be written is missed: the next start reads more.
     pub fn put_back_shutdown(&self) {
         let shutdowns = std::mem::take(&mut self.losses.lock().shutdowns);
         for (log_dir, shutdown) in shutdowns.into_iter().filter(|(_, shutdown)| shutdown.is_clean) {
@@ -210,7 +211,8 @@ impl Broker {
             )) => Error::Lost {
                 path,
                 reason: format!(
-                    "{reason}{more}; restore what is missing, or accept the loss with kafkastore.accept.log.loss={accept}{and_more}"
+                    "{reason}{more}; restore what is missing, or accept the loss with \
+                     kafkastore.accept.log.loss={accept}{and_more}"
                 ),
                 log_end_offset,
             },

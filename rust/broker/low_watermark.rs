@@ -1,8 +1,9 @@
 //! The low watermark as the control plane waits for it: below it no replica that lives has anything left (KIP-107).
 //!
-//! Whoever deletes records has moved the leader's log start; followers learn it by their fetches, and their next ones say so. The
-//! control plane asks how far that is and is told by one event when it may be further. Which brokers live is the image's
-//! to say: the control plane asks again when that has changed. Nothing waits here, and no log is touched.
+//! Whoever deletes records has moved the leader's log start; followers learn it by their fetches, and their next ones
+//! say so. The control plane asks how far that is and is told by one event when it may be further. Which brokers live
+//! is the image's to say: the control plane asks again when that has changed. Nothing waits here, and no log is
+//! touched.
 
 use std::sync::Arc;
 
@@ -28,8 +29,9 @@ impl Wake for Watch {
 }
 
 impl Broker {
-    /// The low watermark of a partition that this broker leads. While it is below `offset`, [`Event::LowWatermarkMoved`] comes the
-    /// next time that it may have moved: one event, however often this was called.
+    /// The low watermark of a partition that this broker leads. While it is below `offset`,
+    /// [`Event::LowWatermarkMoved`] comes the next time that it may have moved: one event, however often this was
+    /// called.
     pub fn watch_low_watermark(&self, topic: &str, index: i32, offset: i64) -> Result<i64> {
         let partition = self.partition(topic, index)?;
         let low_watermark = || {

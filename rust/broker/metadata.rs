@@ -1,11 +1,11 @@
 //! Metadata: what clients are told of brokers, topics and leaders, from the published image.
 //!
-//! A topic that may have to be created first is the control plane's business, and so is waiting until the cluster is known: the request
-//! is handed over, with at most [`CREATED_NAMES`] names, and comes back here afterwards with `may_hand_over` unset. It decides nothing
-//! and creates nothing.
+//! A topic that may have to be created first is the control plane's business, and so is waiting until the cluster is
+//! known: the request is handed over, with at most [`CREATED_NAMES`] names, and comes back here afterwards with
+//! `may_hand_over` unset. It decides nothing and creates nothing.
 //!
-//! Each topic is told once, however often it is named. An answer of many rows is not made on a network loop; that of all topics is
-//! made once for an image, and all who ask share it.
+//! Each topic is told once, however often it is named. An answer of many rows is not made on a network loop; that of
+//! all topics is made once for an image, and all who ask share it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -273,8 +273,9 @@ fn encode(
     );
 }
 
-/// Whom clients are told to send what only the controller does: this broker, which passes it on. It is alive and reachable for the
-/// client, since it answers; the controller may be neither until its session ends. A broker that is not a member yet names the controller.
+/// Whom clients are told to send what only the controller does: this broker, which passes it on. It is alive and
+/// reachable for the client, since it answers; the controller may be neither until its session ends. A broker that is
+/// not a member yet names the controller.
 fn controller_to_ask(image: &Image, node_id: i32, listener: &str) -> i32 {
     [node_id, image.controller_id]
         .into_iter()

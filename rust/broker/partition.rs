@@ -129,8 +129,8 @@ impl Partition {
         self.topic_id.get().copied().unwrap_or(NO_TOPIC_ID)
     }
 
-    /// A log that knows no topic id, since a power loss took `partition.metadata`, is of this topic from now on. False when it
-    /// knew one.
+    /// A log that knows no topic id, since a power loss took `partition.metadata`, is of this topic from now on. False
+    /// when it knew one.
     pub(super) fn adopt_topic_id(&self, id: TopicId) -> Result<bool> {
         if self.topic_id.get().is_some() {
             return Ok(false);

@@ -1,7 +1,9 @@
-//! Bugs that the simulator must find, most of which Apache Kafka had once: off unless it plants them (docs/simulator.md).
+//! Bugs that the simulator must find, most of which Apache Kafka had once: off unless it plants them
+//! (docs/simulator.md).
 //!
-//! The one seam: each bug is a call from where it would be, which changes nothing until the bug is planted. That is possible only in
-//! builds with the feature `simulator`, which no wheel has: elsewhere the calls are compiled away. No configuration reaches them.
+//! The one seam: each bug is a call from where it would be, which changes nothing until the bug is planted. That is
+//! possible only in builds with the feature `simulator`, which no wheel has: elsewhere the calls are compiled away. No
+//! configuration reaches them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +18,8 @@ pub enum Bug {
     TruncateToHighWatermark,
     /// The high watermark moves although fewer than `min.insync.replicas` are in sync, as before KIP-966.
     CommitBelowMinIsr,
-    /// A follower does not say in which epoch its log ends, so its leader cannot tell where the logs part, as before KIP-101.
+    /// A follower does not say in which epoch its log ends, so its leader cannot tell where the logs part, as before
+    /// KIP-101.
     FetchWithoutEpoch,
     /// Who waits for the high watermark is not woken when it moves, and hears of it when its time is up.
     LostWakeUp,

@@ -1,8 +1,9 @@
 //! Produce: authorise the acks, find each partition, append, and know what to wait for (spec: R0.4, R0.5, R0.6, R3.1).
 //!
 //! Place: between `net` (frames) and `partition` (append). One partition's error never fails the others. The answer is
-//! written at once, or [delayed](ParkedProduce) until replicas or the disk have the records. A request that would hold a network loop for long (many rows, many bytes, much to inflate) becomes a
-//! [`LeftProduce`], which goes on elsewhere, slice by slice. It never touches sockets or clocks: both times are passed in.
+//! written at once, or [delayed](ParkedProduce) until replicas or the disk have the records. A request that would hold
+//! a network loop for long (many rows, many bytes, much to inflate) becomes a [`LeftProduce`], which goes on elsewhere,
+//! slice by slice. It never touches sockets or clocks: both times are passed in.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,14 +25,15 @@ use crate::wire::{
 const MANY_ROWS: usize = 1000;
 /// Nor is one with more bytes: their checksums and writes take milliseconds.
 const MANY_BYTES: usize = 4 << 20;
-/// The most that the batches of one request inflate to where they must be inflated, beyond [`INFLATED_RATIO`] times its bytes.
+/// The most that the batches of one request inflate to where they must be inflated, beyond [`INFLATED_RATIO`] times its
+/// bytes.
 const INFLATED_BYTES: usize = 256 << 20;
 /// See [`INFLATED_BYTES`]; records seldom shrink more.
 const INFLATED_RATIO: usize = 20;
 /// What a slice of a request inflates before other requests have their turn.
 const SLICE_BYTES: usize = 16 << 20;
-/// What a request inflates among the small ones; the rest of it goes on among the large ones. A full batch of a producer's own settings
-/// inflates to less.
+/// What a request inflates among the small ones; the rest of it goes on among the large ones. A full batch of a
+/// producer's own settings inflates to less.
 const LITTLE_BYTES: usize = 1 << 20;
 /// Records at fault that an answer lists, over all partitions.
 const MAX_RECORD_ERRORS: usize = 1000;
@@ -399,7 +401,8 @@ fn check_request(
     None
 }
 
-/// Exactly one v2 batch a partition, and what depends on the request (the rest is `record::validate`). Returns its size.
+/// Exactly one v2 batch a partition, and what depends on the request (the rest is `record::validate`). Returns its
+/// size.
 fn check_batch(version: i16, request: &ProduceRequest, records: &[u8]) -> Result<usize, ProduceResult> {
     let size = single_batch(records, version).map_err(rejected)?;
     let is_transactional = BatchHeader::parse(records).is_ok_and(|header| header.is_transactional());

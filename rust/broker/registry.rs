@@ -1,7 +1,7 @@
 //! The partitions that this broker hosts, by topic name and by topic id.
 //!
-//! Readers take a snapshot without a lock; writers replace the shards that they change. A topic's partition list is replaced
-//! whole, so a snapshot never shows half a change. It never creates or deletes files.
+//! Readers take a snapshot without a lock; writers replace the shards that they change. A topic's partition list is
+//! replaced whole, so a snapshot never shows half a change. It never creates or deletes files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub const NO_TOPIC_ID: TopicId = [0; 16];
 /// Each map is in this many shards, so that a new topic does not copy the entries of all others.
 const SHARDS: usize = 32;
 
-/// Topics in which brokers keep their own state; clients may not write them (spec R3.2). The control plane has a table of them
-/// (`internal_topics.py`), and its tests compare the two.
+/// Topics in which brokers keep their own state; clients may not write them (spec R3.2). The control plane has a table
+/// of them (`internal_topics.py`), and its tests compare the two.
 pub const INTERNAL_TOPICS: [&str; 3] = ["__consumer_offsets", "__transaction_state", "__share_group_state"];
 
 /// A hosted topic: its partitions by index, with gaps for those hosted elsewhere.

@@ -1,9 +1,9 @@
-//! The fetches of one follower from one leader: the next request, and what to do with the response (spec: R0.15, R1.5, R1.8;
-//! KIP-227, KIP-279, KIP-595).
+//! The fetches of one follower from one leader: the next request, and what to do with the response (spec: R0.15, R1.5,
+//! R1.8; KIP-227, KIP-279, KIP-595).
 //!
 //! It knows no socket and no clock: whoever runs it sends the bytes of [`ReplicaFetcher::next`], gives the answer to
-//! [`ReplicaFetcher::complete`], or says that the connection was lost. One request is under way at a time. A partition is, by
-//! what its last answer was:
+//! [`ReplicaFetcher::complete`], or says that the connection was lost. One request is under way at a time. A partition
+//! is, by what its last answer was:
 //!
 //! - fetching: named in the fetch session, asked again with every request
 //! - out of range: its leader is asked for its end, then for its start, and the log is cut or started anew
@@ -79,8 +79,8 @@ struct Row {
     is_changed: bool,
     /// Errors since records were last taken.
     failures: u32,
-    /// It had everything that was committed when the leader answered last; until then, whether it was in sync when this leader was
-    /// elected. A new leader, as at the end of each move, must not find what is in sync held back.
+    /// It had everything that was committed when the leader answered last; until then, whether it was in sync when this
+    /// leader was elected. A new leader, as at the end of each move, must not find what is in sync held back.
     is_caught_up: bool,
 }
 
@@ -264,8 +264,9 @@ impl ReplicaFetcher {
         waits.min()
     }
 
-    /// The rows that the leader must be told, sorted, and how many are fetched in all. Where consumers read, the high watermark is
-    /// told too: the leader answers at once when there is a newer one, which for all others would only cost fetches (KIP-392).
+    /// The rows that the leader must be told, sorted, and how many are fetched in all. Where consumers read, the high
+    /// watermark is told too: the leader answers at once when there is a newer one, which for all others would only
+    /// cost fetches (KIP-392).
     fn changed_rows(&mut self, options: &Options, now: Instant) -> (Vec<FollowerFetchRow>, usize) {
         let (mut changed, mut stopped) = (Vec::new(), Vec::new());
         let mut fetching = 0;
@@ -464,8 +465,8 @@ fn position_to_send(row: &Row, now: Instant) -> Result<SentPosition> {
     })
 }
 
-/// How long to wait after one more failure: doubles up to `most` (`replica.fetch.backoff.ms`). A leader is often told that it
-/// leads a moment after its followers, and produces wait for these.
+/// How long to wait after one more failure: doubles up to `most` (`replica.fetch.backoff.ms`). A leader is often told
+/// that it leads a moment after its followers, and produces wait for these.
 pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
     let doubled = FIRST_BACKOFF.saturating_mul(1 << (*failures).min(16));
     *failures = failures.saturating_add(1);

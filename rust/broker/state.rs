@@ -311,8 +311,8 @@ impl Broker {
         self.epoch.store(epoch, Ordering::Release);
     }
 
-    /// This broker is about to give its leaderships away: clients' produces are refused from now on, before anything of them is
-    /// appended. Those that wait for followers go on waiting.
+    /// This broker is about to give its leaderships away: clients' produces are refused from now on, before anything of
+    /// them is appended. Those that wait for followers go on waiting.
     pub fn refuse_produces(&self) {
         self.refuses_produces.store(true, Ordering::Release);
     }
@@ -349,7 +349,8 @@ impl Broker {
         self.apis.store(Arc::new(table));
     }
 
-    /// Sends a line to the control plane's log, unless there were too many this second. What clients say in it is cut and escaped.
+    /// Sends a line to the control plane's log, unless there were too many this second. What clients say in it is cut
+    /// and escaped.
     pub fn log(&self, line: &str) {
         let line = &printable(line);
         let mut limit = self.log_limit.lock();

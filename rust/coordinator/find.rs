@@ -11,8 +11,8 @@ use crate::wire::{ApiTable, FindCoordinatorRequest, FoundCoordinator, WireError,
 /// From this version on a found coordinator has an empty message; before, Kafka says that there is no error.
 const EMPTY_MESSAGE_FROM: i16 = 4;
 
-/// The API. The control plane's are other kinds of keys, the first request, before there is the topic, and every key whose coordinator
-/// is not there.
+/// The API. The control plane's are other kinds of keys, the first request, before there is the topic, and every key
+/// whose coordinator is not there.
 pub struct FindCoordinator;
 
 impl Api for FindCoordinator {

@@ -1,7 +1,8 @@
-//! [`Groups`]: the partitions of `__consumer_offsets` whose groups this broker coordinates, as the control plane published them.
+//! [`Groups`]: the partitions of `__consumer_offsets` whose groups this broker coordinates, as the control plane
+//! published them.
 //!
-//! Place: beside [`Homes`], which is what every coordinator has, stands what groups have: their configuration, the news of groups that came by
-//! a commit, and when sessions end. Never: decides who coordinates what.
+//! Place: beside [`Homes`], which is what every coordinator has, stands what groups have: their configuration, the news
+//! of groups that came by a commit, and when sessions end. Never: decides who coordinates what.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

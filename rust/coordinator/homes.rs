@@ -1,9 +1,10 @@
-//! [`Homes`]: the partitions of an internal topic that this broker coordinates, as the control plane published them; each with the
-//! state that its log has.
+//! [`Homes`]: the partitions of an internal topic that this broker coordinates, as the control plane published them;
+//! each with the state that its log has.
 //!
-//! Place: requests find the home of their key here; the control plane begins, activates and closes homes, [`Homes::fold`] reads the log.
-//! A partition that is closed, or begun anew, is another [`Home`]: a request or a load that still holds the one before does no harm.
-//! Locks: a home's state before its partition's log. Never: knows what the state is, or decides who coordinates what.
+//! Place: requests find the home of their key here; the control plane begins, activates and closes homes,
+//! [`Homes::fold`] reads the log. A partition that is closed, or begun anew, is another [`Home`]: a request or a load
+//! that still holds the one before does no harm. Locks: a home's state before its partition's log. Never: knows what
+//! the state is, or decides who coordinates what.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,7 +37,8 @@ pub struct Home<S> {
 }
 
 impl<S> Home<S> {
-    /// The state for a request; `NOT_COORDINATOR` when another broker may have had the partition. `settle` runs first, under the lock.
+    /// The state for a request; `NOT_COORDINATOR` when another broker may have had the partition. `settle` runs first,
+    /// under the lock.
     pub fn serve(&self, settle: impl FnOnce(&mut S)) -> Result<MutexGuard<'_, S>, ErrorCode> {
         if !self.is_active.load(Ordering::Acquire) {
             return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
@@ -157,7 +159,8 @@ impl<S: Default> Homes<S> {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    /// Reads a home's log from its start to its end, batch by batch. False when the home was closed, or begun anew, before the end.
+    /// Reads a home's log from its start to its end, batch by batch. False when the home was closed, or begun anew,
+    /// before the end.
     ///
     /// # Errors
     /// Of the disk, of a log that is not led any more; `CORRUPT_MESSAGE` of a batch that cannot be read.

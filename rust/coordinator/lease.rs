@@ -1,7 +1,8 @@
 //! A group's lease: what the control plane has decided of it, as far as heartbeats and commits depend on that.
 //!
-//! The control plane changes it in the step in which it decides, so a request sees the group before the decision or after it. The
-//! sessions of members are kept here, where their heartbeats arrive; that one is over is reported, and decided upon elsewhere.
+//! The control plane changes it in the step in which it decides, so a request sees the group before the decision or
+//! after it. The sessions of members are kept here, where their heartbeats arrive; that one is over is reported, and
+//! decided upon elsewhere.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -127,7 +128,8 @@ impl GroupLease {
         })
     }
 
-    /// Whether the group takes the commit; an empty one takes anybody's without a generation, a living one its members' alone.
+    /// Whether the group takes the commit; an empty one takes anybody's without a generation, a living one its members'
+    /// alone.
     pub fn check_commit(&self, claim: Claim<'_>) -> Result<(), ErrorCode> {
         if claim.generation_id < 0 && self.state == GroupState::Empty {
             return Ok(());

@@ -1,9 +1,9 @@
 //! Taking a partition of `__consumer_offsets` over: its records, folded from its start to its end.
 //!
-//! Offsets that a transaction commits count from its commit marker on, as if written where they were written; an abort marker drops
-//! them (KIP-98). Those of transactions without a marker stay aside. The records of groups are the control plane's: it gets
-//! the last one of each. Records of kinds that are not kept, and such that do not follow their grammar, are skipped and counted.
-//! Blocks on the disk. Nobody sees the groups before all are there.
+//! Offsets that a transaction commits count from its commit marker on, as if written where they were written; an abort
+//! marker drops them (KIP-98). Those of transactions without a marker stay aside. The records of groups are the control
+//! plane's: it gets the last one of each. Records of kinds that are not kept, and such that do not follow their
+//! grammar, are skipped and counted. Blocks on the disk. Nobody sees the groups before all are there.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -43,7 +43,8 @@ struct Folding {
     skip_reason: String,
 }
 
-/// Reads a whole partition that was begun as `number`. `None` when it was begun anew, or closed, before: another load has it.
+/// Reads a whole partition that was begun as `number`. `None` when it was begun anew, or closed, before: another load
+/// has it.
 pub fn load(broker: &Broker, groups: &Groups, index: i32, number: u64) -> Result<Option<LoadedGroups>> {
     let homes = &groups.homes;
     let Some(home) = homes.of(index).filter(|home| home.number == number) else {

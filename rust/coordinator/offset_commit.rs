@@ -1,8 +1,9 @@
-//! `OffsetCommit`: checked against the group's lease, appended to `__consumer_offsets`, answered when it is durable (spec R4.8, R3.3).
+//! `OffsetCommit`: checked against the group's lease, appended to `__consumer_offsets`, answered when it is durable
+//! (spec R4.8, R3.3).
 //!
-//! The check and the append are one step under the shard's lock, so that no commit of an older generation follows a rebalance in the
-//! log. One error of the group or of the append holds for every partition of the request; topics and partitions that the cluster
-//! does not have, and metadata that is too large, are refused alone.
+//! The check and the append are one step under the shard's lock, so that no commit of an older generation follows a
+//! rebalance in the log. One error of the group or of the append holds for every partition of the request; topics and
+//! partitions that the cluster does not have, and metadata that is too large, are refused alone.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -154,7 +155,8 @@ fn is_longer(metadata: &str, limit: usize) -> bool {
     metadata.len() > limit && metadata.encode_utf16().count() > limit
 }
 
-/// Checks, appends and notes the rows without an error. What the answer waits for, if it does; or the error of all of them.
+/// Checks, appends and notes the rows without an error. What the answer waits for, if it does; or the error of all of
+/// them.
 fn commit(
     call: &Call<'_>,
     topics: &[Option<&Arc<TopicRow>>],
@@ -195,7 +197,8 @@ fn commit(
     Ok(Some((home, awaited)))
 }
 
-/// The records as one batch, `None` when they are more than the partition takes; and what they say, without their places.
+/// The records as one batch, `None` when they are more than the partition takes; and what they say, without their
+/// places.
 fn write(
     call: &Call<'_>,
     topics: &[Option<&Arc<TopicRow>>],
@@ -261,7 +264,8 @@ impl Delayed for DelayedCommit {
         waiters.forget(WaitKind::Produce, waiter.operation, &waiter.owner);
     }
 
-    /// A fetch that follows the answer sees the commit. One that is due is given up, though its records stay in the log.
+    /// A fetch that follows the answer sees the commit. One that is due is given up, though its records stay in the
+    /// log.
     fn try_complete(&mut self, attempt: &Attempt<'_>, out: &mut Vec<u8>) -> Tried {
         match self.home.partition.is_satisfied(self.awaited) {
             Ok(true) => drop(self.home.settled(attempt.broker)),

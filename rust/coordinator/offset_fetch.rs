@@ -1,9 +1,9 @@
-//! `OffsetFetch`: what is durable when a row is read (spec R4.8). A group, topic or partition is answered once, however often it is
-//! named.
+//! `OffsetFetch`: what is durable when a row is read (spec R4.8). A group, topic or partition is answered once, however
+//! often it is named.
 //!
-//! A topic's rows are read under the shard's lock, which is let go between topics, so that no long answer keeps heartbeats waiting. A
-//! group that has moved to another broker meanwhile is answered that, and nothing of what was read. `require_stable` refuses
-//! offsets that an open transaction is to commit (KIP-447).
+//! A topic's rows are read under the shard's lock, which is let go between topics, so that no long answer keeps
+//! heartbeats waiting. A group that has moved to another broker meanwhile is answered that, and nothing of what was
+//! read. `require_stable` refuses offsets that an open transaction is to commit (KIP-447).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -123,7 +123,8 @@ impl Answering<'_> {
         true
     }
 
-    /// The names of all topics that the group has offsets of, when they are asked for; `None` when those are too many for here.
+    /// The names of all topics that the group has offsets of, when they are asked for; `None` when those are too many
+    /// for here.
     fn names(&self, home: &GroupHome, groups: &[&FetchedGroup]) -> Result<Option<Vec<Arc<str>>>, ErrorCode> {
         let shard = home.groups(self.broker)?;
         if groups.iter().all(|group| group.topics.is_some()) {

@@ -1,7 +1,8 @@
 //! The committed offsets of one group: what the records of `__consumer_offsets` say, folded in the order of the log.
 //!
-//! Invariants: a row is of the newest record of its partition that was folded; whichever order two records are folded in, the later
-//! one in the log wins. Offsets of transactions that are open stand aside until their marker comes (KIP-98). Never: knows the log.
+//! Invariants: a row is of the newest record of its partition that was folded; whichever order two records are folded
+//! in, the later one in the log wins. Offsets of transactions that are open stand aside until their marker comes
+//! (KIP-98). Never: knows the log.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! Tombstones of committed offsets: the control plane says what goes, here the rows are found and appended, a batch at a time.
+//! Tombstones of committed offsets: the control plane says what goes, here the rows are found and appended, a batch at
+//! a time.
 //!
-//! What goes is found and appended in one step under the shard's lock, so that a commit comes before the tombstone in the log and
-//! was seen, or comes behind it and counts. The rows go from the cache when the high watermark has passed their tombstones.
+//! What goes is found and appended in one step under the shard's lock, so that a commit comes before the tombstone in
+//! the log and was seen, or comes behind it and counts. The rows go from the cache when the high watermark has passed
+//! their tombstones.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -71,7 +73,8 @@ pub struct Appended {
 pub struct Removed {
     /// `None` when nothing was left to go.
     pub appended: Option<Appended>,
-    /// Whether more is to go than one batch holds. What was committed since would count among it, so another step is wrong without it.
+    /// Whether more is to go than one batch holds. What was committed since would count among it, so another step is
+    /// wrong without it.
     pub has_more: bool,
     /// Whether something stays that is not to go.
     pub is_kept: bool,

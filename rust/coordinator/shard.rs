@@ -1,9 +1,10 @@
 //! The groups of one partition of `__consumer_offsets`: their leases, and the offsets that the partition's log has.
 //!
-//! Invariants: the offsets are the fold of the log up to the high watermark; a load folds the log to its end. A change is appended and
-//! noted as pending under the lock that holds this shard, so pending changes are in the order of the log; [`Shard::settle`] folds those
-//! that the high watermark has passed. So a commit that failed for its client, and is replicated later, shows when it is replicated. A
-//! group stands here while it has a lease, an offset, or a pending commit. Never: appends, decides who is a member.
+//! Invariants: the offsets are the fold of the log up to the high watermark; a load folds the log to its end. A change
+//! is appended and noted as pending under the lock that holds this shard, so pending changes are in the order of the
+//! log; [`Shard::settle`] folds those that the high watermark has passed. So a commit that failed for its client, and
+//! is replicated later, shows when it is replicated. A group stands here while it has a lease, an offset, or a pending
+//! commit. Never: appends, decides who is a member.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
@@ -287,7 +288,8 @@ impl Shard {
         }
     }
 
-    /// The group has no members any more, and its lease ends. It stays while it has offsets; then it is a new group to the control plane.
+    /// The group has no members any more, and its lease ends. It stays while it has offsets; then it is a new group to
+    /// the control plane.
     pub fn release(&mut self, group_id: &str) {
         let Some(group) = self.groups.get_mut(group_id) else {
             return;
@@ -318,7 +320,8 @@ impl Shard {
         }
     }
 
-    /// Whether a commit is taken; the session of its member goes on. `has_group_id_not_found`: the client knows that code.
+    /// Whether a commit is taken; the session of its member goes on. `has_group_id_not_found`: the client knows that
+    /// code.
     pub fn check_commit(
         &mut self,
         group_id: &str,

@@ -1,4 +1,5 @@
-//! A broker that coordinates every group, with topic `t` of four partitions, for unit tests; requests go through their own bytes.
+//! A broker that coordinates every group, with topic `t` of four partitions, for unit tests; requests go through their
+//! own bytes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

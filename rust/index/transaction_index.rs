@@ -72,8 +72,8 @@ impl TransactionIndex {
         &mut self.file
     }
 
-    /// Appends to the file what it lacks. A file that holds only entries of batches that are no more is unlinked: a reader of
-    /// what was appended since would skip committed records.
+    /// Appends to the file what it lacks. A file that holds only entries of batches that are no more is unlinked: a
+    /// reader of what was appended since would skip committed records.
     pub fn write_pending(&mut self, fs: &dyn FileSystem) -> Result<()> {
         self.file.write_pending(fs)?;
         self.file.remove_stale(fs)

@@ -42,8 +42,8 @@ pub struct PyEngine {
 /// Bytes from which on other threads of the interpreter run while answers are copied.
 const MUCH_TO_COPY: usize = 1 << 20;
 
-/// Rows of 36 bytes: id, epoch, last sequence, last timestamp, coordinator epoch, start of the ongoing transaction. A log may
-/// have a million of them, which as objects would take the interpreter half a second and 300 MB.
+/// Rows of 36 bytes: id, epoch, last sequence, last timestamp, coordinator epoch, start of the ongoing transaction. A
+/// log may have a million of them, which as objects would take the interpreter half a second and 300 MB.
 fn packed_producers(producers: &[ProducerDescription]) -> Vec<u8> {
     let mut packed = Vec::with_capacity(producers.len() * 36);
     for p in producers {

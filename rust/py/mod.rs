@@ -1,6 +1,7 @@
 //! The Python module `kafkastore._core`: types and errors translated, nothing decided.
 //!
-//! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with pyo3.
+//! A binding converts, detaches from the GIL, makes one engine call, and converts back. This is the only folder with
+//! pyo3.
 
 mod check;
 mod convert;

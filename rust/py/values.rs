@@ -1,7 +1,7 @@
 //! Values across the boundary by name: what `Engine`'s methods take and give, as frozen Python objects.
 //!
-//! The control plane makes those that go down, by keywords alone, so that no two numbers are exchanged unseen; the engine makes those
-//! that come up. They hold what they were made of, check nothing and decide nothing.
+//! The control plane makes those that go down, by keywords alone, so that no two numbers are exchanged unseen; the
+//! engine makes those that come up. They hold what they were made of, check nothing and decide nothing.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 

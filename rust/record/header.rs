@@ -6,7 +6,8 @@
 //!          partition_leader_epoch i32 at 12  not covered by the CRC
 //!          magic i8                   at 16  2
 //!          crc u32                    at 17  CRC-32C of everything from 21 to the end
-//!          attributes i16             at 21  bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control, 6 delete horizon
+//!          attributes i16             at 21  bits 0-2 codec, 3 timestamp type, 4 transactional, 5 control,
+//!                                            6 delete horizon
 //!          last_offset_delta i32      at 23
 //!          base_timestamp i64         at 27  the delete horizon when bit 6 is set
 //!          max_timestamp i64          at 35

@@ -13,8 +13,8 @@
 //!            header*
 //! header  := key_length varint, key (not null), value_length varint (negative: none), value
 //! ```
-//! Nothing is copied: keys, values and headers are slices of the (inflated) payload. No field is trusted: a record must end exactly
-//! where its length says, and the last one where the payload ends.
+//! Nothing is copied: keys, values and headers are slices of the (inflated) payload. No field is trusted: a record must
+//! end exactly where its length says, and the last one where the payload ends.
 
 use super::header::TimestampType;
 use super::varint::{read_varint, read_varlong};
@@ -134,7 +134,8 @@ impl<'a> RawRecord<'a> {
     }
 }
 
-/// Whether `body` is `count` headers and nothing else. A header takes two bytes at least, so a lying count ends at once.
+/// Whether `body` is `count` headers and nothing else. A header takes two bytes at least, so a lying count ends at
+/// once.
 #[inline(never)]
 fn are_headers(mut body: &[u8], count: i32) -> bool {
     let Ok(count) = usize::try_from(count) else {

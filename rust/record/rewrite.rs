@@ -36,8 +36,9 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
     seal(batch);
 }
 
-/// Everything that an append as leader does to a batch that [`super::validate`] passed: offset, epoch, and the timestamps as Kafka
-/// leaves them. `max_timestamp` is that of [`super::Validated`]: under `LogAppendTime` the time of the append.
+/// Everything that an append as leader does to a batch that [`super::validate`] passed: offset, epoch, and the
+/// timestamps as Kafka leaves them. `max_timestamp` is that of [`super::Validated`]: under `LogAppendTime` the time of
+/// the append.
 #[inline]
 pub fn assign(
     batch: &mut [u8],

@@ -11,20 +11,22 @@
 //! | (e) more than `max.message.bytes` | `MESSAGE_TOO_LARGE` |
 //! | (f) a wrong CRC | `CORRUPT_MESSAGE` |
 //! | (g) codec ids 5 to 7, a payload that cannot be inflated | `UNKNOWN_SERVER_ERROR` |
-//! | (h) from a client: counts that contradict each other or are not positive, a control batch, a producer without sequence | `INVALID_RECORD` |
+//! | (h) a client's: contradicting or non-positive counts, a control batch, no sequence | `INVALID_RECORD` |
 //! | (i) a record against the grammar, bytes left over | `INVALID_RECORD` |
 //! | (j) a record without key for a compacted topic | `INVALID_RECORD`, listed |
 //! | (k) a timestamp out of range, or `LogAppendTime` set by the producer | `INVALID_TIMESTAMP`, listed |
 //!
-//! Where Kafka and this differ, on purpose: a record of a compressed batch whose length belies its fields is refused (Kafka skips
-//! over it, and consumers choke on it); inner offsets with gaps are numbered anew (Kafka means to, but stumbles with
-//! `UNKNOWN_SERVER_ERROR` when the codec stays); a batch length near `i32::MAX` and a varint of six bytes are `INVALID_RECORD` (Kafka:
-//! `UNKNOWN_SERVER_ERROR`); a payload that inflates beyond the limit is `MESSAGE_TOO_LARGE` (Kafka has no limit).
+//! Where Kafka and this differ, on purpose: a record of a compressed batch whose length belies its fields is refused
+//! (Kafka skips over it, and consumers choke on it); inner offsets with gaps are numbered anew (Kafka means to, but
+//! stumbles with `UNKNOWN_SERVER_ERROR` when the codec stays); a batch length near `i32::MAX` and a varint of six bytes
+//! are `INVALID_RECORD` (Kafka: `UNKNOWN_SERVER_ERROR`); a payload that inflates beyond the limit is
+//! `MESSAGE_TOO_LARGE` (Kafka has no limit).
 //!
-//! The records of an uncompressed batch are always walked; no allocation, no copy. A compressed one is inflated only when the
-//! rules need what is inside. How much may be inflated is the caller's to say ([`Room`]): a network loop gives little, and a batch
-//! that needs more is left for another thread. There it is refused by its header alone, without a list of records, when its largest
-//! timestamp is beyond the allowed; a batch that keeps its codec is judged while it is inflated, in a window of 64 KB.
+//! The records of an uncompressed batch are always walked; no allocation, no copy. A compressed one is inflated only
+//! when the rules need what is inside. How much may be inflated is the caller's to say ([`Room`]): a network loop gives
+//! little, and a batch that needs more is left for another thread. There it is refused by its header alone, without a
+//! list of records, when its largest timestamp is beyond the allowed; a batch that keeps its codec is judged while it
+//! is inflated, in a window of 64 KB.
 
 #[cfg(test)]
 mod inflating_tests;
@@ -160,8 +162,8 @@ impl From<BatchError> for Rejection {
     }
 }
 
-/// The size of the one batch that a produce request carries for a partition; what may follow it is the start of a batch that is cut
-/// short, which Kafka drops, too. The caller hands `&records[..size]` to [`validate`].
+/// The size of the one batch that a produce request carries for a partition; what may follow it is the start of a batch
+/// that is cut short, which Kafka drops, too. The caller hands `&records[..size]` to [`validate`].
 pub fn single_batch(records: &[u8], produce_version: i16) -> Result<usize, Rejection> {
     let Some(size) = next_batch(records)? else {
         return Err(invalid(format!(
@@ -171,7 +173,8 @@ pub fn single_batch(records: &[u8], produce_version: i16) -> Result<usize, Rejec
     // (a) before anything of the header is believed
     if records[MAGIC_AT] != 2 {
         return Err(invalid(format!(
-            "Produce requests with version {produce_version} are only allowed to contain record batches with magic version 2"
+            "Produce requests with version {produce_version} are only allowed to contain record batches with magic \
+             version 2"
         )));
     }
     let (batch, rest) = records.split_at(size);
@@ -183,7 +186,8 @@ pub fn single_batch(records: &[u8], produce_version: i16) -> Result<usize, Rejec
     }
     if next_batch(rest)?.is_some() {
         return Err(invalid(format!(
-            "Produce requests with version {produce_version} are only allowed to contain exactly one record batch per partition"
+            "Produce requests with version {produce_version} are only allowed to contain exactly one record batch per \
+             partition"
         )));
     }
     Ok(size)

@@ -3,9 +3,9 @@
 //! ```text
 //! <link dir>/kafkastore-scan-<id>/<topic>-<partition>/<base offset, 20 digits>.log
 //! ```
-//! One folder for each plan. Whoever made the plan removes it ([`remove_links`]), or whoever finds it too old. Never within a
-//! log directory: a broker refuses to start on folders that are none of its own. Costs no bytes until the broker deletes
-//! the segment.
+//! One folder for each plan. Whoever made the plan removes it ([`remove_links`]), or whoever finds it too old. Never
+//! within a log directory: a broker refuses to start on folders that are none of its own. Costs no bytes until the
+//! broker deletes the segment.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -80,7 +80,8 @@ impl Links {
         let (reason, advice) = match error.kind() {
             ErrorKind::CrossesDevices => ("it is on another file system".to_owned(), other),
             ErrorKind::PermissionDenied => (
-                "its file system has no hard links, or the system refuses them to files of another owner (fs.protected_hardlinks)"
+                "its file system has no hard links, or the system refuses them to files of another owner \
+                 (fs.protected_hardlinks)"
                     .to_owned(),
                 "run as their owner, or name no directory",
             ),
@@ -118,7 +119,8 @@ fn refuse_log_dir(real: &Path, link_dir: &Path, log_dirs: &[PathBuf]) -> Result<
     });
     match within {
         Some(log_dir) => Err(ScanError::Invalid(format!(
-            "link_dir: {} lies in the log directory {}, where a broker refuses to start on it; name a directory beside it",
+            "link_dir: {} lies in the log directory {}, where a broker refuses to start on it; name a directory beside \
+             it",
             link_dir.display(),
             log_dir.display()
         ))),

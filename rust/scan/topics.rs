@@ -1,7 +1,7 @@
 //! What is in log directories: the partitions, where they are, and how much they hold.
 //!
-//! Directories that a broker is deleting, moving or has set aside are no partitions. Nothing is locked, and a directory that
-//! a broker has open may change between two calls.
+//! Directories that a broker is deleting, moving or has set aside are no partitions. Nothing is locked, and a directory
+//! that a broker has open may change between two calls.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -50,8 +50,8 @@ pub(super) struct Found {
     pub path: PathBuf,
 }
 
-/// The partitions in `log_dirs`, of one topic or of all, in order. The same one in two directories is an error, for nobody
-/// can say which of them is right.
+/// The partitions in `log_dirs`, of one topic or of all, in order. The same one in two directories is an error, for
+/// nobody can say which of them is right.
 pub(super) fn find(fs: &dyn FileSystem, log_dirs: &[PathBuf], topic: Option<&str>) -> Result<Vec<Found>> {
     if log_dirs.is_empty() {
         return Err(ScanError::Invalid(

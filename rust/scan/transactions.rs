@@ -1,9 +1,9 @@
 //! Which transactions are open and which were aborted, read beside the broker that decides them.
 //!
-//! The last stable offset is in no file: the newest producer snapshot tells what was open at its offset, and the batches from
-//! there to the high watermark what has changed since. Aborted transactions are in the transaction index of the segment
-//! that holds their marker; markers behind the snapshot are read from the log itself, for a broker may write its index
-//! later than its log. spec: R4.2, R4.4
+//! The last stable offset is in no file: the newest producer snapshot tells what was open at its offset, and the
+//! batches from there to the high watermark what has changed since. Aborted transactions are in the transaction index
+//! of the segment that holds their marker; markers behind the snapshot are read from the log itself, for a broker may
+//! write its index later than its log. spec: R4.2, R4.4
 
 use std::path::Path;
 

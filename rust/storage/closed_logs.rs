@@ -1,12 +1,13 @@
-//! What a clean stop left of each log of a log directory, so that the next start knows when files have changed meanwhile.
+//! What a clean stop left of each log of a log directory, so that the next start knows when files have changed
+//! meanwhile.
 //!
 //! ```text
 //! file  := version "\n" count "\n" line*                                                   kafkastore-closed-logs
 //! line  := topic " " partition " " first_base " " log_start " " log_end " " bytes " " digest "\n"
 //! ```
 //! The digest is over base offset, size and time of the last change of every `.log` file. The file counts only with a
-//! clean-shutdown marker that carries the CRC-32C of it: a run of Apache Kafka in between writes its own marker, without.
-//! Durable when [`write`] returns, before the marker is written. Kafka ignores it.
+//! clean-shutdown marker that carries the CRC-32C of it: a run of Apache Kafka in between writes its own marker,
+//! without. Durable when [`write`] returns, before the marker is written. Kafka ignores it.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,16 +1,17 @@
 //! A *future* log: a copy of a log in another log directory, which follows the *current* one and takes its place.
 //! spec: R2.7, KIP-113
 //!
-//! It follows as a replica does: batches byte for byte, cut by leader epochs, started anew where the current log starts. The
-//! swap is three steps, each of which leaves one complete log behind when the process or the power dies after it:
+//! It follows as a replica does: batches byte for byte, cut by leader epochs, started anew where the current log
+//! starts. The swap is three steps, each of which leaves one complete log behind when the process or the power dies
+//! after it:
 //!
 //! - (a) the current directory becomes `<topic>-<partition>.<unique>-delete`, with the unique id of the future one;
 //! - (b) that name is made durable;
 //! - (c) the future directory becomes `<topic>-<partition>`, durably.
 //!
-//! From (a) on the future log is the log. A start that finds a `-delete` and a `-future` with the same id and nothing else
-//! stands between (a) and (c), and [`finish_swaps`] does (c). No two directories ever have the plain name. The `-delete` one is
-//! kept until then: a start that misses a log directory removes none.
+//! From (a) on the future log is the log. A start that finds a `-delete` and a `-future` with the same id and nothing
+//! else stands between (a) and (c), and [`finish_swaps`] does (c). No two directories ever have the plain name. The
+//! `-delete` one is kept until then: a start that misses a log directory removes none.
 //!
 //! Durability: the caller flushes the future log before (a), and deletes nothing before (c) is durable.
 
@@ -53,8 +54,8 @@ impl Log {
         TopicPartition::unique_of(name.to_str()?)
     }
 
-    /// As a follower of `current`: cut where the two part, begun where it begins. Then what is to be read of it next; `None` when
-    /// all of it is here.
+    /// As a follower of `current`: cut where the two part, begun where it begins. Then what is to be read of it next;
+    /// `None` when all of it is here.
     pub fn plan_copy(&mut self, current: &Self) -> Result<Option<ReadPlan>> {
         self.cut_to(current)?;
         let (start, end) = (current.log_start_offset(), current.log_end_offset());
@@ -87,7 +88,8 @@ impl Log {
         self.truncate_to(end).map(drop)
     }
 
-    /// What makes the name of its directory durable: step (b) of the log that was renamed away, the end of (c) of the other.
+    /// What makes the name of its directory durable: step (b) of the log that was renamed away, the end of (c) of the
+    /// other.
     pub fn name_sync(&self) -> NameSync {
         NameSync {
             fs: self.fs(),
@@ -111,8 +113,8 @@ pub struct FinishedSwaps {
     pub failed: HashMap<PathBuf, Error>,
 }
 
-/// Finishes the swaps that a crash cut short between (a) and (c); see the module. Before anything in the directories is opened or
-/// removed.
+/// Finishes the swaps that a crash cut short between (a) and (c); see the module. Before anything in the directories is
+/// opened or removed.
 pub fn finish_swaps(fs: &dyn FileSystem, log_dirs: &[&Path]) -> FinishedSwaps {
     let mut finished = FinishedSwaps::default();
     let mut listings: Vec<Listing> = Vec::new();

@@ -5,11 +5,12 @@
 //! [`super::lookup::TimestampPlan`], [`super::retention::Deletion`].
 //!
 //! Invariants: those of [`Segments`]; log start offset ≤ recovery point's segment's end ≤ log
-//! end offset; offsets below the log end offset are in the file completely; a log without a directory is empty. Once *poisoned* (an fsync failed, or a
-//! failed write could not be cut off) nothing is written again.
+//! end offset; offsets below the log end offset are in the file completely; a log without a directory is empty. Once
+//! *poisoned* (an fsync failed, or a failed write could not be cut off) nothing is written again.
 //!
-//! The verbs stand in files of their own: `materialise`, `append`, `read`, `lookup`, `roll`, `flush`, `truncate`, `retention`,
-//! `recovery` (opening), `close`. Never knows leases, high watermarks but as arguments, or other partitions.
+//! The verbs stand in files of their own: `materialise`, `append`, `read`, `lookup`, `roll`, `flush`, `truncate`,
+//! `retention`, `recovery` (opening), `close`. Never knows leases, high watermarks but as arguments, or other
+//! partitions.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -138,8 +139,8 @@ impl Log {
         Arc::clone(&self.context.fs)
     }
 
-    /// Where its files begin: at the log start or before it. What lies between is deleted for readers, but what producers have
-    /// written there still counts (KIP-360), or a repetition of it would be taken for something new.
+    /// Where its files begin: at the log start or before it. What lies between is deleted for readers, but what
+    /// producers have written there still counts (KIP-360), or a repetition of it would be taken for something new.
     pub(super) fn first_offset(&self) -> i64 {
         self.segments.first().base_offset().min(self.offsets.start())
     }
@@ -279,9 +280,9 @@ impl Log {
         Ok(found)
     }
 
-    /// Takes the directory out of use under another role, as `<topic>-<partition>.<unique>-delete` for one, closes the log
-    /// without syncing it, and returns the new path; the loader or the caller removes what is deleted later. Open files
-    /// stay readable until dropped. A log without a directory is only forgotten. Nothing may follow.
+    /// Takes the directory out of use under another role, as `<topic>-<partition>.<unique>-delete` for one, closes the
+    /// log without syncing it, and returns the new path; the loader or the caller removes what is deleted later. Open
+    /// files stay readable until dropped. A log without a directory is only forgotten. Nothing may follow.
     pub fn rename_away(&mut self, kind: DirKind) -> Result<Option<PathBuf>> {
         self.rename_away_as(kind, Uuid::random())
     }

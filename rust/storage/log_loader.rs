@@ -2,12 +2,11 @@
 //!
 //! Order for each directory: its names are read, the clean-shutdown marker is read and durably taken away, then the
 //! checkpoints are read, then `num.recovery.threads.per.data.dir` threads open its logs. A log that meets a failing
-//! disk takes its directory offline; one that finds no descriptor or memory is tried again, and refuses the start when there is
-//! none for long; one partition in two directories refuses the start. Logs that lack what was durable
-//! are handed to the caller, all of them, and so are partitions that are known and not there. An unreadable checkpoint only
-//! costs time: without recovery points all is checked, without log start offsets each log begins at its first segment. What
-//! opens a log is the caller's function.
-//! spec: R4.2
+//! disk takes its directory offline; one that finds no descriptor or memory is tried again, and refuses the start when
+//! there is none for long; one partition in two directories refuses the start. Logs that lack what was durable are
+//! handed to the caller, all of them, and so are partitions that are known and not there. An unreadable checkpoint only
+//! costs time: without recovery points all is checked, without log start offsets each log begins at its first segment.
+//! What opens a log is the caller's function. spec: R4.2
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;

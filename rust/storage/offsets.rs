@@ -1,7 +1,8 @@
 //! Where a log starts, where it ends, and below which offset it is durable.
 //!
-//! Invariants of an open log: log start offset ≤ log end offset, recovery point ≤ log end offset. While a log is opened the end
-//! grows from segment to segment and may lie below both. Numbers in memory only; what makes them true is the caller's.
+//! Invariants of an open log: log start offset ≤ log end offset, recovery point ≤ log end offset. While a log is opened
+//! the end grows from segment to segment and may lie below both. Numbers in memory only; what makes them true is the
+//! caller's.
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -41,8 +42,8 @@ impl Offsets {
         self.start = start;
     }
 
-    /// Everything below `offset` counts as durable, and nothing above: that is what a checkpoint or a clean stop says while the
-    /// log is opened.
+    /// Everything below `offset` counts as durable, and nothing above: that is what a checkpoint or a clean stop says
+    /// while the log is opened.
     pub fn trust_to(&mut self, offset: i64) {
         self.recovery_point = offset;
     }

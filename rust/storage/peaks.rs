@@ -1,8 +1,8 @@
 //! Which sealed segments are later than all before them: the segment of a timestamp in a binary search. spec: R4.3
 //!
-//! The first segment whose greatest timestamp is late enough is always such a *peak*: a running maximum rises there. So only
-//! peaks are kept, and where time goes on from segment to segment each one is. It covers the sealed segments behind the one that
-//! holds the log start offset; the active one changes with every append and is looked at by itself.
+//! The first segment whose greatest timestamp is late enough is always such a *peak*: a running maximum rises there. So
+//! only peaks are kept, and where time goes on from segment to segment each one is. It covers the sealed segments
+//! behind the one that holds the log start offset; the active one changes with every append and is looked at by itself.
 //!
 //! Invariant: base offsets and timestamps both ascend strictly. Made at the first lookup (`super::lookup`), kept and
 //! thrown away by `super::segments`. Never reads a file.
@@ -36,8 +36,8 @@ impl Peaks {
         self.0.front().map(|first| first.0)
     }
 
-    /// Puts the peaks of the segments before the first one in front: what went away was later than they are, and the first
-    /// one is later still.
+    /// Puts the peaks of the segments before the first one in front: what went away was later than they are, and the
+    /// first one is later still.
     pub(super) fn put_in_front(&mut self, mut uncovered: Self) {
         uncovered.0.append(&mut self.0);
         *self = uncovered;

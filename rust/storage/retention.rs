@@ -51,7 +51,8 @@ impl Log {
         if offset > high_watermark {
             let partition = &self.topic_partition;
             let message = format!(
-                "Cannot increment the log start offset to {offset} of partition {partition} since it is larger than the high watermark {high_watermark}"
+                "Cannot increment the log start offset to {offset} of partition {partition} since it is larger than \
+                 the high watermark {high_watermark}"
             );
             return Err(Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message));
         }

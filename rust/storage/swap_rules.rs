@@ -1,12 +1,13 @@
 //! What files mean that stand in a partition's directory while its segments are deleted or replaced, by their names.
 //!
-//! Kafka's cleaner writes the segments that replace others as `.cleaned`; once they are whole it renames each to `.swap`, the
-//! last one first, then the replaced ones to `.deleted`, and gives the `.swap` files their real names. So, wherever a crash came:
+//! Kafka's cleaner writes the segments that replace others as `.cleaned`; once they are whole it renames each to
+//! `.swap`, the last one first, then the replaced ones to `.deleted`, and gives the `.swap` files their real names. So,
+//! wherever a crash came:
 //!
 //! - (a) `.deleted` files, and state files that were not renamed into place (`.tmp`), are out of use;
 //! - (b) so are `.cleaned` files, of a cleaning that had not ended, and each `.swap` at or above the lowest of them;
-//! - (c) the other `.swap` files are of a cleaning that had ended: together they replace every segment whose base offset lies
-//!   between the lowest base offset and the greatest end of their `.log` files.
+//! - (c) the other `.swap` files are of a cleaning that had ended: together they replace every segment whose base
+//!   offset lies between the lowest base offset and the greatest end of their `.log` files.
 //!
 //! A start acts by it (`recovery::leftovers`), a scan of a directory without a broker reads by it, a check passes such
 //! files over. Touches no file: where a `.swap` file ends its reader says.
@@ -91,7 +92,8 @@ impl SwapRules {
         rules
     }
 
-    /// What becomes of the file with this name. One whose name is not an offset of 20 digits is somebody else's, and stays.
+    /// What becomes of the file with this name. One whose name is not an offset of 20 digits is somebody else's, and
+    /// stays.
     pub fn verdict<'n>(&self, name: &'n str) -> Verdict<'n> {
         let (Some(passing), Some((offset, suffix))) = (Passing::of(name), parse_file_name(name)) else {
             return Verdict::Stays;
@@ -107,7 +109,8 @@ impl SwapRules {
         self.swapped_logs.iter().copied()
     }
 
-    /// The base offsets that (c) replaces; `end_of` says which offset follows the last batch of the `.swap` file at a base offset.
+    /// The base offsets that (c) replaces; `end_of` says which offset follows the last batch of the `.swap` file at a
+    /// base offset.
     pub fn replaced<E>(&self, mut end_of: impl FnMut(i64) -> Result<i64, E>) -> Result<Option<Range<i64>>, E> {
         let Some(first) = self.swapped_logs.first() else {
             return Ok(None);

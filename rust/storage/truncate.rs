@@ -2,8 +2,8 @@
 //!
 //! Files go from the end backwards, so that a crash leaves a shorter log and never a hole. The recovery point follows;
 //! the caller writes its checkpoint soon after, and before it fetches again. A truncation that fails half-way leaves
-//! memory and disk apart, so it poisons the log; one that met a shortage (see [`crate::error::shortage`]) is finished before
-//! anything else is done to the log, with the next call.
+//! memory and disk apart, so it poisons the log; one that met a shortage (see [`crate::error::shortage`]) is finished
+//! before anything else is done to the log, with the next call.
 
 use super::log::Log;
 use super::segment::Segment;
@@ -44,8 +44,9 @@ impl Log {
         result
     }
 
-    /// Removes every batch that holds `offset` or a later one; says whether there was any. An epoch that begins at the log's end goes in
-    /// any case: its leader wrote nothing, and asking by it would find the same parting of ways for ever.
+    /// Removes every batch that holds `offset` or a later one; says whether there was any. An epoch that begins at the
+    /// log's end goes in any case: its leader wrote nothing, and asking by it would find the same parting of ways for
+    /// ever.
     pub fn truncate_to(&mut self, offset: i64) -> Result<bool> {
         self.settle()?;
         if offset >= self.offsets.end() {
@@ -60,8 +61,8 @@ impl Log {
         self.truncate_now(Unfinished::CutAt(offset)).map(|()| true)
     }
 
-    /// Cuts the log where it parts from another's, which has told the end of the greatest epoch that it knows up to the one of
-    /// this log's last record. The cases of KIP-279; where (b) cuts, the next look may cut again:
+    /// Cuts the log where it parts from another's, which has told the end of the greatest epoch that it knows up to the
+    /// one of this log's last record. The cases of KIP-279; where (b) cuts, the next look may cut again:
     ///
     /// - (a) this log knows the epoch: at the lower end of both
     /// - (b) it does not: at its own end of the greatest epoch below

@@ -170,6 +170,9 @@ def test_broker_without_the_key_imports_nothing_of_the_metrics() -> None:
     """Start-up time and memory of the default broker stay."""
     import subprocess
 
-    code = "import sys, kafkastore.server.broker; print([one for one in sys.modules if 'metrics' in one or 'prometheus' in one])"
+    code = (
+        "import sys, kafkastore.server.broker;"
+        " print([one for one in sys.modules if 'metrics' in one or 'prometheus' in one])"
+    )
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert found.stdout.strip() == "[]"

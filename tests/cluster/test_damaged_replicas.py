@@ -1,4 +1,5 @@
-"""A replica whose log lost what was durable leaves the in-sync set and is fetched again from its leader. (issue 13, item 4)"""
+"""A replica whose log lost what was durable leaves the in-sync set and is fetched again from its leader. (issue 13,
+item 4)"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, Producer
 from kazoo.client import KazooClient
 
 from cluster.cluster import Cluster
-from cluster.test_spoiled_nodes import write
+from cluster.test_invalid_nodes import write
 from peer import zookeeper_tools
 from peer.broker_process import wait_until
 from peer.topics import read_topic
@@ -139,7 +139,7 @@ def test_topic_whose_node_has_lost_its_id_takes_that_of_its_logs(cluster: Cluste
     assert len(read_topic(cluster.bootstrap, TOPIC)) == 6
 
 
-def test_topic_whose_node_is_nonsense_is_served_by_the_next_controller_too(cluster: Cluster) -> None:
+def test_topic_whose_node_is_invalid_is_served_by_the_next_controller_too(cluster: Cluster) -> None:
     cluster.create(TOPIC, 2)
     produce(cluster, TOPIC, 2, 1)
     before = write(cluster, {f"/brokers/topics/{TOPIC}": b'{"version":9'})

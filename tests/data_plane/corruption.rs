@@ -1,7 +1,8 @@
 //! Damaged batch headers met while a broker serves (issue 13): whoever reads there is told, everything else goes on.
 //!
-//! The damage is done in the files behind a started broker, one field of one batch at a time, and undone before the next. Batches of
-//! a rolled segment and of the active one are hit: one before the first index entry, one behind it, and the last one.
+//! The damage is done in the files behind a started broker, one field of one batch at a time, and undone before the
+//! next. Batches of a rolled segment and of the active one are hit: one before the first index entry, one behind it,
+//! and the last one.
 
 use std::collections::HashSet;
 use std::fs::OpenOptions;
@@ -29,7 +30,8 @@ struct Place {
     head: Vec<u8>,
 }
 
-/// What is written over a header, and whether a reader may be sent past the batch: its offsets say that it is not what is asked for.
+/// What is written over a header, and whether a reader may be sent past the batch: its offsets say that it is not what
+/// is asked for.
 struct Damage {
     name: &'static str,
     at: usize,

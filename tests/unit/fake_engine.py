@@ -1,8 +1,9 @@
 """A test double of ``kafkastore._core``: the boundary to the Rust data plane, kept in memory.
 
 ``conftest.py`` puts this module in the place of ``kafkastore._core``, so that unit tests of the control plane need no
-compiled extension and can look at everything that crosses. It checks nothing that the real one would refuse, except what a
-test of the control plane asks about (leases, unknown partitions). Offsets and appends are as a log with one replica.
+compiled extension and can look at everything that crosses. It checks nothing that the real one would refuse, except
+what a test of the control plane asks about (leases, unknown partitions). Offsets and appends are as a log with one
+replica.
 """
 
 from __future__ import annotations
@@ -270,8 +271,8 @@ class SessionsExpired:
 
 
 class Groups:
-    """Of a broker whose groups no test looks at: partitions come empty and go. Groups are tested over ``MemoryGroups`` (see
-    ``coordinator/memory_groups``) and over the compiled engine (``compiled_core``)."""
+    """Of a broker whose groups no test looks at: partitions come empty and go. Groups are tested over ``MemoryGroups``
+    (see ``coordinator/memory_groups``) and over the compiled engine (``compiled_core``)."""
 
     def __init__(self) -> None:
         self.settings: tuple[int, int, int] | None = None
@@ -652,16 +653,21 @@ def build_batch(
 registered_shapes: dict[tuple[int, int], bytes] = {}
 
 
+def compiled(name: str) -> Any:
+    """Of the compiled module, which this module hands out by ``__getattr__``."""
+    return __getattr__(name)  # type: ignore[name-defined]  # noqa: F821
+
+
 def register_shape(api_key: int, api_version: int, program: bytes, max_rows: int | None = None) -> None:
     if api_key < 0:  # an answer of another broker: bytes off a socket, for the compiled module
-        __getattr__("register_shape")(api_key, api_version, program, max_rows)  # type: ignore[name-defined]  # noqa: F821
+        compiled("register_shape")(api_key, api_version, program, max_rows)
     registered_shapes[api_key, api_version] = program
 
 
 def sanitize(api_key: int, api_version: int, body: bytes) -> bytes:
     """The body as it is; a body that begins with MALFORMED or has TOO MANY ROWS is refused."""
     if api_key < 0:
-        return __getattr__("sanitize")(api_key, api_version, body)  # type: ignore[name-defined,no-any-return]  # noqa: F821
+        return compiled("sanitize")(api_key, api_version, body)  # type: ignore[no-any-return]
     if (api_key, api_version) not in registered_shapes:
         raise KeyError(api_key)
     if body.startswith(b"MALFORMED"):

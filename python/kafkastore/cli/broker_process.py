@@ -1,7 +1,8 @@
 """The process of one broker: its signals, its collector of garbage, what it says on stderr, how it ends.
 
-Alone here a process ends at once (``os._exit``): after a bug in the data plane, and when a start is broken off whose recovery may go on
-for minutes in its thread. A broker itself (``server/broker.py``) never ends the process that it runs in.
+Alone here a process ends at once (``os._exit``): after a bug in the data plane, and when a start is broken off whose
+recovery may go on for minutes in its thread. A broker itself (``server/broker.py``) never ends the process that it runs
+in.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def end_at_once(status: int) -> NoReturn:
 
 
 def collect_seldom() -> None:
-    """A look for cycles through all objects holds the loop for half a microsecond each, and a large request makes 100,000s. Cycles
-    of requests die young and are found among young objects."""
+    """A look for cycles through all objects holds the loop for half a microsecond each, and a large request makes
+    100,000s. Cycles of requests die young and are found among young objects."""
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, COLLECTIONS_APART)
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 USAGE = """\
 usage: kafkastore check DIR... [options]
 
-Verifies log directories, partition directories or single .log files: every batch's length, magic, CRC and offsets, every
-entry of offset, time and transaction indexes, producer snapshots, checkpoints and names. Reads only, takes no lock, and may
-run beside a broker: what is written meanwhile is not judged.
+Verifies log directories, partition directories or single .log files: every batch's length, magic, CRC and offsets,
+every entry of offset, time and transaction indexes, producer snapshots, checkpoints and names. Reads only, takes no
+lock, and may run beside a broker: what is written meanwhile is not judged.
 
 options:
   --topic NAME       only this topic
@@ -168,7 +168,8 @@ def _bar(progress: CheckProgress) -> str:
     part = min(done / total, 1.0) if total else 0.0
     filled = round(part * _BAR_WIDTH)
     bar = "#" * filled + "-" * (_BAR_WIDTH - filled)
-    return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {progress.segments_done} of {progress.segments_in_all} segments"
+    segments = f"{progress.segments_done} of {progress.segments_in_all} segments"
+    return f"[{bar}] {part:4.0%}  {done / 1e9:.2f} of {total / 1e9:.2f} GB, {segments}"
 
 
 def _as_line(finding: CheckFinding) -> str:

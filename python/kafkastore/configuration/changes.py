@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore._core import EngineError
 from kafkastore.config import topic_defaults
 from kafkastore.errors import KafkastoreError
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
     CONFIG_CHANGES,
     config_notice,
@@ -27,7 +28,6 @@ from kafkastore.metadata.nodes import (
     decode_config_notice,
     encode_config,
 )
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import NoNodeError, SetData, StoreError
 from kafkastore.purgatory.turns import Turn
 
@@ -156,7 +156,7 @@ class ConfigChanges:
     async def _read(self, notice: bytes) -> None:
         try:
             kind, names = decode_config_notice(notice)
-        except NonsenseError:
+        except InvalidNodeError:
             logger.warning("A node below %s names nothing and is skipped: %r", CONFIG_CHANGES, notice[:100])
             return
         async for name in Turn().each(names):

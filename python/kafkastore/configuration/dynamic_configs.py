@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkastore.config import HELD, broker_keys, topic_defaults
+from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_config
-from kafkastore.metadata.nonsense import NonsenseError, report
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ class DynamicConfigs:
 
     async def load(self) -> None:
         """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped, a node that
-        is nonsense is named and configures nothing."""
+        is invalid is named and configures nothing."""
         tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
         config = self._config
         config.set_dynamic(
@@ -72,7 +72,7 @@ def _decode(tree: Mapping[str, bytes], path: str) -> dict[str, str]:
     keys = broker_keys()
     try:
         found = decode_config(tree.get(path, b""))
-    except NonsenseError as error:
+    except InvalidNodeError as error:
         report(path, "nothing of it holds, and no default deletes or compacts anything", error)
         return dict(_HELD)
     return {name: value for name, value in found.items() if name in keys}

@@ -22,8 +22,8 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkastore.metadata.marks import Mark
+from kafkastore.metadata.node_content import is_topic_name
 from kafkastore.metadata.nodes import topic_id_text
-from kafkastore.metadata.nonsense import is_topic_name
 from kafkastore.plain_files import open_plain, sync_path
 
 if TYPE_CHECKING:

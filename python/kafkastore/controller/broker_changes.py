@@ -14,8 +14,8 @@ from kafkastore.controller import topic_deletion
 from kafkastore.controller.loading import load_brokers
 from kafkastore.errors import ErrorCode
 from kafkastore.metadata.broker_nodes import settle_registration
-from kafkastore.metadata.nonsense import NonsenseError, json_object, report
-from kafkastore.metadata.nonsense import number as number_in
+from kafkastore.metadata.node_content import InvalidNodeError, json_object, report
+from kafkastore.metadata.node_content import number as number_in
 from kafkastore.metadata.store import BadVersionError, Delete, NoNodeError, SetData
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ async def on_brokers(term: Term) -> None:
     joined = [one for one in found.values() if one.node_id not in known or known[one.node_id].epoch != one.epoch]
     renewed = [one for one in found.values() if one not in joined and one != known[one.node_id]]
     await term.refresh_settings()
-    if context.spoiled and joined:
-        term.watched.tell("spoiled")  # they may know the id of a topic that waits for one
+    if context.invalid and joined:
+        term.watched.tell("invalid")  # they may know the id of a topic that waits for one
     changed = await term.update(context.partitions(), term.without_elr_rule())
     if dead:
         changed += await _die(term, dead)
@@ -112,7 +112,7 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
     logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
     changed = await term.settle(await term.context.partitions_on(broker.node_id, term.turn()), broker)
     path = f"/brokers/ids/{broker.node_id}"
-    with suppress(NoNodeError, NonsenseError):  # it is gone again, or somebody spoiled it, which the watch tells
+    with suppress(NoNodeError, InvalidNodeError):  # it is gone again, or somebody invalid it, which the watch tells
         node = await term.watched.get(path, "brokers")
         if node.created == broker.epoch:
             await term.writer.write([SetData(path, settle_registration(node.data), node.version)])
@@ -135,7 +135,7 @@ async def on_log_dirs(term: Term) -> None:
 async def _tell_of_log_dirs(term: Term, path: str) -> None:
     try:
         node_id = number_in(json_object((await term.store.get(path)).data), "broker")
-    except NonsenseError as error:
+    except InvalidNodeError as error:
         report(path, "it is taken away", error)
         return
     logger.warning("Broker %d lost a log directory", node_id)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from kafkastore.config.definitions import broker_keys
 from kafkastore.config.removed import REMOVED_KEY, parse_removed
 from kafkastore.errors import ConfigError
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
-from kafkastore.metadata.nonsense import NonsenseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ async def settings_now(store: MetadataStore, node_id: int, started_with: Control
     unclean: dict[str, bool] = {}
     for path, data, _ in await store.get_tree(BROKERS):
         name = path.rpartition("/")[2]
-        with suppress(NonsenseError):  # the broker that it is for names it
+        with suppress(InvalidNodeError):  # the broker that it is for names it
             content = decode_config(data)
             _take(content, MINIMUM, name, minimums)
             _take(content, UNCLEAN, name, unclean)

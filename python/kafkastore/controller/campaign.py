@@ -10,8 +10,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkastore.controller.state_writer import EPOCH_PATH
+from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.nodes import decode_controller, decode_controller_epoch, encode_controller
-from kafkastore.metadata.nonsense import NonsenseError, report
 from kafkastore.metadata.store import (
     BadVersionError,
     Check,
@@ -57,7 +57,7 @@ async def look(watched: WatchedStore) -> Seat:
         return Seat(NOBODY)
     try:
         holder = decode_controller(node.data)
-    except NonsenseError as error:
+    except InvalidNodeError as error:
         report(CONTROLLER_PATH, "nobody can say who the controller is", error)
         holder = UNKNOWN
     if node.ephemeral_owner != store.session_id:
@@ -65,7 +65,7 @@ async def look(watched: WatchedStore) -> Seat:
     try:
         epoch = await store.get(EPOCH_PATH)
         return Seat(holder, True, decode_controller_epoch(epoch.data, epoch.version), epoch.version)
-    except (NoNodeError, NonsenseError) as error:
+    except (NoNodeError, InvalidNodeError) as error:
         report(EPOCH_PATH, "there will be another controller", error)
     with suppress(NoNodeError):
         await store.delete(CONTROLLER_PATH)
@@ -92,7 +92,7 @@ async def next_epoch(stored: StoredTopics, before: Node | None) -> int:
         highest = before.version
         try:
             highest = decode_controller_epoch(before.data, before.version)
-        except NonsenseError as error:
+        except InvalidNodeError as error:
             report(EPOCH_PATH, "the highest epoch is looked for in the states", error)
         else:
             if before.version > 0:
@@ -108,7 +108,7 @@ async def sign(store: MetadataStore, node_id: int, now_ms: int) -> None:
 
 async def depose(store: MetadataStore, node_id: int) -> None:
     """Takes the seat from ``node_id``, whose process is gone; not from whoever has been elected meanwhile."""
-    with suppress(NoNodeError, BadVersionError, NonsenseError):
+    with suppress(NoNodeError, BadVersionError, InvalidNodeError):
         epoch = await store.get(EPOCH_PATH)  # first: an election between the reads has another version
         holder = decode_controller((await store.get(CONTROLLER_PATH)).data)
         if holder == node_id:

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 class Partition:
     """One partition. ``leadership`` is None until it was decided for the first time."""
 
-    __slots__ = ("assigned", "has_folder", "is_spoiled", "leadership", "number", "replica_states", "status", "topic")
+    __slots__ = ("assigned", "has_folder", "is_invalid", "leadership", "number", "replica_states", "status", "topic")
 
     def __init__(self, topic: Topic, number: int, assigned: Assigned) -> None:
         self.topic = topic
         self.number = number
         self.assigned = assigned
         self.leadership: Leadership | None = None
-        self.is_spoiled = False  # there is a state that cannot be read: who has what was committed is not known
+        self.is_invalid = False  # there is a state that cannot be read: who has what was committed is not known
         self.has_folder = False  # whether the store has the parent of the state node
         self.status = PartitionStatus.NON_EXISTENT
         known = (*assigned.replicas, *assigned.pending_deletion) if assigned.removing else assigned.replicas
@@ -134,7 +134,7 @@ class ControllerContext:
         self.topics_by_id: dict[bytes, Topic] = {}
         self.moving: dict[Partition, None] = {}
         """What a reassignment changes, or owes the deletion of a replica."""
-        self.spoiled: set[str] = set()
+        self.invalid: set[str] = set()
         """Nodes that cannot be read, of topics and states; what they were about is left as it is until somebody mends
         them."""
         self.reassign_node: ReassignNode | None = None

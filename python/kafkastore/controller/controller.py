@@ -68,7 +68,7 @@ _WATCHED: dict[str, Callable[[Term], Awaitable[Any]]] = {
     "log_dirs": broker_changes.on_log_dirs,
     "reassignments": admin_nodes.on_reassignments,
     "elections": admin_nodes.on_elections,
-    "spoiled": failover.take_over,
+    "invalid": failover.take_over,
     "rebalance": elections.rebalance,
 }
 """What each event of a watch or of the clock does; one that waits already is not queued again."""

@@ -60,7 +60,7 @@ def _judge_unclean(term: Term, partition: Partition) -> int:
     state = partition.leadership
     if state is not None and state.has_leader:
         return ErrorCode.ELECTION_NOT_NEEDED
-    if partition.is_spoiled:  # in which epoch it was led last is not known, so no other one can be begun
+    if partition.is_invalid:  # in which epoch it was led last is not known, so no other one can be begun
         return ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     able = term.context.usable_of(partition, term.context.usable())
     return ErrorCode.NONE if able.intersection(partition.replicas) else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE

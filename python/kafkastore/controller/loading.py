@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkastore.controller.context import Partition, Topic
 from kafkastore.metadata.broker_nodes import decode_registration
-from kafkastore.metadata.nonsense import NonsenseError, decimal, report
+from kafkastore.metadata.node_content import InvalidNodeError, decimal, report
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.metadata.stored_topics import TOPICS, UNREADABLE
 
@@ -28,7 +28,7 @@ DELETION_MARKS = "/admin/delete_topics"
 
 async def load_brokers(watched: WatchedStore, known: Mapping[int, Registration]) -> dict[int, Registration]:
     """The live brokers. The event ``brokers`` tells of the next that comes, goes or registers anew. A registration that
-    is nonsense is named; the broker is as it was known in this life, or not there."""
+    is invalid is named; the broker is as it was known in this life, or not there."""
     found = {}
     for name in await watched.get_children("/brokers/ids", "brokers"):
         path = f"/brokers/ids/{name}"
@@ -40,7 +40,7 @@ async def load_brokers(watched: WatchedStore, known: Mapping[int, Registration])
         try:
             node_id = decimal(name, "its name")
             found[node_id] = decode_registration(node_id, node.data, node.created)
-        except NonsenseError as error:
+        except InvalidNodeError as error:
             is_known = before is not None and before.epoch == node.created
             report(path, "the broker is as before" if is_known else "the broker is not there", error)
             if before is not None and is_known:
@@ -73,14 +73,14 @@ def _partition(topic: Topic, number: int, assigned: Assigned, states: Mapping[in
     partition = Partition(topic, number, assigned)
     if number in states:
         partition.has_folder = True
-        partition.is_spoiled = states[number] is UNREADABLE
-        partition.leadership = None if partition.is_spoiled else states[number]
+        partition.is_invalid = states[number] is UNREADABLE
+        partition.leadership = None if partition.is_invalid else states[number]
     return partition
 
 
 async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded, turn: Turn) -> list[Topic]:
-    """As the controller has them. The event ``spoiled`` tells when somebody has changed what could not be read."""
-    spoiled = [f"{TOPICS}/{name}" for name in loaded.spoiled]
+    """As the controller has them. The event ``invalid`` tells when somebody has changed what could not be read."""
+    invalid = [f"{TOPICS}/{name}" for name in loaded.invalid]
     topics = []
     async for stored in turn.each(loaded.topics.values()):
         assert stored.topic_id is not None, "it was completed"
@@ -88,9 +88,9 @@ async def take(watched: WatchedStore, context: ControllerContext, loaded: Loaded
         topic.configs, topic.has_folder = stored.configs, stored.has_folder
         async for run in turn.runs(enumerate(stored.assigned)):
             topic.partitions += [_partition(topic, number, assigned, stored.states) for number, assigned in run]
-        spoiled += [f"{one.folder}/state" for one in topic.partitions if one.is_spoiled]
+        invalid += [f"{one.folder}/state" for one in topic.partitions if one.is_invalid]
         topics.append(topic)
-    context.spoiled.update(spoiled)
-    for path in spoiled:
-        await watched.exists(path, "spoiled")
+    context.invalid.update(invalid)
+    for path in invalid:
+        await watched.exists(path, "invalid")
     return topics

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from kafkastore.errors import NotControllerError
 from kafkastore.metadata.batches import size_of, write_many
 from kafkastore.metadata.leadership import decode_leadership, encode_leadership
-from kafkastore.metadata.nonsense import NonsenseError, report
+from kafkastore.metadata.node_content import InvalidNodeError, report
 from kafkastore.metadata.store import (
     BadVersionError,
     Check,
@@ -121,7 +121,7 @@ class StateWriter:
         """Whether any was not as it was known."""
         is_changed = False
         async for partition in turn.each(partitions):
-            known = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_spoiled
+            known = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_invalid
             partition.topic.has_folder = await self.store.exists(f"{partition.topic.path}/partitions") is not None
             partition.has_folder = await self.store.exists(partition.folder) is not None
             try:
@@ -130,20 +130,20 @@ class StateWriter:
                 partition.leadership = None
             else:
                 await self._take(partition, node)
-            now = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_spoiled
+            now = partition.leadership, partition.has_folder, partition.topic.has_folder, partition.is_invalid
             is_changed |= known != now
         return is_changed
 
     async def _take(self, partition: Partition, node: Node) -> None:
-        """Nobody else writes states in this term, so nonsense gives way to what is known; if nothing is, it is left
-        alone."""
+        """Nobody else writes states in this term, so invalid content gives way to the state that is known; if nothing
+        is, it is left alone."""
         path, known = f"{partition.folder}/state", partition.leadership
         try:
             partition.leadership = decode_leadership(node.data, node.version)
-            partition.is_spoiled = False
-        except NonsenseError as error:
+            partition.is_invalid = False
+        except InvalidNodeError as error:
             report(path, "it is written again" if known else "it is left alone", error)
-            partition.is_spoiled = known is None
+            partition.is_invalid = known is None
             if known is not None:
                 written = SetData(path, encode_leadership(known, self.epoch), node.version)
                 await self.store.multi([self.check, written])

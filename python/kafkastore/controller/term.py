@@ -156,7 +156,7 @@ class Term:
 
         def rule(partition: Partition) -> Leadership | None:
             state = partition.leadership
-            if partition.is_spoiled:
+            if partition.is_invalid:
                 return None
             if restarted is None and state is not None and context.is_in_order(state):
                 return None

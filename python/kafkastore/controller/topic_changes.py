@@ -19,8 +19,8 @@ from kafkastore.errors import (
 )
 from kafkastore.metadata.assignment import Assigned, encode_assigned, encode_in_steps
 from kafkastore.metadata.batches import size_of
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import CONFIG_CHANGES, config_notices, decode_config_notice, encode_config
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import (
     ANY_VERSION,
     BadVersionError,
@@ -284,7 +284,7 @@ async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
     for node in nodes if len(nodes) <= FEW_TOPICS else ():
         try:
             kind, named = decode_config_notice((await term.store.get(f"{CONFIG_CHANGES}/{node}")).data)
-        except (NoNodeError, NonsenseError):
+        except (NoNodeError, InvalidNodeError):
             return None
         if kind != "topics":
             return None
@@ -296,7 +296,7 @@ async def on_topics(term: Term) -> None:
     """Topics that others wrote into the store, or took from it."""
     names = await term.watched.get_children("/brokers/topics", "topics")
     async for name in term.turn().each(names):
-        if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.spoiled:
+        if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.invalid:
             loaded = await topic_nodes.complete(term, term.context, await load_topic(term.store, name))
             for topic in await take(term.watched, term.context, loaded, term.turn()):
                 await _adopt(term, topic)

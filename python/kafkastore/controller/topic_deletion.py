@@ -78,7 +78,7 @@ async def on_deletions(term: Term) -> None:
         if topic is not None and is_mark_of(data, topic):
             if not topic.is_deleting:
                 await _begin(term, topic)
-        elif f"/brokers/topics/{name}" in term.context.spoiled:
+        elif f"/brokers/topics/{name}" in term.context.invalid:
             continue
         elif not data:  # with an id in it, an earlier version of a broker that was alone has left it for its next start
             await _drop_mark(term, name)

@@ -43,25 +43,25 @@ LOOKED_AT: Final = 100
 
 
 async def complete(term: Term, context: ControllerContext, loaded: Loaded) -> Loaded:
-    """With an id for each topic that has none in its node, and with topics whose node is nonsense as they were. What
-    cannot be completed is among the spoiled."""
-    topics, spoiled = {}, set()
+    """With an id for each topic that has none in its node, and with topics whose node is invalid as they were. What
+    cannot be completed is among the invalid."""
+    topics, invalid = {}, set()
     async for name, stored in term.turn().each(loaded.topics.items()):
         named = stored if stored.topic_id is not None else await _with_id(term, context, stored)
         if named is not None:
             topics[name] = named
         else:
-            spoiled.add(name)
-    for name in loaded.spoiled:
+            invalid.add(name)
+    for name in loaded.invalid:
         image, rest = _known(term, name), loaded.rest.get(name)
         if image is None or rest is None or not all(one.replicas for one in image.partitions):
-            spoiled.add(name)
+            invalid.add(name)
             continue
         logger.warning("Topic %s goes on as it was; %s/%s is not written", name, TOPICS, name)
         states = {number: state for number, state in rest.states.items() if number < len(image.partitions)}
         assigned = [Assigned(one.replicas) for one in image.partitions]
         topics[name] = rest._replace(topic_id=image.topic_id, assigned=assigned, states=states)
-    return Loaded(topics, frozenset(spoiled), loaded.highest_epoch)
+    return Loaded(topics, frozenset(invalid), loaded.highest_epoch)
 
 
 async def on_topic_nodes(term: Term) -> None:
@@ -79,10 +79,10 @@ async def _take_over(term: Term, topic: Topic) -> None:
     """Somebody has written the node of a topic that is known."""
     stored = (await load_topic(term.store, topic.name)).topics.get(topic.name)
     if stored is None:
-        return  # it is gone, which another event tells, or nonsense, which was said: it goes on as it was
+        return  # it is gone, which another event tells, or invalid, which was logged: it goes on as it was
     if stored.topic_id not in (None, topic.topic_id):
         logger.warning("%s has another topic id now, %s", topic.path, topic_id_text(stored.topic_id or b""))
-        term.watched.tell("spoiled")  # reads all anew
+        term.watched.tell("invalid")  # reads all anew
         return
     current = len(topic.partitions)
     added = [Partition(topic, number, one) for number, one in enumerate(stored.assigned[current:], current)]

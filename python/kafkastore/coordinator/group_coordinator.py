@@ -1,9 +1,9 @@
 """The group coordinator: the one object that the handlers and the replica manager know.
 
-Place: ``handlers → GroupCoordinator → (join, sync, membership, removal, listing) → OffsetsLog``; elections of ``__consumer_offsets``
-come through the runtime.
-Everything runs on one loop and nothing here is locked. Time comes from the clock that is given. The parts work with
-callbacks and steps and need no loop; only the ``async`` methods here do, and ``group_service``, which runs what nobody waits for.
+Place: ``handlers → GroupCoordinator → (join, sync, membership, removal, listing) → OffsetsLog``; elections of
+``__consumer_offsets`` come through the runtime. Everything runs on one loop and nothing here is locked. Time comes from
+the clock that is given. The parts work with callbacks and steps and need no loop; only the ``async`` methods here do,
+and ``group_service``, which runs what nobody waits for.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class GroupCoordinator:
         self._expiry.begin()
 
     def shutdown(self) -> None:
-        """Serves no more (COORDINATOR_NOT_AVAILABLE), and answers whoever waits with NOT_COORDINATOR, in turns: the handlers of
-        those are what the broker waits for before it ends."""
+        """Serves no more (COORDINATOR_NOT_AVAILABLE), and answers whoever waits with NOT_COORDINATOR, in turns: the
+        handlers of those are what the broker waits for before it ends."""
         self.elections.give_up_all()
         self.partitions.is_running = False
         self._expiry.stop()
@@ -155,8 +155,8 @@ class GroupCoordinator:
     async def list_groups(
         self, states_filter: Collection[str], types_filter: Collection[str]
     ) -> tuple[int, list[ListedGroup]]:
-        """(error code, groups). Partitions that still load are an error, as in Kafka: the list would not be whole. Those that
-        begin to load while the list is made leave it as whole as if it had been asked for then."""
+        """(error code, groups). Partitions that still load are an error, as in Kafka: the list would not be whole.
+        Those that begin to load while the list is made leave it as whole as if it had been asked for then."""
         if not self.partitions.is_running:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE, []
         if self.partitions.is_loading:

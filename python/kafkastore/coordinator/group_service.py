@@ -32,8 +32,8 @@ def start(
     loop: asyncio.AbstractEventLoop,
     now_ms: Callable[[], int],
 ) -> GroupCoordinator:
-    """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the wall clock, which
-    records are stamped with."""
+    """Starts the coordinator on the broker's loop; partitions that this broker leads begin to load. ``now_ms`` is the
+    wall clock, which records are stamped with."""
     config = GroupConfig.from_broker_config(broker_config)
     tasks: set[asyncio.Task[None]] = set()
 

@@ -10,7 +10,8 @@ A broker claims blocks of 1,000 ids. The last block that anyone claimed is kept 
 Invariants: a block is durable in the store before its first id is given out, so that a crash loses ids but never gives
 one twice; a claim is a compare-and-set on the node's version, so that two brokers never hold the same block. One claim
 is made at a time, and those who wait for it share what comes of it, a failure too: with the store away all of them
-end with the first. A claim ahead of need that fails is told by the request that finds no id. Runs on the control plane's loop only.
+end with the first. A claim ahead of need that fails is told by the request that finds no id. Runs on the control
+plane's loop only.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkastore.errors import CoordinatorLoadInProgressError, KafkastoreError
-from kafkastore.metadata.nonsense import NonsenseError, decimal, json_object, report
+from kafkastore.metadata.node_content import InvalidNodeError, decimal, json_object, report
 from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError, StoreError
 
 if TYPE_CHECKING:
@@ -101,9 +102,9 @@ class ProducerIds:
             return 0, BLOCK_SIZE - 1
         try:
             start = _next_start(node.data)
-        except NonsenseError as error:  # to guess might be to give an id twice
+        except InvalidNodeError as error:  # to guess might be to give an id twice
             report(PATH, "no producer id can be given until it is mended", error)
-            raise CoordinatorLoadInProgressError(f"{PATH} is nonsense: {error}") from None
+            raise CoordinatorLoadInProgressError(f"{PATH} is invalid: {error}") from None
         if start > LARGEST_ID - BLOCK_SIZE:
             raise ProducerIdsExhaustedError
         try:
@@ -125,7 +126,8 @@ def _encode(node_id: int, start: int) -> bytes:
 
 
 def _next_start(data: bytes) -> int:
-    """The id after the block that the node describes; an empty node (Kafka makes one) describes none. Raises NonsenseError."""
+    """The id after the block that the node describes; an empty node (Kafka makes one) describes none. Raises
+    InvalidNodeError."""
     if not data:
         return 0
     return decimal(str(json_object(data).get("block_end")), "block_end", 0, LARGEST_ID) + 1

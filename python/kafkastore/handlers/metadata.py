@@ -1,9 +1,11 @@
-"""Metadata, as far as it comes to the control plane: topics that do not exist and are to be created, and the first seconds.
+"""Metadata, as far as it comes to the control plane: topics that do not exist and are to be created, and the first
+seconds.
 
-The data plane answers Metadata from what is published. It hands a request here only when it names topics that do not exist
-and the client and ``auto.create.topics.enable`` allow their creation, or when no controller has told this broker of the cluster
-yet: nobody is told then that there are no topics. They are created and the request goes back; a topic that cannot be created is
-left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it.
+The data plane answers Metadata from what is published. It hands a request here only when it names topics that do not
+exist and the client and ``auto.create.topics.enable`` allow their creation, or when no controller has told this broker
+of the cluster yet: nobody is told then that there are no topics. They are created and the request goes back; a topic
+that cannot be created is left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for
+it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.handlers.metadata")
 
 CREATE_LIMIT_S: Final = 10.0
-"""No more topics of a request are created when so much time has gone: one waits as long while there is no controller."""
+"""No more topics of a request are created when so much time has gone: one waits as long while there is no
+controller."""
 
 METADATA_LIMIT_S: Final = 5.0
 """Less than clients wait for an answer; a broker without a controller then tells that it knows of nobody."""

@@ -24,8 +24,8 @@ from kafkastore._core import BatchHeaders, ScanError
 from kafkastore.errors import KafkastoreError
 from kafkastore.log.manager import ADOPT_FILE
 from kafkastore.metadata.backup import locked
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.plain_files import open_plain, sync_path
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def _lines(log_dir: str) -> Iterator[tuple[str, bytes]]:
         return
     for line in lines:
         topic_id, _, topic = line.partition(" ")
-        with suppress(NonsenseError):
+        with suppress(InvalidNodeError):
             yield topic, parse_topic_id(topic_id)
 
 
@@ -217,5 +217,5 @@ def _topic_id(path: str) -> bytes | None:
             lines = file.read().splitlines()
         given = next((line.partition(":")[2].strip() for line in lines if line.startswith("topic_id:")), "")
         return parse_topic_id(given) if given else None
-    except (OSError, NonsenseError):
+    except (OSError, InvalidNodeError):
         return None

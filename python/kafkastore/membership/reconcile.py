@@ -173,7 +173,7 @@ def _ids_of_nameless(loaded: Loaded, found: Mapping[str, Iterable[_FoundLog]]) -
 
 def _leave_alone(broker: OpenBroker, loaded: Loaded, found: dict[str, list[_FoundLog]]) -> None:
     """Case F: ours or not, nobody can say; they are there when the node is mended."""
-    for name in loaded.spoiled & found.keys():
+    for name in loaded.invalid & found.keys():
         for log in found.pop(name):
             broker.log_manager.record(name, log.partition, log.log_dir)
 
@@ -182,7 +182,7 @@ async def _finish_deletions(broker: OpenBroker, loaded: Loaded, found: dict[str,
     """Case E; the mark of a deletion that the controller is to go on with has its topic beside it."""
     done: list[Operation] = []
     for name in await broker.store.get_children(DELETION_MARKS):
-        if name in loaded.spoiled or name in loaded.topics:
+        if name in loaded.invalid or name in loaded.topics:
             continue
         path = f"{DELETION_MARKS}/{name}"
         deleted_id = (await broker.store.get(path)).data

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from kafkastore.config.properties import parse_properties
 from kafkastore.errors import StartupError
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import (
     decode_cluster_id,
     encode_cluster_id,
     new_id,
     topic_id_text,
 )
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, NodeExistsError, ancestors
 from kafkastore.plain_files import open_plain
 
@@ -58,9 +58,9 @@ async def agree_on_cluster_id(store: MetadataStore, config: BrokerConfig, make_i
     if await store.exists("/cluster/id") is not None:
         try:
             stored = decode_cluster_id((await store.get("/cluster/id")).data)
-        except NonsenseError as error:
+        except InvalidNodeError as error:
             raise StartupError(
-                f"/cluster/id of the metadata store is nonsense, so nobody can say whose cluster this is: {error}; "
+                f"/cluster/id of the metadata store is invalid, so nobody can say whose cluster this is: {error}; "
                 "write"
                 ' {"version":"1","id":"…"} there, with the cluster.id of a log directory\'s meta.properties'
             ) from None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from kafkastore.metadata.nonsense import is_topic_name
+from kafkastore.metadata.node_content import is_topic_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

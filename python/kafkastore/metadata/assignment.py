@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
+from kafkastore.metadata.node_content import InvalidNodeError, ids, json_object, mapping, shown, text
 from kafkastore.metadata.nodes import parse_topic_id, topic_id_text
-from kafkastore.metadata.nonsense import NonsenseError, ids, json_object, mapping, shown, text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Generator, Sequence
@@ -108,7 +108,7 @@ def at_once(steps: Generator[None, None, T]) -> T:
 
 def decode_assigned(data: bytes) -> tuple[bytes | None, list[Assigned]]:
     """The topic's id and its partitions. Versions 1, without moves, and 2 have no id (Kafka up to 2.3 and 2.7): None.
-    Raises NonsenseError."""
+    Raises InvalidNodeError."""
     return at_once(decode_in_steps(data))
 
 
@@ -117,7 +117,7 @@ def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, li
     content = json_object(data)
     version = content.get("version", NEWEST_VERSION)
     if isinstance(version, bool) or version not in range(1, NEWEST_VERSION + 1):
-        raise NonsenseError(f"version is {shown(version)}; 1 to {NEWEST_VERSION} are known")
+        raise InvalidNodeError(f"version is {shown(version)}; 1 to {NEWEST_VERSION} are known")
     topic_id = parse_topic_id(text(content, "topic_id")) if "topic_id" in content else None
     replicas = mapping(content, "partitions")
     adding, removing = mapping(content, "adding_replicas"), mapping(content, "removing_replicas")
@@ -135,10 +135,12 @@ def decode_in_steps(data: bytes) -> Generator[None, None, tuple[bytes | None, li
         if known is None:
             known = equal[one] = one
             if not one.target or not one.origin or not set(one.adding) <= set(one.replicas):
-                raise NonsenseError(f"partition {number} has no replicas before or after its move, or others are added")
+                raise InvalidNodeError(
+                    f"partition {number} has no replicas before or after its move, or others are added"
+                )
         partitions.append(known)
     if not partitions:
-        raise NonsenseError("it has no partitions")
+        raise InvalidNodeError("it has no partitions")
     return topic_id, partitions
 
 

@@ -14,9 +14,9 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkastore.metadata.leadership import MAX_OFFSET
+from kafkastore.metadata.node_content import InvalidNodeError, decimal, ids, json_object, mapping, number, shown
+from kafkastore.metadata.node_content import text as text_of
 from kafkastore.metadata.nodes import parse_topic_id
-from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number, shown
-from kafkastore.metadata.nonsense import text as text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,12 +60,12 @@ class Registration(NamedTuple):
 
 
 def decode_registration(node_id: int, data: bytes, created: int) -> Registration:
-    """Raises NonsenseError."""
+    """Raises InvalidNodeError."""
     content = json_object(data)
     protocols = mapping(content, "listener_security_protocol_map")
     given = content.get("endpoints")
     if not isinstance(given, list) or not given or not all(isinstance(one, str) for one in given):
-        raise NonsenseError(f"endpoints is {shown(given)}, which is no list of addresses")
+        raise InvalidNodeError(f"endpoints is {shown(given)}, which is no list of addresses")
     endpoints = []
     for text in given:
         listener, _, address = text.partition("://")
@@ -74,7 +74,7 @@ def decode_registration(node_id: int, data: bytes, created: int) -> Registration
         endpoints.append(Endpoint(listener, host.strip("[]"), number_of_port, str(protocols.get(listener, listener))))
     rack = content.get("rack")
     if not isinstance(rack, str | None):
-        raise NonsenseError(f"rack is {shown(rack)}, which is no text")
+        raise InvalidNodeError(f"rack is {shown(rack)}, which is no text")
     is_clean = content.get("clean_shutdown", True) is not False
     log_ends = {} if is_clean else _log_ends(content)
     unclean = None if is_clean else _unclean(content)
@@ -98,7 +98,7 @@ def _log_ends(content: dict[str, Any]) -> dict[str, dict[str, int]]:
 
 
 def settle_registration(data: bytes) -> bytes:
-    """The same registration after the consequences of an unclean shutdown were drawn. Raises NonsenseError."""
+    """The same registration after the consequences of an unclean shutdown were drawn. Raises InvalidNodeError."""
     content = json_object(data)
     content["clean_shutdown"] = True
     content.pop("log_ends", None)

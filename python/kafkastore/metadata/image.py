@@ -1,8 +1,8 @@
 """The cluster's metadata in memory: topics, partitions, configs, brokers. The one source for handlers.
 
-Loaded from the store at start and changed only after the store has taken the change; never written to by handlers (they go
-through ``topic/topics.py`` and ``configuration/dynamic_configs.py``). Partition states are immutable tuples that are replaced
-whole.
+Loaded from the store at start and changed only after the store has taken the change; never written to by handlers (they
+go through ``topic/topics.py`` and ``configuration/dynamic_configs.py``). Partition states are immutable tuples that are
+replaced whole.
 """
 
 from __future__ import annotations
@@ -93,8 +93,9 @@ class MetadataImage:
         return topic
 
     def merge(self, name: str, topic_id: bytes, states: Mapping[int, PartitionState]) -> list[int]:
-        """Takes over what the controller tells of some partitions; returns those that are as told now. What is older than what is
-        known stays out, by leader epoch, then by partition epoch. Partitions of which nothing was told yet have no leader."""
+        """Takes over what the controller tells of some partitions; returns those that are as told now. What is older
+        than what is known stays out, by leader epoch, then by partition epoch. Partitions of which nothing was told yet
+        have no leader."""
         topic = self.topics.get(name)
         if topic is None or topic.topic_id != topic_id:
             if topic is not None:

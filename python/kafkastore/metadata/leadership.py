@@ -11,7 +11,7 @@ import json
 from typing import NamedTuple
 
 from kafkastore.metadata.image import NO_LEADER
-from kafkastore.metadata.nonsense import NonsenseError, decimal, ids, json_object, mapping, number
+from kafkastore.metadata.node_content import InvalidNodeError, decimal, ids, json_object, mapping, number
 
 MAX_OFFSET = 2**63 - 1
 
@@ -50,12 +50,12 @@ def encode_leadership(state: Leadership, controller_epoch: int) -> bytes:
 
 
 def decode_leadership(data: bytes, version: int) -> Leadership:
-    """Raises NonsenseError."""
+    """Raises InvalidNodeError."""
     content = json_object(data)
     isr = ids(content.get("isr"), "isr")
     elr = ids(content["elr"], "elr") if "elr" in content else ()
     if not isr and not elr:
-        raise NonsenseError("isr is empty, and nobody is eligible")
+        raise InvalidNodeError("isr is empty, and nobody is eligible")
     restarted = mapping(content, "restarted")
     return Leadership(
         number(content, "leader", NO_LEADER),

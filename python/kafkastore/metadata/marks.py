@@ -71,8 +71,8 @@ def read_mark(path: str) -> FoundMark:
     marks = [_decode(slot) for slot in slots]
     found = [mark for mark in marks if mark is not None]
     is_short = len(content) != 2 * SLOT_BYTES
-    is_spoiled = any(mark is None and slot.strip(_BLANK) for mark, slot in zip(marks, slots, strict=True))
-    is_damaged = not found or is_short or is_spoiled
+    is_invalid = any(mark is None and slot.strip(_BLANK) for mark, slot in zip(marks, slots, strict=True))
+    is_damaged = not found or is_short or is_invalid
     return FoundMark(max(found, key=lambda mark: mark.generation, default=None), is_damaged)
 
 

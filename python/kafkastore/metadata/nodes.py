@@ -7,8 +7,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from kafkastore.metadata.nonsense import NonsenseError, decimal, json_object, mapping, shown, text
-from kafkastore.metadata.nonsense import number as number_of
+from kafkastore.metadata.node_content import InvalidNodeError, decimal, json_object, mapping, shown, text
+from kafkastore.metadata.node_content import number as number_of
 from kafkastore.metadata.store import Create
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ def topic_id_text(topic_id: bytes) -> str:
 
 
 def parse_topic_id(given: str) -> bytes:
-    """Raises NonsenseError."""
+    """Raises InvalidNodeError."""
     try:
         topic_id = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
     except ValueError:
         topic_id = b""
     if len(topic_id) != _ID_BYTES or not any(topic_id):
-        raise NonsenseError(f"{shown(given)!r} is no id")
+        raise InvalidNodeError(f"{shown(given)!r} is no id")
     return topic_id
 
 
@@ -53,7 +53,7 @@ def encode_config(overrides: Mapping[str, str]) -> bytes:
 
 
 def decode_config(data: bytes) -> dict[str, str]:
-    """Raises NonsenseError; a node without content configures nothing."""
+    """Raises InvalidNodeError; a node without content configures nothing."""
     found = mapping(json_object(data), "config") if data else {}
     return {name: str(value) for name, value in found.items()}
 
@@ -79,14 +79,14 @@ def config_notices(kind: str, names: Sequence[str]) -> list[Create]:
 
 
 def decode_config_notice(data: bytes) -> tuple[str, list[str]]:
-    """(kind, names). Raises NonsenseError."""
+    """(kind, names). Raises InvalidNodeError."""
     content = json_object(data)
     kind, slash, name = text(content, "entity_path").partition("/")
     if slash:
         return kind, [name]
     names = content.get("names")
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
-        raise NonsenseError(f"names is {shown(names)}, which is no list of names")
+        raise InvalidNodeError(f"names is {shown(names)}, which is no list of names")
     return kind, names
 
 
@@ -132,16 +132,16 @@ def encode_controller(node_id: int, now_ms: int) -> bytes:
 
 
 def decode_controller(data: bytes) -> int:
-    """The node id in ``/controller``. Raises NonsenseError."""
+    """The node id in ``/controller``. Raises InvalidNodeError."""
     return number_of(json_object(data), "brokerid")
 
 
 def decode_controller_epoch(data: bytes, version: int) -> int:
     """Of ``/controller_epoch``. Each controller writes it once, one higher, so an epoch below the node's version was
-    not written by one. Raises NonsenseError."""
+    not written by one. Raises InvalidNodeError."""
     epoch = decimal(data, "the epoch")
     if epoch < version:
-        raise NonsenseError(f"epoch {epoch} is lower than the number of times it was raised, {version}")
+        raise InvalidNodeError(f"epoch {epoch} is lower than the number of times it was raised, {version}")
     return epoch
 
 
@@ -151,7 +151,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 
 def decode_cluster_id(data: bytes) -> str:
-    """Raises NonsenseError."""
+    """Raises InvalidNodeError."""
     return text(json_object(data), "id")
 
 

@@ -1,8 +1,8 @@
 """The topics of the store, with their states and configurations: read and judged in this one place, for a broker that
 starts and for the controller (spec R2.3, Kafka's node layout). It decides nothing.
 
-Whoever reaches the store may have written nonsense into a node: it is named at level ERROR and left out, and the others
-stand. Of a partition whose state is nonsense nothing is decided, since nobody can say who has what was committed.
+Whoever reaches the store may have written invalid content into a node: it is named at level ERROR and left out, and the
+others stand. Of a partition whose state is invalid nothing is decided, since nobody can say who has what was committed.
 
 A start looks at all of it several times: for the logs, after their recovery, and as the controller, under an epoch of
 its own. A store that can tell that nothing has changed in between is not read again.
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 from kafkastore.metadata.assignment import at_once, decode_in_steps, encode_assigned
 from kafkastore.metadata.image import NO_LEADER, UNKNOWN_EPOCH, PartitionState, TopicImage
 from kafkastore.metadata.leadership import Leadership, decode_leadership, encode_leadership
+from kafkastore.metadata.node_content import InvalidNodeError, check_topic_name, report
 from kafkastore.metadata.nodes import decode_config, encode_config
-from kafkastore.metadata.nonsense import NonsenseError, check_topic_name, report
 from kafkastore.metadata.store import Create, NoNodeError, SetData
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Nodes = Iterable[tuple[str, bytes, int]]  # as get_tree gives them
     Pause = Callable[[], Awaitable[None]]
-    Tell = Callable[[str, str, NonsenseError], None]
+    Tell = Callable[[str, str, InvalidNodeError], None]
 
 TOPICS: Final = "/brokers/topics"
 CONFIGS: Final = "/config/topics"
@@ -39,7 +39,7 @@ IN_A_STEP: Final = 256
 T = TypeVar("T")
 
 UNREADABLE: Final = Leadership(NO_LEADER, UNKNOWN_EPOCH, ())
-"""In place of a state that is nonsense."""
+"""In place of a state that is invalid."""
 
 
 class StoredTopic(NamedTuple):
@@ -88,14 +88,14 @@ class StoredTopic(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """Topics by name; of those in ``spoiled`` nobody can read the node."""
+    """Topics by name; of those in ``invalid`` nobody can read the node."""
 
     topics: dict[str, StoredTopic]
-    spoiled: frozenset[str]
+    invalid: frozenset[str]
     highest_epoch: int = 0
-    """Of the controllers that wrote the states, of spoiled topics too."""
+    """Of the controllers that wrote the states, of invalid topics too."""
     rest: Mapping[str, StoredTopic] = {}
-    """What can be read of those in ``spoiled``: all but the id and the assignment."""
+    """What can be read of those in ``invalid``: all but the id and the assignment."""
     unconfigured: frozenset[str] = frozenset()
     """Topics that have no node for their configuration."""
     misconfigured: frozenset[str] = frozenset()
@@ -155,12 +155,12 @@ async def load_topic(store: MetadataStore, name: str) -> Loaded:
 
 
 async def load_configs(store: MetadataStore, pause: Pause | None = None) -> dict[str, dict[str, str] | None]:
-    """Of all topics that have a node for it; None where that is nonsense."""
+    """Of all topics that have a node for it; None where that is invalid."""
     return await _paced(_judge_configs_in_steps(await store.get_tree(CONFIGS)), pause)
 
 
 async def load_config(store: MetadataStore, name: str) -> dict[str, str] | None:
-    """Of one topic; None where it is nonsense, nothing where there is no node."""
+    """Of one topic; None where it is invalid, nothing where there is no node."""
     path = f"{CONFIGS}/{name}"
     try:
         node = await store.get(path)
@@ -181,14 +181,14 @@ def _judge_configs_in_steps(nodes: Nodes) -> Generator[None, None, dict[str, dic
         name = path.rpartition("/")[2]
         try:
             found[name] = decode_config(data)
-        except NonsenseError as error:  # one topic must not end the control of all
+        except InvalidNodeError as error:  # one topic must not end the control of all
             found[name] = None
             report(path, "what is in force stays, at first nothing is deleted", error)
     return found
 
 
-def _tell_nobody(path: str, consequence: str, error: NonsenseError) -> None:
-    """Instead of :func:`report`, where only numbers are wanted: whoever loads the topics names what is nonsense."""
+def _tell_nobody(path: str, consequence: str, error: InvalidNodeError) -> None:
+    """Instead of :func:`report`, where only numbers are wanted: whoever loads the topics names what is invalid."""
 
 
 async def _paced(steps: Generator[None, None, T], pause: Pause | None) -> T:
@@ -231,7 +231,7 @@ def _judge_in_steps(nodes: Nodes, config_nodes: Nodes, tell: Tell) -> Generator[
         try:
             check_topic_name(name)
             topic_id, assigned = yield from decode_in_steps(data)
-        except NonsenseError as error:
+        except InvalidNodeError as error:
             tell(f"{TOPICS}/{name}", "it is left alone until somebody mends it", error)
             numbered = {int(one): state for one, state in there.items() if one.isascii() and one.isdecimal()}
             unread[name] = StoredTopic(name, None, [], numbered, own, version, has_folder=name in below)
@@ -249,7 +249,7 @@ def _state(
 ) -> Leadership:
     try:
         state = decoded[data, version] = decode_leadership(data, version)
-    except NonsenseError as error:
+    except InvalidNodeError as error:
         tell(path, "it is left alone until somebody mends it", error)
         return UNREADABLE
     return state

@@ -12,8 +12,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkastore.metadata.marks import Mark
+from kafkastore.metadata.node_content import json_object, number, text
 from kafkastore.metadata.nodes import new_id
-from kafkastore.metadata.nonsense import json_object, number, text
 from kafkastore.metadata.store import BadVersionError, NodeExistsError, NoNodeError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ZookeeperMarks:
         self._known: Mark | None = None
 
     async def read(self) -> Mark | None:
-        """None when the store never had one. Raises NonsenseError."""
+        """None when the store never had one. Raises InvalidNodeError."""
         await self._store.poll()  # a server that is behind would show an older one
         try:
             self._known = _decode((await self._store.get(PATH)).data)
@@ -45,7 +45,7 @@ class ZookeeperMarks:
         return self._known
 
     async def raise_if_changed(self) -> Mark:
-        """Raises NonsenseError."""
+        """Raises InvalidNodeError."""
         while True:
             try:
                 last, of_mark = await self._store.last_changes(PATH)

@@ -1,9 +1,9 @@
 """The metric families of one snapshot, by the names that Grafana boards for Kafka use.
 
-The names are those which Prometheus' JMX exporter gives Kafka's MBeans: ``kafka_<domain>_<type>_<name>``, counters with ``_total``.
-What Kafka does not have begins with ``kafkastore_``. A figure that is not measured here has no family.
-It reads a :class:`Snapshot` and nothing else. It never uses prometheus-client's own instruments, so neither its multiprocess mode
-nor its locks are ever on the path of a request.
+The names are those which Prometheus' JMX exporter gives Kafka's MBeans: ``kafka_<domain>_<type>_<name>``, counters with
+``_total``. What Kafka does not have begins with ``kafkastore_``. A figure that is not measured here has no family. It
+reads a :class:`Snapshot` and nothing else. It never uses prometheus-client's own instruments, so neither its
+multiprocess mode nor its locks are ever on the path of a request.
 """
 
 from __future__ import annotations
@@ -162,7 +162,8 @@ def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 def _broker_topics(snapshot: Snapshot) -> Iterator[Metric]:
-    """Each count without a label for all topics together, and with the label ``topic`` for each, as Kafka's two MBeans come out."""
+    """Each count without a label for all topics together, and with the label ``topic`` for each, as Kafka's two MBeans
+    come out."""
     for at, (name, text) in enumerate(TOPIC_COUNTS):
         family = CounterMetricFamily(f"kafka_server_brokertopicmetrics_{name.lower()}", text)
         family.add_metric([], snapshot.engine[name])
@@ -235,7 +236,8 @@ def _partitions(snapshot: Snapshot) -> Iterator[Metric]:
     shown = len(snapshot.partitions)
     yield _gauge(
         "kafkastore_metrics_partitions_left_out",
-        "Partitions on this broker without figures of their own, since there are more than kafkastore.metrics.max.partitions",
+        "Partitions on this broker without figures of their own, since there are more than "
+        "kafkastore.metrics.max.partitions",
         0 if shown else snapshot.engine["PartitionCount"],
     )
     named = (

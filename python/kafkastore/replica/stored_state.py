@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kafkastore.config import HELD
 from kafkastore.metadata.image import PartitionState
 from kafkastore.metadata.leadership import decode_leadership
-from kafkastore.metadata.nonsense import NonsenseError
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.metadata.stored_topics import load_config, load_configs
 from kafkastore.purgatory.turns import Turn
@@ -47,7 +47,7 @@ class StoredState:
         try:
             node = await self._store.get(f"/brokers/topics/{name}/partitions/{number}/state")
             state = decode_leadership(node.data, node.version)
-        except (NoNodeError, NonsenseError):  # the controller names it
+        except (NoNodeError, InvalidNodeError):  # the controller names it
             return None
         known = self._held.partition(name, number)
         replicas = () if known is None else known.replicas

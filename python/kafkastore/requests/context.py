@@ -1,16 +1,16 @@
 """What a handler is given of a request: its context. Of the broker it is given ``services``.
 
-A handler is ``async def handle(context: RequestContext, request: HeartbeatRequest) -> Unwritten`` in ``handlers/<api>.py``. kio
-has one dataclass per API and version; ``interbroker/request_types`` has the types of a request over all versions, and
-``context.row("CreatableTopicResult", ...)`` and ``context.answer(...)`` write the classes of the version that was asked, so one
-handler serves all versions. An answer that may have many rows gives them as :class:`~kafkastore.interbroker.encoding.Rows`:
-they are made while the answer is written, in slices of the loop.
+A handler is ``async def handle(context: RequestContext, request: HeartbeatRequest) -> Unwritten`` in
+``handlers/<api>.py``. kio has one dataclass per API and version; ``interbroker/request_types`` has the types of a
+request over all versions, and ``context.row("CreatableTopicResult", ...)`` and ``context.answer(...)`` write the
+classes of the version that was asked, so one handler serves all versions. An answer that may have many rows gives them
+as :class:`~kafkastore.interbroker.encoding.Rows`: they are made while the answer is written, in slices of the loop.
 
 A handler that walks more than it answers makes a ``context.turn()`` and gives way between two items.
 
 A handler runs its first step outside of a task (most finish in it): it may await futures, locks and executors, but
-``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future. One that waits for other
-clients returns a :class:`Later`, which takes no task at all.
+``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future. One that
+waits for other clients returns a :class:`Later`, which takes no task at all.
 """
 
 from __future__ import annotations
@@ -53,8 +53,9 @@ class AbandonedError(Exception):
 
 
 class Later(Generic[Result]):
-    """The answer of a handler that waits for other clients, made of what :meth:`put` is given, once, before or after the handler has
-    returned this. Whoever waits costs a callback and no task: a rebalance has thousands of them. It can be awaited, too."""
+    """The answer of a handler that waits for other clients, made of what :meth:`put` is given, once, before or after
+    the handler has returned this. Whoever waits costs a callback and no task: a rebalance has thousands of them. It can
+    be awaited, too."""
 
     __slots__ = ("_make", "_on_result", "_results")
 
@@ -116,8 +117,8 @@ class RequestContext:
             raise AbandonedError
 
     def let_go(self) -> None:
-        """What the request brought is kept by somebody who counts it, or by nobody: a handler says so before it waits for other
-        clients, who could not come in otherwise."""
+        """What the request brought is kept by somebody who counts it, or by nobody: a handler says so before it waits
+        for other clients, who could not come in otherwise."""
         self.decoded = None
         if self.admission is not None and self.ticket is not None:
             self.request.forget_body()
@@ -133,9 +134,9 @@ class RequestContext:
         return found
 
     def row(self, name: str, /, **fields: Any) -> bytes:
-        """A row of the answer, as bytes: kio's class ``name`` of this response's version. Fields that only other versions have are
-        left out, a field that no version has raises UnknownFieldError; an error code may be an int, a time in milliseconds an int,
-        a topic id 16 bytes, an array any collection."""
+        """A row of the answer, as bytes: kio's class ``name`` of this response's version. Fields that only other
+        versions have are left out, a field that no version has raises UnknownFieldError; an error code may be an int, a
+        time in milliseconds an int, a topic id 16 bytes, an array any collection."""
         return self.encoder(name).row(fields)
 
     def unwritten_row(self, name: str, /, **fields: Any) -> Unwritten:

@@ -1,8 +1,9 @@
 """The one table of APIs: what is served, in which versions, by whom.
 
-Dispatch, the ApiVersions that the data plane answers, the generated documentation table and the tests all come from here.
-The ranges are Apache Kafka 4.3's (what it advertises; InitProducerId 6 is unstable there and so not offered). Produce is
-advertised from 0 because older librdkafka turns compression off otherwise (KAFKA-18659); 0-2 are refused on receipt.
+Dispatch, the ApiVersions that the data plane answers, the generated documentation table and the tests all come from
+here. The ranges are Apache Kafka 4.3's (what it advertises; InitProducerId 6 is unstable there and so not offered).
+Produce is advertised from 0 because older librdkafka turns compression off otherwise (KAFKA-18659); 0-2 are refused on
+receipt.
 
 ``module`` is at once the name of the handler (``kafkastore.handlers.<module>``) and of kio's schema
 (``kio.schema.<module>.v<N>``). Neither is imported before the first request of that API arrives.
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 NO_FLEXIBLE_VERSION = 32767
 
 MAX_ROWS = 120_000
-"""Of a client's request: the partitions of the largest cluster, 100,000, in their topics. Reading them takes some 20 ms and 15 MB."""
+"""Of a client's request: the partitions of the largest cluster, 100,000, in their topics. Reading them takes some 20 ms
+and 15 MB."""
 
 _DEARER_ROWS = {
     "AlterConfigs": 60_000,
@@ -30,9 +32,9 @@ _DEARER_ROWS = {
     "DescribeConfigs": 80_000,
     "IncrementalAlterConfigs": 60_000,
 }
-"""Where reading :data:`MAX_ROWS` takes 60 ms: of requests that change configurations, two rows for a resource with one key, 30,000 of
-them; of those that delete topics or create ACLs, one row, with an id or with six fields. Where it takes 50 ms on a slow machine: of those
-that describe configurations or quotas."""
+"""Where reading :data:`MAX_ROWS` takes 60 ms: of requests that change configurations, two rows for a resource with one
+key, 30,000 of them; of those that delete topics or create ACLs, one row, with an id or with six fields. Where it takes
+50 ms on a slow machine: of those that describe configurations or quotas."""
 
 
 class Api:
@@ -152,7 +154,8 @@ INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for r
 """What brokers ask of each other, on the listener ``inter.broker.listener.name`` alone; not told by ApiVersions."""
 
 AUTHENTICATION_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _AUTHENTICATION_ROWS)
-"""How brokers prove to each other that they are brokers; not told by ApiVersions while clients have nothing to prove."""
+"""How brokers prove to each other that they are brokers; not told by ApiVersions while clients have nothing to
+prove."""
 
 BY_KEY: dict[int, Api] = {api.key: api for api in APIS + INTER_BROKER_APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS + INTER_BROKER_APIS}

@@ -1,7 +1,7 @@
 """What a handler is given of its broker. One record, made once by ``server/assembly.py``; nothing in it is replaced.
 
-Never: what no handler needs (the store, the sockets, the broker's membership), or anything that a part of the broker takes: each is
-given its own by its constructor.
+Never: what no handler needs (the store, the sockets, the broker's membership), or anything that a part of the broker
+takes: each is given its own by its constructor.
 """
 
 from __future__ import annotations

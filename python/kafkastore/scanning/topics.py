@@ -1,4 +1,5 @@
-"""``kafkastore.topics``: which topics stand in log directories, how large they are and what range they hold. Read-only."""
+"""``kafkastore.topics``: which topics stand in log directories, how large they are and what range they hold.
+Read-only."""
 
 from __future__ import annotations
 
@@ -85,7 +86,8 @@ def readable(size_bytes: int) -> str:
 
 
 def topics(log_dirs: PathLike | Iterable[PathLike]) -> list[Topic]:
-    """The topics below the log directories, by name. FileNotFoundError, NotADirectoryError or ValueError, one sentence."""
+    """The topics below the log directories, by name. FileNotFoundError, NotADirectoryError or ValueError, one
+    sentence."""
     found = sorted(_core.list_partitions(as_log_dirs(log_dirs)), key=lambda one: (one.topic, one.partition))
     return [
         Topic(name, name in INTERNAL, tuple(map(_partition, its)))

@@ -1,8 +1,9 @@
 """Puts the parts of a broker together, when its logs are open: each is made once and given what it needs.
 
-The order is that of what needs what. Two things are needed before they can be there: handlers are asked for by parts that the services
-of handlers have (:class:`~kafkastore.server.dispatch.Dispatch`), and the group coordinator and the producer ids are made when somebody
-asks for them first, which keeps a start short and an idle broker small. Nothing here starts, reads or writes.
+The order is that of what needs what. Two things are needed before they can be there: handlers are asked for by parts
+that the services of handlers have (:class:`~kafkastore.server.dispatch.Dispatch`), and the group coordinator and the
+producer ids are made when somebody asks for them first, which keeps a start short and an idle broker small. Nothing
+here starts, reads or writes.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """See the module. What a broker has when its logs are open is given; ``member``, ``isr_changes``, ``dispatch`` and ``services`` are
-    what it starts, stops and asks from then on. To be made on the loop that the broker is to run on."""
+    """See the module. What a broker has when its logs are open is given; ``member``, ``isr_changes``, ``dispatch`` and
+    ``services`` are what it starts, stops and asks from then on. To be made on the loop that the broker is to run
+    on."""
 
     def __init__(
         self,

@@ -1,9 +1,10 @@
 """One broker's life: what starts after what, and stops before what (spec R0.2).
 
-Start: store and cluster id → data plane → log directories with recovery → topics and logs reconciled → housekeeping → into the
-cluster (registration, controller, leases, coordinators) → listeners. Nothing is served before recovery ends; the listeners open
-last. In a cluster with others they open before the broker joins, since another's controller has to reach it: until it has told,
-every partition answers NOT_LEADER_OR_FOLLOWER. Stop is the reverse: the clean-shutdown markers come last.
+Start: store and cluster id → data plane → log directories with recovery → topics and logs reconciled → housekeeping →
+into the cluster (registration, controller, leases, coordinators) → listeners. Nothing is served before recovery ends;
+the listeners open last. In a cluster with others they open before the broker joins, since another's controller has to
+reach it: until it has told, every partition answers NOT_LEADER_OR_FOLLOWER. Stop is the reverse: the clean-shutdown
+markers come last.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ class StopRequested(Exception):  # noqa: N818 - nothing went wrong
 class Broker:
     """See the module. ``start`` and ``stop`` run once each, on one loop. Several brokers may run in one process.
 
-    ``end(status)`` ends the process, at once: for a bug after which nothing of the broker may be closed in order. Without it
-    :meth:`run_until_stopped` raises, and leaves everything as it lies.
+    ``end(status)`` ends the process, at once: for a bug after which nothing of the broker may be closed in order.
+    Without it :meth:`run_until_stopped` raises, and leaves everything as it lies.
     """
 
     store: MetadataStore
@@ -116,8 +117,8 @@ class Broker:
 
     # ---- start
     async def start(self) -> None:
-        """Returns when the listeners are open. Raises StartupError, or StopRequested when that came first, with everything
-        closed again; a recovery that was under way may still run in its thread."""
+        """Returns when the listeners are open. Raises StartupError, or StopRequested when that came first, with
+        everything closed again; a recovery that was under way may still run in its thread."""
         known_log_dirs.refuse_missing(self.config)
         self.surroundings.refuse_missing_store(self.config)
         self.config.load_secret()
@@ -217,7 +218,8 @@ class Broker:
             raise StopRequested
 
     async def _unless_stopped(self, step: Coroutine[Any, Any, None]) -> None:
-        """Waits for a step that others may hold up, a store or a controller. Raises StopRequested, with the step cancelled."""
+        """Waits for a step that others may hold up, a store or a controller. Raises StopRequested, with the step
+        cancelled."""
         doing = asyncio.ensure_future(step)
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -336,8 +338,8 @@ class Broker:
         await self.store.close()
 
     def _may_close_logs(self) -> bool:
-        """Whether clean-shutdown markers may be written: not in directories that may be another broker's, and not before
-        the leader epochs are raised after an unclean stop, or the next start would not raise them."""
+        """Whether clean-shutdown markers may be written: not in directories that may be another broker's, and not
+        before the leader epochs are raised after an unclean stop, or the next start would not raise them."""
         return self._has_logs and (self._is_settled or not self.engine.unclean_log_dirs())
 
     # ---- run and stop
@@ -380,8 +382,8 @@ class Broker:
         logger.info("Stopped")
 
     async def _close_logs(self) -> None:
-        """Where it fails there is no clean-shutdown marker; that is the outcome of the broker, and no reason to stop halfway.
-        After a bug the logs stay as they lie."""
+        """Where it fails there is no clean-shutdown marker; that is the outcome of the broker, and no reason to stop
+        halfway. After a bug the logs stay as they lie."""
         if self._has_died:
             return
         try:
@@ -403,14 +405,14 @@ class Broker:
         self.member.report_log_dir_failure()
         if not self.log_manager.online:
             self._failure = (
-                f"All log directories have failed, the last was {event.log_dir}: {event.reason}; repair or replace it and"
-                " start again"
+                f"All log directories have failed, the last was {event.log_dir}: {event.reason}; repair or replace it "
+                "and start again"
             )
             self.request_stop()
 
     def _on_thread_failed(self, event: ThreadFailed) -> None:
-        """Ends the broker as after a crash: a supervisor starts it again, and recovery checks what was written. An orderly
-        stop would wait for the thread, and mark logs as clean that are not."""
+        """Ends the broker as after a crash: a supervisor starts it again, and recovery checks what was written. An
+        orderly stop would wait for the thread, and mark logs as clean that are not."""
         logger.critical("Thread %s of the data plane failed (%s); the broker ends at once", event.thread, event.reason)
         if self._end is not None:
             self._end(FAILED)

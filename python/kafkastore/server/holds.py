@@ -36,7 +36,8 @@ class Holds:
         self._over_at = now() + RECENT_S
 
     def recent(self) -> dict[str, float]:
-        """By API the longest hold in seconds of the last one to two minutes; changes nothing that :meth:`look` gives."""
+        """By API the longest hold in seconds of the last one to two minutes; changes nothing that :meth:`look`
+        gives."""
         self._forget(self.now())
         recent = dict(self._before)
         for api, held_s in self._recent.copy().items():

@@ -1,22 +1,24 @@
-"""The one entry of every request into the control plane (spec R0.3): decode, dispatch, encode. Holds no logic of its own.
+"""The one entry of every request into the control plane (spec R0.3): decode, dispatch, encode. Holds no logic of its
+own.
 
-The engine's requests and events come in lots when its eventfd is readable; a pass of the loop begins no more of them when
-:data:`SLICE_S` is over. A request is checked against its shape (``sanitize``) before kio sees a byte of it, since kio allocates
-by the counts it reads. The handler's first step runs at once, without a task; only a handler that waits becomes one, so nobody
-waits for a slow one. One that waits for other clients gives its answer later (``context.Later``) and becomes none.
-Requests of more than :data:`LARGE_BYTES` are read one a pass, in the queue of all long work (``purgatory/turns.py``),
-and answers that take longer than a slice are written in slices. A connection has at most one request here, so none of
-this changes the order of its answers. Answers made in one pass of the loop go back in one call.
+The engine's requests and events come in lots when its eventfd is readable; a pass of the loop begins no more of them
+when :data:`SLICE_S` is over. A request is checked against its shape (``sanitize``) before kio sees a byte of it, since
+kio allocates by the counts it reads. The handler's first step runs at once, without a task; only a handler that waits
+becomes one, so nobody waits for a slow one. One that waits for other clients gives its answer later (``context.Later``)
+and becomes none. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the queue of all long work
+(``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A connection has at most one
+request here, so none of this changes the order of its answers. Answers made in one pass of the loop go back in one
+call.
 
-The readers of kio are native code that never lets go of the interpreter, so a thread of their own would hold the loop as
-long as this does: what bounds them is the number of rows that a shape lets through.
+The readers of kio are native code that never lets go of the interpreter, so a thread of their own would hold the loop
+as long as this does: what bounds them is the number of rows that a shape lets through.
 
 What can go wrong: A malformed body → one log line, connection closed. B an API or version that is not served → the same
 (the data plane refuses these before, except in a race). C a KafkastoreError → the API's error response. D any other
-exception → logged with its traceback, UNKNOWN_SERVER_ERROR; when it comes of reading the request, the connection is closed.
-E a panic in a call of the engine is no Exception and passes all of this; the engine tells of it (ThreadFailed), which ends
-the process. F nobody waits for the answer any more, since the client has gone or the broker stops: the work ends at its next
-turn and the connection is closed.
+exception → logged with its traceback, UNKNOWN_SERVER_ERROR; when it comes of reading the request, the connection is
+closed. E a panic in a call of the engine is no Exception and passes all of this; the engine tells of it (ThreadFailed),
+which ends the process. F nobody waits for the answer any more, since the client has gone or the broker stops: the work
+ends at its next turn and the connection is closed.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ LOT = 64
 """Requests and events taken at a time."""
 
 SLICE_S = 0.005
-"""No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under load."""
+"""No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under
+load."""
 
 LONG_BYTES = 64 * 1024
 """Of an answer, which has to fit from then on (``requests/admission.py``)."""
@@ -365,8 +368,8 @@ class KafkaApis:
         return True
 
     def _refuse_unread(self, context: RequestContext, reason: str) -> None:
-        """INVALID_REQUEST where the response has an error code of its own. Elsewhere an answer would be as long as the request,
-        and the connection is closed instead."""
+        """INVALID_REQUEST where the response has an error code of its own. Elsewhere an answer would be as long as the
+        request, and the connection is closed instead."""
         request = context.request
         if not hasattr(context.response_class(), "error_code"):
             self._close(request, f"{context.api.name} v{request.api_version}: {reason}")
@@ -388,7 +391,7 @@ class KafkaApis:
         request, version = context.request, context.api_version
         reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
         collects = gc.isenabled()
-        gc.disable()  # what is read is a tree and is kept: looking for cycles in it while it grows takes longer than reading it
+        gc.disable()  # the body becomes a tree that is kept: to look for cycles in it costs more than reading it
         try:
             decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
         except TooManyRowsError:

@@ -75,7 +75,7 @@ async def _known(store: MetadataStore, config: BrokerConfig) -> set[str]:
         if isinstance(found, list) and all(isinstance(one, str) for one in found):
             return set(found)
     raise StartupError(
-        f"{_path(config)} of the metadata store is nonsense, so nobody can say which of log.dirs were in use:"
+        f"{_path(config)} of the metadata store is invalid, so nobody can say which of log.dirs were in use:"
         f" {data[:80]!r}; write the list of those that were there, as JSON"
     )
 

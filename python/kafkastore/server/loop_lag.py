@@ -1,11 +1,12 @@
 """How late the control plane's loop runs: how long each pass of the loop took.
 
-Place: the command runs its broker on a :class:`ControlLoop`, whose selector sees each pass from its beginning (``select`` returns) to its
-end (``select`` is called again). A timer or an event that is due within a pass waits for the rest of it, so the longest pass is the
-longest delay. ``holds.py`` and ``kafka_apis.py`` name the step that ran longest in a pass; ``metrics.py`` shows the figures.
-Invariants: the figures take the same memory for ever. Nothing is measured before :meth:`LoopLag.begin`: a start may take its time.
-Never: asks the loop for a wake-up, so a broker at rest stays at rest; watches a loop that somebody else made (a program that
-runs brokers of its own, the simulator), since asyncio lets nobody look into one.
+Place: the command runs its broker on a :class:`ControlLoop`, whose selector sees each pass from its beginning
+(``select`` returns) to its end (``select`` is called again). A timer or an event that is due within a pass waits for
+the rest of it, so the longest pass is the longest delay. ``holds.py`` and ``kafka_apis.py`` name the step that ran
+longest in a pass; ``metrics.py`` shows the figures. Invariants: the figures take the same memory for ever. Nothing is
+measured before :meth:`LoopLag.begin`: a start may take its time. Never: asks the loop for a wake-up, so a broker at
+rest stays at rest; watches a loop that somebody else made (a program that runs brokers of its own, the simulator),
+since asyncio lets nobody look into one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.server.loop_lag")
 
 BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-"""Upper bounds of the histogram's buckets; one more bucket has no bound. Nothing may hold the loop for longer than 50 ms."""
+"""Upper bounds of the histogram's buckets; one more bucket has no bound. Nothing may hold the loop for longer than 50
+ms."""
 
 LONG_S: Final = 0.1
 """A pass of which a line is logged: twice what nothing may take."""

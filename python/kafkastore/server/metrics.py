@@ -1,7 +1,8 @@
 """The metrics of one broker: takes the figures, and serves the page of ``kafkastore.metrics.listener``.
 
-What the control plane knows is read on its loop, in turns; what the data plane knows is read, and the page is made, on a thread of
-the page. Without the key none of this is imported, but for the counts of ``isr_changes.py``, ``holds.py`` and ``loop_lag.py``.
+What the control plane knows is read on its loop, in turns; what the data plane knows is read, and the page is made, on
+a thread of the page. Without the key none of this is imported, but for the counts of ``isr_changes.py``, ``holds.py``
+and ``loop_lag.py``.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ from kafkastore.errors import (
     UnknownTopicOrPartitionError,
 )
 from kafkastore.metadata.image import TopicImage
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_config
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.purgatory.turns import Turn
 from kafkastore.topic.checks import check_growth
@@ -409,7 +409,7 @@ class Topics:
             return decode_config((await self._store.get(f"/config/topics/{name}")).data)
         except NoNodeError:
             return {}
-        except NonsenseError:  # the rule for what somebody spoiled: it stays as it was
+        except InvalidNodeError:  # the rule for what somebody corrupted: it stays as it was
             return dict(self._existing(name).configs)
 
     async def ask_to_change_configs(self, name: str, changes: Iterable[tuple[str, int, str | None]]) -> None:

@@ -342,7 +342,8 @@ proptest! {
     }
 }
 
-/// KIP-903: a fetch that was on its way when its broker died, or its leader changed, tells of a log that may have lost its end since.
+/// KIP-903: a fetch that was on its way when its broker died, or its leader changed, tells of a log that may have lost
+/// its end since.
 #[test]
 fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
     let mut leader = Leader::new(&[NODE, A], 0);

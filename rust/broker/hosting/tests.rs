@@ -158,8 +158,8 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
     );
 }
 
-// What the control plane does (`topics.delete_all`): without the checkpoints in between, the crash leaves the new log the
-// start of the old one, and all below is gone.
+// What the control plane does (`topics.delete_all`): without the checkpoints in between, the crash leaves the new log
+// the start of the old one, and all below is gone.
 #[test]
 fn a_log_made_anew_does_not_inherit_the_start_of_a_deleted_one() {
     let checkpoints = [Checkpoint::RecoveryPoint, Checkpoint::LogStart];

@@ -102,7 +102,10 @@ fn a_partition_moves_with_every_byte_and_leaves_nothing_behind() {
     assert_eq!(names(&fixture.dirs[1]), ["t-0"]);
     append(&fixture, 1);
     wait("the event is there", || {
-        let moved = |event: &Event| matches!(event, Event::ReplicaMoved { index: 0, log_dir, .. } if *log_dir == fixture.dirs[1]);
+        let moved = |event: &Event| match event {
+            Event::ReplicaMoved { index, log_dir, .. } => *index == 0 && *log_dir == fixture.dirs[1],
+            _ => false,
+        };
         fixture.broker.events.take(99).iter().any(moved)
     });
     let points = |at: usize| {
@@ -322,8 +325,8 @@ fn prepared() -> Fixture {
     fixture
 }
 
-// A crash at each call of a move, of the process alone and with the power: one log is left, whole, under the plain name, and a
-// start goes on with it.
+// A crash at each call of a move, of the process alone and with the power: one log is left, whole, under the plain
+// name, and a start goes on with it.
 #[test]
 fn a_crash_at_any_call_of_a_move_leaves_one_whole_log() {
     let counted = prepared();

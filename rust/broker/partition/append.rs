@@ -1,7 +1,8 @@
 //! Appending to a partition as its leader (spec: R3.1): who may, how a batch is judged, and what an answer waits for.
 //!
-//! A batch is judged under the log's lock when that is cheap. One that must be inflated by much is judged without the lock, on a
-//! thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's rules have changed.
+//! A batch is judged under the log's lock when that is cheap. One that must be inflated by much is judged without the
+//! lock, on a thread of its own: then the lock is taken for the write, and the batch is judged again when the topic's
+//! rules have changed.
 
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ impl Partition {
         done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
     }
 
-    /// The same for a coordinator whose state is that of this leader epoch: under another one the batch is refused, since others may
-    /// have written since.
+    /// The same for a coordinator whose state is that of this leader epoch: under another one the batch is refused,
+    /// since others may have written since.
     pub fn append_in_epoch(&self, batch: &mut [u8], leader_epoch: i32, now_ms: i64) -> Result<Done, AppendError> {
         let judge = |log: &Log, batch: &[u8]| {
             let lease = self.leadership.lease(); // it stays while the log is locked
@@ -43,7 +44,8 @@ impl Partition {
         done.ok_or_else(|| Rejection::new(ErrorCode::UNKNOWN_SERVER_ERROR, "the batch was not judged").into())
     }
 
-    /// The same for a client's batch on a network loop; `None` when judging it takes more than `room`, and nothing was appended.
+    /// The same for a client's batch on a network loop; `None` when judging it takes more than `room`, and nothing was
+    /// appended.
     pub fn append_within(
         &self,
         batch: &mut [u8],

@@ -1,4 +1,5 @@
-//! What a produce waits for after its append (spec: R0.5, R0.10): the high watermark, or the disk, within one term of the leader.
+//! What a produce waits for after its append (spec: R0.5, R0.10): the high watermark, or the disk, within one term of
+//! the leader.
 
 use super::Partition;
 use super::leadership::min_in_sync_replicas;

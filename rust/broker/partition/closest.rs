@@ -1,8 +1,8 @@
-//! A partition and consumers that fetch from the closest replica (spec: R3.5; KIP-392): whom a leader sends them to, and what a
-//! follower serves.
+//! A partition and consumers that fetch from the closest replica (spec: R3.5; KIP-392): whom a leader sends them to,
+//! and what a follower serves.
 //!
-//! A follower serves what it knows to be committed, so a consumer never sees there what the leader would not show; it lags by
-//! the time that the high watermark takes to come. It is told sooner while somebody reads here: see
+//! A follower serves what it knows to be committed, so a consumer never sees there what the leader would not show; it
+//! lags by the time that the high watermark takes to come. It is told sooner while somebody reads here: see
 //! [`Partition::has_readers`]. It never serves another follower, and nothing but records.
 
 use std::time::{Duration, Instant};
@@ -57,7 +57,8 @@ impl Partition {
         Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message)
     }
 
-    /// Of the brokers `near` a consumer, whom this leader sends it to; `None` as a follower, or when it should read here.
+    /// Of the brokers `near` a consumer, whom this leader sends it to; `None` as a follower, or when it should read
+    /// here.
     pub fn closest_replica(&self, near: &[i32], offset: i64) -> Option<i32> {
         self.leadership.followers().as_ref()?.closest(near, offset)
     }
@@ -67,7 +68,8 @@ impl Partition {
         *self.readers.seen.lock() = Some(now);
     }
 
-    /// Whether consumers read here while another broker leads: then the leader is asked to tell a new high watermark at once.
+    /// Whether consumers read here while another broker leads: then the leader is asked to tell a new high watermark at
+    /// once.
     pub fn has_readers(&self, now: Instant) -> bool {
         let stays = |seen: Instant| now.saturating_duration_since(seen) < READER_STAYS;
         self.waiters.len(WaitKind::Fetch) > 0 || self.readers.seen.lock().is_some_and(stays)

@@ -60,8 +60,8 @@ impl Partition {
         Ok(log.producers().active_producers().map(describe).collect())
     }
 
-    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the offset that was meant, which the low
-    /// watermark reaches when all replicas have followed.
+    /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the offset that was meant,
+    /// which the low watermark reaches when all replicas have followed.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
         self.leading(-1)?;
         if !self.log.lock().config().is_deleted {

@@ -1,7 +1,7 @@
 //! Who leads a partition: its lease, this broker's terms as its leader, and the followers while it leads.
 //!
-//! The lease changes only under the log's lock, so an append sees one lease from check to write. It is replaced whole, and read without
-//! a lock. The followers are locked after the log, if both are.
+//! The lease changes only under the log's lock, so an append sees one lease from check to write. It is replaced whole,
+//! and read without a lock. The followers are locked after the log, if both are.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -21,8 +21,8 @@ use crate::storage::Log;
 pub(super) struct Leadership {
     node_id: i32,
     lease: ArcSwapOption<Lease>,
-    /// How often this broker has begun to lead; changes before the lease does, under the log's lock. What was appended in an earlier
-    /// term may have been cut off since.
+    /// How often this broker has begun to lead; changes before the lease does, under the log's lock. What was appended
+    /// in an earlier term may have been cut off since.
     term: AtomicU64,
     /// What stands before this offset an earlier leader has taken.
     term_start: AtomicI64,
@@ -147,8 +147,8 @@ impl Partition {
         self.set_lease(None, Duration::ZERO, Instant::now());
     }
 
-    /// Replaces the lease; `None` revokes. Waiters are called, since what they wait for may never come now. A follower has
-    /// `max_lag` to catch up before it is out of sync.
+    /// Replaces the lease; `None` revokes. Waiters are called, since what they wait for may never come now. A follower
+    /// has `max_lag` to catch up before it is out of sync.
     pub fn set_lease(&self, lease: Option<Lease>, max_lag: Duration, now: Instant) {
         {
             let mut log = self.log.lock();

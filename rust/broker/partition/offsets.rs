@@ -1,7 +1,8 @@
 //! The offsets of a partition that readers see without the log's lock.
 //!
-//! They are published under the log's lock, from the log and the lease: `log_start ≤ last_stable ≤ high_watermark ≤ log_end`. A reader
-//! that looks at two of them may see one from before a publication and one from after it.
+//! They are published under the log's lock, from the log and the lease:
+//! `log_start ≤ last_stable ≤ high_watermark ≤ log_end`. A reader that looks at two of them may see one from before a
+//! publication and one from after it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,8 +1,9 @@
 //! Reading a partition: records up to the reader's bound, timestamps, ends of epochs (spec: R3.5, R3.6, R4.3).
 //!
-//! The log's lock is held for the index search only; files are read after it. So a log may be cut while it is read, by a leader that
-//! follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and never changes the log. Under
-//! the lock an index file is waited for only when it went from memory again and again: before, it is read without.
+//! The log's lock is held for the index search only; files are read after it. So a log may be cut while it is read, by
+//! a leader that follows now: the reader comes again, and nothing is wrong with the disk. It never waits for more, and
+//! never changes the log. Under the lock an index file is waited for only when it went from memory again and again:
+//! before, it is read without.
 
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};

@@ -1,9 +1,9 @@
-//! A partition among its replicas: what a leader notes of its followers' fetches, what a follower does with what it fetched
-//! (spec: R0.11 to R0.15, R1.8; KIP-101, KIP-279, KIP-595).
+//! A partition among its replicas: what a leader notes of its followers' fetches, what a follower does with what it
+//! fetched (spec: R0.11 to R0.15, R1.8; KIP-101, KIP-279, KIP-595).
 //!
-//! A follower's changes name the leader epoch that they were fetched in and are refused once the lease says otherwise; the check
-//! and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by leader epochs
-//! only, never to the high watermark. It sends nothing, and decides nothing about leadership.
+//! A follower's changes name the leader epoch that they were fetched in and are refused once the lease says otherwise;
+//! the check and the change are under one lock, so bytes of a deposed leader never reach the log. A log is cut by
+//! leader epochs only, never to the high watermark. It sends nothing, and decides nothing about leadership.
 
 use std::time::Instant;
 
@@ -46,8 +46,8 @@ pub enum WantsFlush {
 pub struct Cut {
     /// The log's end since.
     pub at: i64,
-    /// What was cut off had been on disk, as the checkpoint may still say: it must be written before anything is appended, or a crash
-    /// would have what comes instead taken for flushed.
+    /// What was cut off had been on disk, as the checkpoint may still say: it must be written before anything is
+    /// appended, or a crash would have what comes instead taken for flushed.
     pub is_below_flushed: bool,
 }
 
@@ -66,8 +66,8 @@ pub struct Fetched<'a> {
 
 // ---- leading
 impl Partition {
-    /// Notes how far a follower has come (R0.11): moves the high watermark, and proposes the follower for the in-sync set
-    /// when it has caught up.
+    /// Notes how far a follower has come (R0.11): moves the high watermark, and proposes the follower for the in-sync
+    /// set when it has caught up.
     pub fn note_follower(&self, fetch: FollowerFetch, now: Instant) -> Option<Proposal> {
         let leader_end = self.offsets.log_end();
         let before = self.offsets.high_watermark();
@@ -95,8 +95,8 @@ impl Partition {
         followers.as_mut()?.propose_joining(fetch.node_id, high_watermark)
     }
 
-    /// The low watermark: the least log start of this leader and of those followers that live. -1 while one of them has not
-    /// fetched.
+    /// The low watermark: the least log start of this leader and of those followers that live. -1 while one of them has
+    /// not fetched.
     pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<i64> {
         let lease = self.leading(-1)?;
         let start = self.offsets.log_start();
@@ -108,13 +108,14 @@ impl Partition {
         }
     }
 
-    /// Whether a follower whose log starts at `known` (-1: it does not tell) and ends at `log_end` would take over a later start.
+    /// Whether a follower whose log starts at `known` (-1: it does not tell) and ends at `log_end` would take over a
+    /// later start.
     pub fn has_log_start_past(&self, known: i64, log_end: i64) -> bool {
         known >= 0 && known < self.offsets.log_start().min(log_end)
     }
 
-    /// Whether the high watermark has reached the start of this leader's epoch: until then what was committed before ends
-    /// somewhere above it (KIP-207).
+    /// Whether the high watermark has reached the start of this leader's epoch: until then what was committed before
+    /// ends somewhere above it (KIP-207).
     pub fn is_end_known(&self) -> bool {
         let high_watermark = self.offsets.high_watermark();
         let followers = self.leadership.followers();
@@ -197,8 +198,8 @@ impl Partition {
     /// Appends what the leader sent, byte for byte (R0.15), and takes over its high watermark (R0.13) and log start.
     ///
     /// # Errors
-    /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no batches that
-    /// follow the log; a storage failure, for which the caller takes the log directory offline.
+    /// Rejected with `FENCED_LEADER_EPOCH` when the lease has changed; with `CORRUPT_MESSAGE` when the bytes are no
+    /// batches that follow the log; a storage failure, for which the caller takes the log directory offline.
     pub fn append_fetched(&self, fetched: &Fetched<'_>, now_ms: i64) -> Result<WantsFlush, AppendError> {
         let mut log = self.following(fetched.leader_epoch)?;
         let wants_flush = self.append_records(&mut log, fetched.records, now_ms)?;

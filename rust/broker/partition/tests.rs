@@ -238,7 +238,8 @@ fn gap_at_the_only_replica_is_told_at_once() {
     );
 }
 
-// spec: R1.9, I1: what was appended before another broker led may have been cut off, whatever stands at its offsets now.
+// spec: R1.9, I1: what was appended before another broker led may have been cut off, whatever stands at its offsets
+// now.
 #[test]
 fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_leader() {
     let fixture = Fixture::new(1);

@@ -21,8 +21,8 @@ fn at(record_offset: i64) -> CommittedOffset {
 type Change = (bool, usize, i32);
 
 proptest! {
-    /// Spec R4.8: whatever the order in which records are folded, a commit that is the last record of its partition is there, and
-    /// nothing else is, as long as tombstones are folded behind what stands before them in the log.
+    /// Spec R4.8: whatever the order in which records are folded, a commit that is the last record of its partition is
+    /// there, and nothing else is, as long as tombstones are folded behind what stands before them in the log.
     #[test]
     fn the_last_record_of_a_partition_wins(
         changes in proptest::collection::vec((any::<bool>(), 0usize..3, 0i32..4), 1..40),

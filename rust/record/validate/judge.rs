@@ -14,7 +14,8 @@ use crate::record::{Batch, BatchError, BatchHeader, Codec, TimestampType, decomp
 const MAX_RECORD_ERRORS: usize = 1000;
 /// An inflated batch up to this size keeps its buffer for the thread's next one.
 const KEPT_SCRATCH_BYTES: usize = 1024 * 1024;
-/// A payload up to this size is inflated as a whole first, to at most [`WHOLE_BYTES`]: for ordinary batches that is the quickest.
+/// A payload up to this size is inflated as a whole first, to at most [`WHOLE_BYTES`]: for ordinary batches that is the
+/// quickest.
 const SMALL_PAYLOAD_BYTES: usize = 64 * 1024;
 /// The most that stands inflated as a whole while a batch is judged that keeps its codec.
 const WHOLE_BYTES: usize = 1024 * 1024;
@@ -59,8 +60,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether a compressed batch that keeps its codec must be inflated: the rules ask for keys or for all, or the header does
-    /// not suffice to say that every timestamp is good.
+    /// Whether a compressed batch that keeps its codec must be inflated: the rules ask for keys or for all, or the
+    /// header does not suffice to say that every timestamp is good.
     pub(super) fn must_inflate(&self) -> bool {
         let Rules {
             inflate_to_validate,
@@ -93,7 +94,8 @@ impl<'a> Judge<'a> {
         }
         let newest = self.now_ms.wrapping_add(self.rules.timestamp_after_max_ms);
         let message = format!(
-            "The largest timestamp {largest} of the record batch is out of range. The timestamp should be at most {newest}"
+            "The largest timestamp {largest} of the record batch is out of range. The timestamp should be at most \
+             {newest}"
         );
         Err(Rejection::new(ErrorCode::INVALID_TIMESTAMP, message))
     }
@@ -184,7 +186,8 @@ impl<'a> Judge<'a> {
                 let oldest = self.now_ms.wrapping_sub(self.rules.timestamp_before_max_ms);
                 let newest = self.now_ms.wrapping_add(self.rules.timestamp_after_max_ms);
                 format!(
-                    "Timestamp {timestamp} of message with offset {} is out of range. The timestamp should be within [{oldest}, {newest}]",
+                    "Timestamp {timestamp} of message with offset {} is out of range. The timestamp should be within \
+                     [{oldest}, {newest}]",
                     self.header.base_offset.wrapping_add(i64::from(offset_delta))
                 )
             } else {
@@ -194,7 +197,8 @@ impl<'a> Judge<'a> {
         faults.errors.push((index, message));
     }
 
-    /// A batch whose codec changes, or that must be inflated to be judged. `None` when the room is not final and too small.
+    /// A batch whose codec changes, or that must be inflated to be judged. `None` when the room is not final and too
+    /// small.
     pub(super) fn validate_deep(
         &self,
         batch: &Batch<'_>,

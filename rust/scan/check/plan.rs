@@ -171,7 +171,8 @@ impl Planner<'_> {
         });
         if !is_log_dir {
             return Err(ScanError::Invalid(format!(
-                "{}: neither a log directory nor a partition's; name an entry of log.dirs, a directory in it, or a .log file",
+                "{}: neither a log directory nor a partition's; name an entry of log.dirs, a directory in it, or a \
+                 .log file",
                 path.display()
             )));
         }

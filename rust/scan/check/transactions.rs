@@ -198,7 +198,8 @@ impl<'a> TxnEntries<'a> {
             Some(entry) if entry.aborted.producer_id != producer => {
                 entry.is_found = true;
                 let message = format!(
-                    "the entry says that producer {} aborted with offset {marker}, but the marker there is of {producer}",
+                    "the entry says that producer {} aborted with offset {marker}, but the marker there is of \
+                     {producer}",
                     entry.aborted.producer_id
                 );
                 self.out.found.push(Finding::fault(path, entry.at, message)); // (b)

@@ -92,7 +92,8 @@ proptest! {
         prop_assert_eq!(plan.end_offset, stable);
         prop_assert_eq!(plan.aborted.as_deref(), Some(&aborted[..]));
         for split in plan.splits(1).unwrap() {
-            let touches = |it: &&AbortedRange| it.last_offset >= split.start_offset && it.first_offset < split.end_offset;
+            let (start, end) = (split.start_offset, split.end_offset);
+            let touches = |it: &&AbortedRange| it.last_offset >= start && it.first_offset < end;
             let expected: Vec<_> = aborted.iter().filter(touches).copied().collect();
             prop_assert_eq!(split.aborted.unwrap(), expected);
         }

@@ -149,7 +149,8 @@ impl ProducerState {
         };
         if pending.supports_epoch_bump && sequence != 0 && entry.batches.last().is_none() {
             let detail = format!(
-                "{sequence} (incoming seq. number). Expected sequence 0 for transactions v2 idempotent producer with no existing state."
+                "{sequence} (incoming seq. number). Expected sequence 0 for transactions v2 idempotent producer with \
+                 no existing state."
             );
             return Err(out_of_order(candidate, "Invalid sequence number for", &detail));
         }

@@ -95,9 +95,10 @@ impl ProducerState {
         Ok(true)
     }
 
-    /// Brings the state to what the newest sound snapshot in [`first_offset`, `log_end_offset`] says, and unlinks those outside.
-    /// `first_offset` is where the log's files begin. Afterwards the caller feeds every batch from [`map_end_offset`](Self::map_end_offset) to the
-    /// log's end to [`update`](Self::update). Nothing is read when the state already ends at `log_end_offset`.
+    /// Brings the state to what the newest sound snapshot in [`first_offset`, `log_end_offset`] says, and unlinks those
+    /// outside. `first_offset` is where the log's files begin. Afterwards the caller feeds every batch from
+    /// [`map_end_offset`](Self::map_end_offset) to the log's end to [`update`](Self::update). Nothing is read when the
+    /// state already ends at `log_end_offset`.
     pub fn truncate_and_reload(
         &mut self,
         fs: &dyn FileSystem,

@@ -46,11 +46,13 @@ def sync_fails(trial: Trial) -> None:
     _ends_and_the_others_go_on(trial, victim, disk.fail_syncs, disk.sync_again)
 
 
-def _ends_and_the_others_go_on(trial: Trial, victim: int, spoil: Callable[[], None], mend: Callable[[], None]) -> None:
-    """What becomes of a broker whose disk is spoilt; nothing of it runs when the disk is mended."""
+def _ends_and_the_others_go_on(
+    trial: Trial, victim: int, corrupt: Callable[[], None], mend: Callable[[], None]
+) -> None:
+    """What becomes of a broker whose disk is corrupt; nothing of it runs when the disk is mended."""
     broker = trial.cluster.broker(victim)
     since = time.monotonic()
-    spoil()
+    corrupt()
     try:
         trial.resumes(ALL, since, SESSION_S + RESUME_LIMIT_S)
         ends = f"broker {victim} ends, its log directory being offline"

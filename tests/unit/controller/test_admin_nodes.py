@@ -125,7 +125,7 @@ def test_target_that_cannot_be_is_refused_by_name(  # R2.1
 
 @pytest.mark.parametrize("path", [REASSIGN_PARTITIONS, PREFERRED_REPLICA_ELECTION])
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 50_000, b'{"version":7}'])
-def test_nonsense_is_named_and_taken_away(
+def test_invalid_content_is_named_and_taken_away(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str, data: bytes
 ) -> None:
     async def test(world: World, mover: Mover) -> None:
@@ -143,7 +143,7 @@ def test_nonsense_is_named_and_taken_away(
     play_moves(tmp_path, test)
 
 
-def test_node_that_is_deleted_or_spoiled_ends_nothing(tmp_path: Path) -> None:  # as Kafka's controller
+def test_node_that_is_deleted_or_invalidated_ends_nothing(tmp_path: Path) -> None:  # as Kafka's controller
     async def test(world: World, mover: Mover) -> None:
         await mover.make((2, 3), (2, 3))
         await ask(world, {("t", 0): (4, 2), ("t", 1): (5, 2)})

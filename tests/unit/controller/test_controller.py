@@ -1,4 +1,5 @@
-"""Several controllers on one store: who acts, what it decides when brokers come and go (spec R2.4, R1.10; docs/cluster.md)."""
+"""Several controllers on one store: who acts, what it decides when brokers come and go (spec R2.4, R1.10;
+docs/cluster.md)."""
 
 from __future__ import annotations
 
@@ -193,8 +194,9 @@ def test_broker_that_is_back_in_another_life_is_not_fenced(tmp_path: Path) -> No
         before = active._term.context.brokers[3]  # type: ignore[union-attr]
         await world.brokers[3].kill()
         await world.add(3)
-        await world.eventually(lambda: active._term.context.brokers.get(3) not in (None, before))  # type: ignore[union-attr]
-        active._term.context.brokers[3] = before  # type: ignore[union-attr]  # as if the watch had not told yet
+        brokers = active._term.context.brokers  # type: ignore[union-attr]
+        await world.eventually(lambda: brokers.get(3) not in (None, before))
+        brokers[3] = before  # as if the watch had not fired yet
         await active.fence_broker(3)
         assert await world.store.exists("/brokers/ids/3") is not None
 
@@ -214,7 +216,8 @@ def test_absent_controller_is_deposed_and_the_one_after_it_is_not(tmp_path: Path
         assert worker is not None
         worker.cancel()  # it hangs; its session lives
         await campaign.depose(world.store, 1)
-        await world.eventually(lambda: any(world.brokers[one].controller.is_active for one in (2, 3)))  # type: ignore[union-attr]
+        others = [world.brokers[number].controller for number in (2, 3)]
+        await world.eventually(lambda: any(one.is_active for one in others))  # type: ignore[union-attr]
         await campaign.depose(world.store, 1)  # told once more, too late
         assert json.loads((await world.store.get("/controller")).data)["brokerid"] in (2, 3)
         first._resign()

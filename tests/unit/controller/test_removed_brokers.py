@@ -14,7 +14,7 @@ from kafkastore.metadata.nodes import config_notice, encode_config
 from kafkastore.metadata.store import NoNodeError
 from kafkastore.topic.new_topic import Growth, NewTopic
 from unit.controller.controller_world import play
-from unit.controller.test_spoiled_nodes import make
+from unit.controller.test_invalid_nodes import make
 
 if TYPE_CHECKING:
     from pathlib import Path

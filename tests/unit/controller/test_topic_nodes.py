@@ -11,11 +11,11 @@ import pytest
 from kafkastore.metadata.assignment import Assigned, decode_assigned, encode_assigned
 from kafkastore.metadata.image import PartitionState, TopicImage
 from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import topic_id_text
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create
 from unit.controller.controller_world import play
-from unit.controller.test_spoiled_nodes import make, replace_controller
+from unit.controller.test_invalid_nodes import make, replace_controller
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def test_versions_1_to_3_are_read(content: object, expected: object) -> None:
 
 @pytest.mark.parametrize("version", [0, 4, "1", True, None])
 def test_other_versions_are_not_guessed_at(version: object) -> None:
-    with pytest.raises(NonsenseError, match="1 to 3 are known"):
+    with pytest.raises(InvalidNodeError, match="1 to 3 are known"):
         decode_assigned(json.dumps({"version": version, "partitions": {"0": [1]}}).encode())
 
 
@@ -136,7 +136,7 @@ def test_logs_without_an_id_get_a_new_one(tmp_path: Path) -> None:  # C: directo
     play(tmp_path, test)
 
 
-def test_node_that_is_nonsense_leaves_the_topic_as_the_next_controller_knows_it(tmp_path: Path) -> None:
+def test_node_that_is_invalid_leaves_the_topic_as_the_next_controller_knows_it(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
         topic_id = (await node(world))[0]

@@ -1,8 +1,10 @@
-"""The data plane's half of the coordinator in memory: a log whose appends end when told, leases, sessions, committed offsets.
+"""The data plane's half of the coordinator in memory: a log whose appends end when told, leases, sessions, committed
+offsets.
 
-:class:`MemoryLog` is what is durable; two brokers may read it, one after the other. :class:`MemoryGroups` is one broker's
-``OffsetsLog`` over it, as ``rust/coordinator`` does it: leases and offsets are kept by group in the shard of a partition, so that a
-lease acts on whatever has its group's name there; a shard that was closed, or begun anew, does nothing to the one that follows.
+:class:`MemoryLog` is what is durable; two brokers may read it, one after the other. :class:`MemoryGroups` is one
+broker's ``OffsetsLog`` over it, as ``rust/coordinator`` does it: leases and offsets are kept by group in the shard of a
+partition, so that a lease acts on whatever has its group's name there; a shard that was closed, or begun anew, does
+nothing to the one that follows.
 """
 
 from __future__ import annotations

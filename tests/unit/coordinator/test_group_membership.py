@@ -1,4 +1,5 @@
-"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup as Apache Kafka 4.3 answers them. Codes were compared with a running one."""
+"""JoinGroup, SyncGroup, Heartbeat, LeaveGroup as Apache Kafka 4.3 answers them. Codes were compared with a running
+one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The record formats of ``__consumer_offsets`` against bytes that Apache Kafka 4.3 wrote (``tests/fixtures/offsets``)."""
+"""The record formats of ``__consumer_offsets`` against bytes that Apache Kafka 4.3 wrote
+(``tests/fixtures/offsets``)."""
 
 from __future__ import annotations
 
@@ -182,6 +183,6 @@ def test_one_line_names_the_groups_whose_consumers_will_wait(caplog: pytest.LogC
     World(log)
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert line == (
-        "Open transactions in __consumer_offsets-0 hold offsets of g, h; consumers that want stable offsets wait until these"
-        " are deleted (kafka-consumer-groups --delete-offsets)"
+        "Open transactions in __consumer_offsets-0 hold offsets of g, h; consumers that want stable offsets wait until "
+        "these are deleted (kafka-consumer-groups --delete-offsets)"
     )

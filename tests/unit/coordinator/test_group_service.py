@@ -1,4 +1,5 @@
-"""The coordinator of a started broker over the compiled data plane: its topic, its log, its clock, its sessions, its restarts."""
+"""The coordinator of a started broker over the compiled data plane: its topic, its log, its clock, its sessions, its
+restarts."""
 
 from __future__ import annotations
 

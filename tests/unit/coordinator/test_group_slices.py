@@ -194,7 +194,8 @@ def test_a_rebalance_of_a_thousand_members_costs_the_same_for_each(each: Any) ->
 
 
 def test_a_thousand_static_members_that_restart_at_once_cost_the_same_for_each() -> None:
-    """The record of the group has all its members: it is not written anew for each of those that come back (issue 14, item 1)."""
+    """The record of the group has all its members: it is not written anew for each of those that come back (issue 14,
+    item 1)."""
 
     def restarted(world: World, names: list[str]) -> None:
         world.log.is_held = True  # as in a broker: nothing is durable before the loop has gone on

@@ -1,9 +1,9 @@
 """Random clients against the coordinator: join, sync, heartbeat, commit, leave, crash; time, slow and failing appends,
 restarts.
 
-Invariants, checked after every step: one leader among the members of a group that has any; generations rise by one; every
-request is answered exactly once (``Call`` refuses a second answer, ``teardown`` a missing one); a member that keeps its
-duties is never lost; what is told of offsets is what a restarted broker would tell.
+Invariants, checked after every step: one leader among the members of a group that has any; generations rise by one;
+every request is answered exactly once (``Call`` refuses a second answer, ``teardown`` a missing one); a member that
+keeps its duties is never lost; what is told of offsets is what a restarted broker would tell.
 """
 
 from __future__ import annotations

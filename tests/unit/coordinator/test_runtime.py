@@ -1,4 +1,5 @@
-"""The coordinator runtime with a coordinator that keeps nothing but names: elections, loads that come too late, appends, passes.
+"""The coordinator runtime with a coordinator that keeps nothing but names: elections, loads that come too late,
+appends, passes.
 
 Issue 14: item 2. Spec R3.1 (replicated log of an internal topic), R0.10 (leader epochs).
 """

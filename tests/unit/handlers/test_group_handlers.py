@@ -1,5 +1,5 @@
-"""The requests of groups and offsets: the conversation that Apache Kafka 4.3 had, with a started broker, and what is particular to
-each handler."""
+"""The requests of groups and offsets: the conversation that Apache Kafka 4.3 had, with a started broker, and what is
+particular to each handler."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ FIXTURES = Path(__file__).parent.parent.parent / "fixtures" / "offsets"
 
 LIMIT_S = 30.0
 GROUP_APIS = [
-    "FindCoordinator", "JoinGroup", "SyncGroup", "LeaveGroup", "OffsetDelete", "ListGroups", "DescribeGroups", "DeleteGroups",
+    "FindCoordinator", "JoinGroup", "SyncGroup", "LeaveGroup", "OffsetDelete", "ListGroups", "DescribeGroups",
+    "DeleteGroups",
 ]  # fmt: skip
 
 
@@ -74,9 +75,9 @@ def test_every_advertised_version_is_answered_when_the_coordinator_is_elsewhere(
         "group_id": "g", "member_id": "m", "generation_id": 1, "generation_id_or_member_epoch": 1, "retention_time": -1,
         "session_timeout": 10_000, "rebalance_timeout": 10_000, "protocol_type": "consumer", "protocol_name": "range",
         "protocols": [], "assignments": [], "members": [{"member_id": "m", "group_instance_id": None}],
-        "topics": [], "groups": [], "groups_names": ["g"], "states_filter": [], "types_filter": [], "require_stable": False,
-        "key": "g", "key_type": 0, "coordinator_keys": ["g"], "include_authorized_operations": False, "reason": None,
-        "group_instance_id": None,
+        "topics": [], "groups": [], "groups_names": ["g"], "states_filter": [], "types_filter": [],
+        "require_stable": False, "key": "g", "key_type": 0, "coordinator_keys": ["g"],
+        "include_authorized_operations": False, "reason": None, "group_instance_id": None,
     }  # fmt: skip
     if name == "DescribeGroups":
         fields["groups"] = ["g"]

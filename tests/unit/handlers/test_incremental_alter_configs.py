@@ -237,7 +237,7 @@ def test_broker_that_has_just_stopped_being_the_controller_waits_for_another_in_
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == REQUEST_TIMED_OUT
 
 
-def test_node_that_somebody_spoiled_is_mended_by_a_change(broker: OneBroker) -> None:
+def test_node_that_somebody_invalidated_is_mended_by_a_change(broker: OneBroker) -> None:
     broker.create_topic("t", configs={"segment.bytes": "2097152"})
     broker.run(broker.store.set("/config/topics/t", b"nonsense"))
     assert alter(broker, TOPIC, "t", ("retention.ms", SET, "60000")) == 0

@@ -1,4 +1,5 @@
-"""What a broker passes on arrives as it was, and nonsense in an Envelope is refused (KIP-590; issue 13, item 7)."""
+"""What a broker passes on arrives as it was, and malformed content of an Envelope is refused (KIP-590; issue 13, item
+7)."""
 
 from __future__ import annotations
 

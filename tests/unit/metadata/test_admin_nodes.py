@@ -59,7 +59,7 @@ def test_wrong_entry_is_named_and_the_others_stand(entry: str, fault: str) -> No
         (b'{"version":1,"partitions":{"topic":"t"}}', "which is no list"),
     ],
 )
-def test_nonsense_is_one_fault(data: bytes, fault: str) -> None:  # R2.1
+def test_invalid_content_is_one_fault(data: bytes, fault: str) -> None:  # R2.1
     found, faults = decode_reassignments(data)
     assert not found
     assert len(faults) == 1

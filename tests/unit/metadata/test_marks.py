@@ -225,7 +225,7 @@ def _nodes(path: Path) -> dict[str, bytes]:
         shutil.rmtree(copy)
 
 
-def test_node_that_changes_under_a_running_broker_is_read_as_nonsense(tmp_path: Path) -> None:
+def test_node_that_changes_under_a_running_broker_is_read_as_invalid(tmp_path: Path) -> None:
     """A configuration that SQLite would have read as another one."""
 
     async def test(store: SqliteStore) -> None:

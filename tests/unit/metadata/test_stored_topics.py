@@ -97,7 +97,7 @@ def test_what_was_read_is_given_again_until_somebody_changes_it(tmp_path: Path, 
     play(tmp_path, test)
 
 
-def test_highest_epoch_is_seen_where_the_topic_is_nonsense(tmp_path: Path) -> None:  # R2.4
+def test_highest_epoch_is_seen_where_the_topic_is_invalid(tmp_path: Path) -> None:  # R2.4
     async def test(store: CountingStore) -> None:
         stored = StoredTopics(store, is_kept=True)
         for path in (f"{TOPICS}/t", STATE):
@@ -130,7 +130,7 @@ def test_nothing_is_kept_after_the_start(tmp_path: Path) -> None:
     play(tmp_path, test)
 
 
-def test_each_node_that_is_nonsense_is_named_and_the_others_stand(
+def test_each_node_that_is_invalid_is_named_and_the_others_stand(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(store: CountingStore) -> None:
@@ -140,9 +140,9 @@ def test_each_node_that_is_nonsense_is_named_and_the_others_stand(
         await store.multi([Create(f"{TOPICS}/{name}", b"{}") for name in names])
         loaded = await StoredTopics(store).load()
         assert loaded.topics == {"t": TOPIC._replace(states={0: UNREADABLE, 1: UNREADABLE}, configs={})}
-        assert loaded.spoiled == {"a b"}
+        assert loaded.invalid == {"a b"}
         lines = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
-        assert sorted(line.partition(" is nonsense")[0] for line in lines) == sorted(
+        assert sorted(line.partition(" is invalid")[0] for line in lines) == sorted(
             [*states, f"{CONFIGS}/t", f"{TOPICS}/a b", f"{TOPICS}/t/partitions/00/state"]
         )
 

@@ -92,8 +92,8 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
     (
         {"replication_factor": 3},
         38,
-        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because only 1"
-        " broker(s) are registered or some brokers have all their log directories cordoned.",
+        "Unable to replicate the partition 3 time(s): The target replication factor of 3 cannot be reached because "
+        "only 1 broker(s) are registered or some brokers have all their log directories cordoned.",
     ),
     (
         {"assignments": {0: [1]}, "partitions": 1},

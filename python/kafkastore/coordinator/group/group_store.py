@@ -1,8 +1,8 @@
 """The groups that this broker coordinates, by id, and by the partition of ``__consumer_offsets`` that keeps them.
 
-Invariants: a group is in ``groups`` only while its partition is ACTIVE, and then also in that partition's shard; a group that leaves
-``groups`` is ended soon after, with every waiting request answered, every timer cancelled and its lease released. A shard's index
-``by_state`` follows its groups. Never: knows of what kind a group is.
+Invariants: a group is in ``groups`` only while its partition is ACTIVE, and then also in that partition's shard; a
+group that leaves ``groups`` is ended soon after, with every waiting request answered, every timer cancelled and its
+lease released. A shard's index ``by_state`` follows its groups. Never: knows of what kind a group is.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Where a coordinator keeps its groups: the contracts. ``replicated_log`` is the real one, tests have one in memory.
 
-Records are appended by callbacks, not coroutines: an append costs no task for its caller, and its order is plain. Appends to one
-partition end in the order of the calls.
+Records are appended by callbacks, not coroutines: an append costs no task for its caller, and its order is plain.
+Appends to one partition end in the order of the calls.
 
-Committed offsets are the data plane's: it loads, keeps and serves them, and appends the tombstones of those that are to go. What
-it must know of a group is its :class:`Lease`, which follows each decision in the step that takes it.
+Committed offsets are the data plane's: it loads, keeps and serves them, and appends the tombstones of those that are to
+go. What it must know of a group is its :class:`Lease`, which follows each decision in the step that takes it.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ class OffsetsLog(Protocol):
         """Requests for its groups are told that it loads. The number of this load. Raises KafkastoreError."""
 
     async def load(self, partition: int, number: int) -> LoadedGroups | None:
-        """Reads what the log has when asked; nothing when the partition was begun anew, or closed. Raises KafkastoreError."""
+        """Reads what the log has when asked; nothing when the partition was begun anew, or closed. Raises
+        KafkastoreError."""
 
     def lease(self, partition: int, number: int, group_id: str) -> Lease:
         """A new one: Empty, generation 0. Of a load that is over it is nobody's."""

@@ -1,9 +1,10 @@
-"""What goes away: groups and offsets that are deleted, offsets and groups that expire, offsets of topics that were deleted.
+"""What goes away: groups and offsets that are deleted, offsets and groups that expire, offsets of topics that were
+deleted.
 
-All of it is tombstones, appended in batches, at most one under way for each group, so that a million take no more memory than a
-thousand. Here it is decided what goes; the data plane finds the offsets, appends their tombstones, and forgets them when these
-are durable. A group is forgotten when its own tombstone is; one that somebody joined or committed to meanwhile stays: its newer
-records are behind the tombstone in the log.
+All of it is tombstones, appended in batches, at most one under way for each group, so that a million take no more
+memory than a thousand. Here it is decided what goes; the data plane finds the offsets, appends their tombstones, and
+forgets them when these are durable. A group is forgotten when its own tombstone is; one that somebody joined or
+committed to meanwhile stays: its newer records are behind the tombstone in the log.
 
 Expiry (KIP-211), per offset, base time + retention:
 
@@ -81,7 +82,8 @@ class Group(StoredGroup, Protocol):
         """B; None where the time of each commit counts."""
 
     def subscribed_among(self, topics: Collection[str]) -> Steps[frozenset[str] | None]:
-        """Which of the topics its members subscribe to; None when that cannot be told. Looks at the members as they are at the call."""
+        """Which of the topics its members subscribe to; None when that cannot be told. Looks at the members as they are
+        at the call."""
 
     def record_keys(self) -> list[bytes]:
         """Keys of the group's own records."""
@@ -100,8 +102,9 @@ class Remover:
     def delete_groups(self, group_ids: Iterable[str]) -> Steps[dict[str, int]]:
         """DeleteGroups: {group id: error code}, each id once.
 
-        A group that gets a member before its last tombstone is appended is answered NON_EMPTY_GROUP and stays, maybe without
-        offsets that were deleted before the member came; one that moves to another broker is answered what that is called."""
+        A group that gets a member before its last tombstone is appended is answered NON_EMPTY_GROUP and stays, maybe
+        without offsets that were deleted before the member came; one that moves to another broker is answered what that
+        is called."""
         results: dict[str, int] = {}
         waiting: list[Group] = []
         for number, group_id in enumerate(dict.fromkeys(group_ids), 1):
@@ -201,8 +204,8 @@ class Remover:
     ) -> Steps[tuple[int, PartitionErrors]]:
         """OffsetDelete (KIP-496): only of topics that no member subscribes to.
 
-        Members may come or change after their subscriptions were read: then they are read again, and the offsets that are left of
-        topics that somebody subscribes to by now stay, answered GROUP_SUBSCRIBED_TO_TOPIC."""
+        Members may come or change after their subscriptions were read: then they are read again, and the offsets that
+        are left of topics that somebody subscribes to by now stay, answered GROUP_SUBSCRIBED_TO_TOPIC."""
         error_code = ErrorCode.NONE if group_id else ErrorCode.INVALID_GROUP_ID
         error_code = error_code or self.store.check(group_id)
         group = self.store.groups.get(group_id)
@@ -237,8 +240,8 @@ class Remover:
         ]
 
     def _read_subscriptions(self, group: Group, topics: Sequence[str]) -> Steps[tuple[int, frozenset[str] | None]]:
-        """(``membership_changes`` for which it holds, which of the topics are subscribed to). Reads again when members came or
-        changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
+        """(``membership_changes`` for which it holds, which of the topics are subscribed to). Reads again when members
+        came or changed meanwhile; after ``SUBSCRIPTION_ATTEMPTS`` every topic counts as subscribed (None)."""
         for _ in range(SUBSCRIPTION_ATTEMPTS):
             changes = group.membership_changes
             if group.is_empty:
@@ -249,8 +252,8 @@ class Remover:
         return group.membership_changes, None
 
     def forget_topics(self, topics: Iterable[str]) -> Steps[None]:
-        """The offsets of deleted topics go. A topic that is made again meanwhile, under the same name, keeps what is committed for
-        it: that has another topic id."""
+        """The offsets of deleted topics go. A topic that is made again meanwhile, under the same name, keeps what is
+        committed for it: that has another topic id."""
         for topic in topics:
             for number in list(self.store.shards):
                 yield None
@@ -270,8 +273,8 @@ class Remover:
     # ---- by time
 
     def expire(self) -> Steps[None]:
-        """One pass over every group. Groups that come meanwhile are left to the next pass; an offset that is committed anew, and a
-        group that somebody joins, before their tombstone is appended, stay."""
+        """One pass over every group. Groups that come meanwhile are left to the next pass; an offset that is committed
+        anew, and a group that somebody joins, before their tombstone is appended, stay."""
         now_ms = self.store.clock.now_ms()
         for number, group in enumerate(list(self.store.groups.values())):
             if number % ITEMS == 0:

@@ -1,4 +1,5 @@
-"""What every coordinator stands on: an internal topic as the log of its state, of which each broker coordinates the partitions it leads.
+"""What every coordinator stands on: an internal topic as the log of its state, of which each broker coordinates the
+partitions it leads.
 
 ======================  ==========================================================================
 ``partitions``          which partitions are coordinated here, and what requests are told meanwhile

@@ -1,4 +1,5 @@
-"""What a failed append of a coordinator's records is called towards a client (Kafka's CoordinatorOperationExceptionHelper).
+"""What a failed append of a coordinator's records is called towards a client (Kafka's
+CoordinatorOperationExceptionHelper).
 
 The data plane has the same table for the commits that it appends by itself (``rust/coordinator/append.rs``).
 """

@@ -1,9 +1,9 @@
 """Taking partitions of an internal topic over and giving them up.
 
-Place: ``ReplicaManager.listen`` tells who leads → ``Elections`` → ``Partitions`` (what requests are told) and the coordinator's
-:class:`Shards` (the state itself). Each load is a task of its own, so that partitions load beside each other. A load that fails, by an
-error of the log or by a bug, leaves the partition to nobody (NOT_COORDINATOR): another election may do better.
-Never: reads a record.
+Place: ``ReplicaManager.listen`` tells who leads → ``Elections`` → ``Partitions`` (what requests are told) and the
+coordinator's :class:`Shards` (the state itself). Each load is a task of its own, so that partitions load beside each
+other. A load that fails, by an error of the log or by a bug, leaves the partition to nobody (NOT_COORDINATOR): another
+election may do better. Never: reads a record.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ class Shards(Protocol[Read]):
     """A coordinator's state, by partition of its topic."""
 
     def leave(self, partition: int) -> Steps[None]:
-        """When this returns no request finds anything of the partition; the steps then answer the requests that wait in it. Also called
-        for a partition of which there is nothing."""
+        """When this returns no request finds anything of the partition; the steps then answer the requests that wait in
+        it. Also called for a partition of which there is nothing."""
 
     async def read(self, partition: int) -> Read | None:
         """Reads the partition's records; nothing when another load of the partition, or its end, came first. Raises
         KafkastoreError."""
 
     def enter(self, partition: int, read: Read, activate: Callable[[], bool]) -> Steps[None]:
-        """Makes the state of what was read. Ends by calling ``activate``, and shows all of it to requests in that same step if the
-        answer is True, nothing of it otherwise. What may come later, such as timers, may have further steps."""
+        """Makes the state of what was read. Ends by calling ``activate``, and shows all of it to requests in that same
+        step if the answer is True, nothing of it otherwise. What may come later, such as timers, may have further
+        steps."""
 
     def close(self, partition: int) -> None:
         """Another broker has the partition."""

@@ -1,8 +1,8 @@
 """An internal topic as the log of a coordinator's state.
 
-Place: coordinators append here; ``ReplicaManager`` appends to the partition (spec R3.1). A batch is appended before ``append`` returns, so
-appends to one partition stand in the log, and end, in the order of the calls. Durable after ``done(0, …)``: on every in-sync replica,
-as ``acks=-1`` says. Never: reads.
+Place: coordinators append here; ``ReplicaManager`` appends to the partition (spec R3.1). A batch is appended before
+``append`` returns, so appends to one partition stand in the log, and end, in the order of the calls. Durable after
+``done(0, …)``: on every in-sync replica, as ``acks=-1`` says. Never: reads.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Record = tuple[bytes, bytes | None]
 """Key and value; no value is a tombstone."""
 
 AppendDone = Callable[[int, int], None]
-"""(error code of the log, offset of the first record or -1). Called exactly once, on the loop, maybe before ``append`` returns."""
+"""(error code of the log, offset of the first record or -1). Called exactly once, on the loop, maybe before ``append``
+returns."""
 
 UNKNOWN_LIMIT: Final = 1 << 62
 
@@ -46,8 +47,8 @@ class InternalLog:
         timeout_ms: int,
         codec: str,
     ) -> None:
-        """``now_ms``: the wall clock, which records are stamped with. ``timeout_ms``: how long an append waits for the in-sync replicas.
-        ``codec``: Kafka's name, ``none`` included."""
+        """``now_ms``: the wall clock, which records are stamped with. ``timeout_ms``: how long an append waits for the
+        in-sync replicas. ``codec``: Kafka's name, ``none`` included."""
         self.topic = topic
         self._config = config
         self._image = image
@@ -64,8 +65,8 @@ class InternalLog:
         return len(topic.partitions)
 
     def max_batch_bytes(self) -> int:
-        """No batch whose keys and values have more bytes than this can be appended; maybe smaller ones neither. ``max.message.bytes``
-        of the topic; unknown beforehand when batches are compressed."""
+        """No batch whose keys and values have more bytes than this can be appended; maybe smaller ones neither.
+        ``max.message.bytes`` of the topic; unknown beforehand when batches are compressed."""
         topic = self._image.topic(self.topic)
         if topic is None or self._codec != "none":
             return UNKNOWN_LIMIT

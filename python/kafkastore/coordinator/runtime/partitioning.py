@@ -1,4 +1,5 @@
-"""Which partition of an internal topic keeps a key (a group id, a transactional id): as Kafka's brokers choose it, for ever.
+"""Which partition of an internal topic keeps a key (a group id, a transactional id): as Kafka's brokers choose it, for
+ever.
 
 Kafka takes ``Utils.abs(key.hashCode()) % partitions``, where ``Utils.abs`` maps the one integer without a positive
 twin to 0. That is not ``hash & 0x7fffffff``: the two differ for every negative hash.

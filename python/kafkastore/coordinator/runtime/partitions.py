@@ -1,8 +1,8 @@
 """Which partitions of an internal topic this broker coordinates.
 
-Place: ``elections`` changes it; requests ask ``check``. Each election and each resignation of a partition has a number: work on a
-partition that began under an earlier number is late and changes nothing.
-Invariant: a partition is ACTIVE only since the load that its latest election began has ended.
+Place: ``elections`` changes it; requests ask ``check``. Each election and each resignation of a partition has a number:
+work on a partition that began under an earlier number is late and changes nothing. Invariant: a partition is ACTIVE
+only since the load that its latest election began has ended.
 """
 
 from __future__ import annotations

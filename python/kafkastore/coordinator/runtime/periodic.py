@@ -1,4 +1,5 @@
-"""Work that comes again: a pass of steps, then a pause, until it is stopped. A bug in one pass is logged and is not the end of all."""
+"""Work that comes again: a pass of steps, then a pause, until it is stopped. A bug in one pass is logged and is not the
+end of all."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ class Periodic:
         run: Callable[[Steps[None]], Awaitable[None]],
         start: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """``name``: of the work, in the line about a pass that failed. ``steps`` makes the steps of one pass; ``run`` and ``start``: see
-        ``Elections``."""
+        """``name``: of the work, in the line about a pass that failed. ``steps`` makes the steps of one pass; ``run``
+        and ``start``: see ``Elections``."""
         self._name = name
         self._interval_ms = interval_ms
         self._steps = steps

@@ -59,8 +59,8 @@ def _setter(future: asyncio.Future[Appended]) -> AppendDone:
 
 
 class Answers:
-    """Answers of one coordinator to requests that waited. A rebalance of a thousand members has a thousand at once; they are given
-    ``ANSWERS_A_PASS`` in each pass of the loop, in their order."""
+    """Answers of one coordinator to requests that waited. A rebalance of a thousand members has a thousand at once;
+    they are given ``ANSWERS_A_PASS`` in each pass of the loop, in their order."""
 
     __slots__ = ("_left", "_waiting")
 
@@ -69,8 +69,8 @@ class Answers:
         self._left = ANSWERS_A_PASS  # of this pass of the loop
 
     def of(self, call: Callable[[Callable[[T], None]], None], respond: Callable[[T], None]) -> None:
-        """Runs a call that answers by callback: ``respond`` gets the answer at once if it comes before the call returns, later in its
-        turn."""
+        """Runs a call that answers by callback: ``respond`` gets the answer at once if it comes before the call
+        returns, later in its turn."""
         is_late = False
 
         def put(result: T) -> None:

@@ -1,12 +1,11 @@
 """Long work in steps: walks over a coordinator's state (groups, members, offsets), written without a loop.
 
 Place: the parts of a coordinator yield; ``running`` runs their steps on the loop, tests by hand.
-A generator yields ``None`` where it may stop, at least after every ``ITEMS`` items, and ``Appends`` where it needs records
-written. The time between two yields is one step, and nothing else runs within it.
-Invariant: the appends that a step asks for are begun before anything else runs. So what a step checked still holds when its
-records take their place in the log.
-Rule: after a yield, state may have changed, moved to another broker or gone. Whoever relied on something checks it again; the
-function that yields says what.
+A generator yields ``None`` where it may stop, at least after every ``ITEMS`` items, and ``Appends`` where it needs
+records written. The time between two yields is one step, and nothing else runs within it. Invariant: the appends that a
+step asks for are begun before anything else runs. So what a step checked still holds when its records take their place
+in the log. Rule: after a yield, state may have changed, moved to another broker or gone. Whoever relied on something
+checks it again; the function that yields says what.
 """
 
 from __future__ import annotations

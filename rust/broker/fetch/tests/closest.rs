@@ -1,4 +1,5 @@
-//! Fetches from the closest replica (spec: R3.5, R0.7, R0.8; KIP-392): what a leader answers, what wakes a fetch at a follower.
+//! Fetches from the closest replica (spec: R3.5, R0.7, R0.8; KIP-392): what a leader answers, what wakes a fetch at a
+//! follower.
 
 use super::*;
 use crate::broker::testing::{broker_row, take_fetched};
@@ -180,7 +181,8 @@ fn a_follower_that_tells_its_high_watermark_learns_of_a_newer_one_at_once() {
     assert!(matches!(fetch_as(&fixture, 2, 1, 1).0, Served::Delayed(_)), "it knows");
 }
 
-/// One that is held back by a throttle, or behind: telling again what it cannot take over would be a fetch after the other.
+/// One that is held back by a throttle, or behind: telling again what it cannot take over would be a fetch after the
+/// other.
 #[test]
 fn a_follower_is_not_told_a_high_watermark_past_its_own_end() {
     let fixture = leader();

@@ -159,7 +159,8 @@ proptest! {
     }
 }
 
-/// The record that was the latest of its segment is deleted: what comes behind it is found. (Apache Kafka finds nothing.)
+/// The record that was the latest of its segment is deleted: what comes behind it is found. (Apache Kafka finds
+/// nothing.)
 #[test]
 fn a_record_behind_a_deleted_one_that_was_later_is_found() {
     let bench = small();

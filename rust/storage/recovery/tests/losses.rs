@@ -200,7 +200,8 @@ fn a_short_log_with_another_replica_is_opened_and_says_so() {
     assert!(log.report().is_short && log.report().notes[0].text.contains("fetched again"));
 }
 
-// Issue 13, item 8: what was durable and is damaged is not opened as a log that is only short, whatever stands behind it.
+// Issue 13, item 8: what was durable and is damaged is not opened as a log that is only short, whatever stands behind
+// it.
 #[test]
 fn damage_below_the_recovery_point_is_refused_with_another_replica_too() {
     let bench = bench();

@@ -1,10 +1,11 @@
 """How many bytes members may make this broker keep: protocol metadata, names, and what a member takes by itself.
 
 Place: ``Group`` counts, ``join`` asks before a member comes in or changes what it said.
-What the group's record in ``__consumer_offsets`` says is *backed*: it is on the disk, bounded by ``max.message.bytes``, and
-must be kept. What members hold beyond that (metadata of a generation that is not complete, of protocols that were not selected,
-ids handed out and not used) costs a client nothing to send, so it is bounded: for each group, and for all groups together.
-Invariant: ``Budget.unstored_bytes`` is the sum over all groups of what they hold beyond what is backed.
+What the group's record in ``__consumer_offsets`` says is *backed*: it is on the disk, bounded by ``max.message.bytes``,
+and must be kept. What members hold beyond that (metadata of a generation that is not complete, of protocols that were
+not selected, ids handed out and not used) costs a client nothing to send, so it is bounded: for each group, and for all
+groups together. Invariant: ``Budget.unstored_bytes`` is the sum over all groups of what they hold beyond what is
+backed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ MEMBER_BYTES: Final = 512  # of a member or of an id that was handed out: object
 PROTOCOL_BYTES: Final = 64  # of each protocol that a member names
 BACKED_MEMBER_BYTES: Final = MEMBER_BYTES + 8 * PROTOCOL_BYTES
 BACKED_RATIO: Final = 4
-"""Members name the selected protocol and others (two in Kafka's clients, each with the same metadata), so a group may hold this
-many times its record before it counts."""
+"""Members name the selected protocol and others (two in Kafka's clients, each with the same metadata), so a group may
+hold this many times its record before it counts."""
 
 
 def member_bytes(names: Iterable[str | None], protocols: Iterable[tuple[str, bytes]]) -> int:

@@ -1,11 +1,11 @@
 """A classic group: its state and its members. Decides nothing by itself; no I/O, no clock.
 
-Place: ``rebalance``, ``join``, ``sync`` and ``membership`` change it; nobody else does. Its lease, by which the data plane answers
-heartbeats and commits, follows each change in the same step.
-Invariants: every member supports at least one protocol in common; exactly one leader while there are members;
-``awaiting_join_count`` is the number of members whose JoinGroup waits; ``static_members`` maps each group.instance.id
-of ``members`` and no other; the generation rises by one with each completed rebalance; ``membership_changes`` rises whenever
-a member comes, goes or says something else about itself; ``holds`` counts the bytes of members and pending members.
+Place: ``rebalance``, ``join``, ``sync`` and ``membership`` change it; nobody else does. Its lease, by which the data
+plane answers heartbeats and commits, follows each change in the same step. Invariants: every member supports at least
+one protocol in common; exactly one leader while there are members; ``awaiting_join_count`` is the number of members
+whose JoinGroup waits; ``static_members`` maps each group.instance.id of ``members`` and no other; the generation rises
+by one with each completed rebalance; ``membership_changes`` rises whenever a member comes, goes or says something else
+about itself; ``holds`` counts the bytes of members and pending members.
 """
 
 from __future__ import annotations

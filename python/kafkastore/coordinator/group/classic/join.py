@@ -3,8 +3,9 @@
 Cases, as Kafka has them:
 
 - A  no such group: made when the member has no id yet, else UNKNOWN_MEMBER_ID.
-- B  the group is full, of members or of their bytes: GROUP_MAX_SIZE_REACHED, which ends a client with a sentence about its group.
-     All groups together hold too many bytes that are in no log: COORDINATOR_LOAD_IN_PROGRESS, after which clients ask again.
+- B  the group is full, of members or of their bytes: GROUP_MAX_SIZE_REACHED, which ends a client with a sentence about
+     its group. All groups together hold too many bytes that are in no log: COORDINATOR_LOAD_IN_PROGRESS, after which
+     clients ask again.
 - C  a new dynamic member: from version 4 on it is handed an id and must come again (KIP-394), before that it is added.
 - D  a new static member: added, or it takes the place of the member with the same group.instance.id.
 - E  a member with an id: pending (added now), known (updated, or told the generation again), unknown or fenced.
@@ -122,8 +123,8 @@ class Joiner:
         return self.store.check(request.group_id)
 
     def _append_new_group(self, group: Group) -> int:
-        """Kafka notes a group in the log as soon as somebody asks to join it. The error code of an append that failed at once, after
-        which there is no such group."""
+        """Kafka notes a group in the log as soon as somebody asks to join it. The error code of an append that failed
+        at once, after which there is no such group."""
         error_code = int(ErrorCode.NONE)
 
         def done(append_error: int, _: int) -> None:
@@ -245,9 +246,9 @@ class Joiner:
                 unwritten.append(replaced)
 
     def _persist_static(self, group: Group, replaced: Sequence[_Replaced]) -> None:
-        """Stable and the protocol stays: no rebalance, the new ids are written (KIP-345), answered when that is durable. The record has
-        the whole group, so those that come back meanwhile are written together, by the next one: when a thousand restart at once it is
-        not written a thousand times."""
+        """Stable and the protocol stays: no rebalance, the new ids are written (KIP-345), answered when that is
+        durable. The record has the whole group, so those that come back meanwhile are written together, by the next
+        one: when a thousand restart at once it is not written a thousand times."""
         unwritten = self._unwritten[group] = list[_Replaced]()
 
         def done(append_error: int, _: int) -> None:

@@ -46,8 +46,8 @@ class DescribedGroup(NamedTuple):
 def list_groups(
     store: GroupStore[Group], states_filter: Collection[str], types_filter: Collection[str]
 ) -> Steps[list[ListedGroup]]:
-    """An empty filter lets everything pass; names compare without case, an unknown one matches nothing. Costs what it finds.
-    Each group is listed as it is when its turn comes, if it is there and in one of the states then."""
+    """An empty filter lets everything pass; names compare without case, an unknown one matches nothing. Costs what it
+    finds. Each group is listed as it is when its turn comes, if it is there and in one of the states then."""
     if types_filter and CLASSIC not in {name.lower() for name in types_filter}:
         return []
     wanted_states = {state.lower() for state in states_filter}

@@ -1,12 +1,12 @@
 """Classic groups made of their records, partition by partition of ``__consumer_offsets``.
 
-The data plane reads the log and keeps the offsets; here groups are made of the last record of each, and of those that have offsets
-alone. They become visible all at once when all are there. Records of groups that do not follow their grammar are skipped with one line
-for each partition.
+The data plane reads the log and keeps the offsets; here groups are made of the last record of each, and of those that
+have offsets alone. They become visible all at once when all are there. Records of groups that do not follow their
+grammar are skipped with one line for each partition.
 
-Place: ``Elections`` calls when partitions come and go. All of it is in steps. Groups that load are seen by nobody else, so that steps
-rely on nothing but the election. Groups that are given up leave ``GroupStore.groups`` in one step and are ended in others; until then
-their timers do nothing, as no timer acts for a group that is not current.
+Place: ``Elections`` calls when partitions come and go. All of it is in steps. Groups that load are seen by nobody else,
+so that steps rely on nothing but the election. Groups that are given up leave ``GroupStore.groups`` in one step and are
+ended in others; until then their timers do nothing, as no timer acts for a group that is not current.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class _Making:
             logger.info("Loaded %d groups of __consumer_offsets-%d", len(self.shard.groups), partition)
         if loaded.unstable_groups:
             logger.warning(
-                "Open transactions in __consumer_offsets-%d hold offsets of %s; consumers that want stable offsets wait until"
-                " these are deleted (kafka-consumer-groups --delete-offsets)",
+                "Open transactions in __consumer_offsets-%d hold offsets of %s; consumers that want stable offsets "
+                "wait until these are deleted (kafka-consumer-groups --delete-offsets)",
                 partition,
                 some(loaded.unstable_groups),
             )

@@ -8,8 +8,9 @@ Cases of the end of the join phase:
 - C  the rebalance timeout passes: dynamic members who did not come are removed, static ones stay.
 - D  nobody at all came back and only static members are left: it waits again.
 
-Invariants: each JoinGroup that waits is answered once, when the phase ends or its member is removed. A timer does nothing for a
-group that is not current: one of a partition that was given up is ended by ``Loader.end``, which also answers whoever waits.
+Invariants: each JoinGroup that waits is answered once, when the phase ends or its member is removed. A timer does
+nothing for a group that is not current: one of a partition that was given up is ended by ``Loader.end``, which also
+answers whoever waits.
 """
 
 from __future__ import annotations
@@ -177,8 +178,8 @@ class Rebalancer:
                 group.begin_session(member)
 
     def append_metadata(self, group: Group, assignments: dict[str, bytes], done: AppendDone) -> None:
-        """One group metadata record, with these assignments. Durable (acks -1) when ``done`` says NONE. A record that no batch
-        takes is refused before it is made: it may be a hundred times the limit."""
+        """One group metadata record, with these assignments. Durable (acks -1) when ``done`` says NONE. A record that
+        no batch takes is refused before it is made: it may be a hundred times the limit."""
         members = group.members.values()
         protocol_name = group.protocol_name
         size = sum(
@@ -186,7 +187,8 @@ class Rebalancer:
         )
         if size > self.log.max_batch_bytes():
             logger.warning(
-                "The metadata and assignments of group %s take %d bytes; max.message.bytes of __consumer_offsets lets %d pass",
+                "The metadata and assignments of group %s take %d bytes; max.message.bytes of __consumer_offsets lets "
+                "%d pass",
                 group.group_id,
                 size,
                 self.log.max_batch_bytes(),

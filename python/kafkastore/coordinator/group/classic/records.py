@@ -1,5 +1,5 @@
-"""The records of groups in ``__consumer_offsets``, byte for byte as Apache Kafka's. Those of offsets are the data plane's
-(``rust/coordinator/records.rs``).
+"""The records of groups in ``__consumer_offsets``, byte for byte as Apache Kafka's. Those of offsets are the data
+plane's (``rust/coordinator/records.rs``).
 
 ::
 
@@ -10,8 +10,8 @@
     member  := member_id:string (3+ group_instance_id:nullable) client_id:string client_host:string
                    (1+ rebalance_timeout:int32) session_timeout:int32 subscription:bytes assignment:bytes
 
-Apache Kafka 4.3 writes value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes raise
-``MalformedRecordError``.
+Apache Kafka 4.3 writes value 3. A null value is a tombstone. Never: allocates by a declared count; truncated bytes
+raise ``MalformedRecordError``.
 """
 
 from __future__ import annotations

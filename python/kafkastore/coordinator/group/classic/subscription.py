@@ -47,9 +47,9 @@ def topics_of(metadata: bytes) -> Iterator[bytes]:
 
 
 def subscribed_among(group: Group, topics: Collection[str]) -> Steps[frozenset[str] | None]:
-    """Which of the topics somebody in the group subscribes to; ``None`` when a member's metadata is no subscription. Looks at
-    the members as they are at the call; members that come, go or change meanwhile raise ``membership_changes``, which the
-    caller compares."""
+    """Which of the topics somebody in the group subscribes to; ``None`` when a member's metadata is no subscription.
+    Looks at the members as they are at the call; members that come, go or change meanwhile raise
+    ``membership_changes``, which the caller compares."""
     wanted = {topic.encode(errors="surrogatepass"): topic for topic in topics}
     found: set[str] = set()
     seen: set[bytes] = set()  # most members say the same

@@ -1,5 +1,5 @@
-"""Nodes of a running cluster's store that somebody edits to nonsense, on SQLite and on ZooKeeper: every broker lives
-on, names them, decides about everything else, starts again on them, and goes on when they are mended."""
+"""Nodes of a running cluster's store that somebody edits to invalid content, on SQLite and on ZooKeeper: every broker
+lives on, names them, decides about everything else, starts again on them, and goes on when they are mended."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from peer.topics import read_topic
 if TYPE_CHECKING:
     from cluster.cluster import Cluster
 
-NONSENSE = b'{"leader":"nobody"'
+INVALID = b'{"leader":"nobody"'
 TOPICS = ("good", "no-topic", "no-state", "no-config")
 LIMIT_S = 30.0
-SPOILED = (
+INVALID_PATHS = (
     "/brokers/topics/no-topic",
     "/brokers/topics/no-state/partitions/0/state",
     "/config/topics/no-config",
@@ -29,9 +29,9 @@ SPOILED = (
     "/admin/reassign_partitions",
     "/admin/preferred_replica_election",
     "/brokers/topics/a b",
-    "/log_dir_event_notification/log_dir_event_nonsense",
+    "/log_dir_event_notification/log_dir_event_invalid",
 )
-HELD = SPOILED[:4]
+HELD = INVALID_PATHS[:4]
 """What stays as somebody wrote it until somebody mends it; /controller and its epoch are written anew, the others
 go."""
 
@@ -80,11 +80,11 @@ def count_of(cluster: Cluster, topic: str) -> int:
     return len(read_topic(cluster.bootstrap, topic))
 
 
-def test_nonsense_in_the_store_is_named_and_everything_else_goes_on(cluster: Cluster) -> None:
+def test_invalid_node_of_the_store_is_named_and_everything_else_goes_on(cluster: Cluster) -> None:
     for topic in TOPICS:
         cluster.create(topic)
         produce(cluster, topic)
-    before = write(cluster, dict.fromkeys(SPOILED, NONSENSE))
+    before = write(cluster, dict.fromkeys(INVALID_PATHS, INVALID))
 
     def is_decided() -> bool:
         name = f"later-{len(cluster.admin().list_topics(timeout=10).topics)}"
@@ -102,7 +102,7 @@ def test_nonsense_in_the_store_is_named_and_everything_else_goes_on(cluster: Clu
         cluster.wait_in_sync("good", 3)
     assert count_of(cluster, "good") == 60
     printed = "".join(broker.output() for broker in cluster.brokers)
-    for path in SPOILED:
+    for path in INVALID_PATHS:
         assert path in printed, path
     assert "Traceback" not in printed
     assert "-stray" not in printed

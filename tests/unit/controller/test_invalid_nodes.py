@@ -1,5 +1,5 @@
-"""Nodes of the store that somebody edited to nonsense: named at level ERROR, left out, and the others are decided about
-as ever."""
+"""Nodes of the store that somebody edited to invalid content: named at level ERROR, left out, and the others are
+decided about as ever."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kafkastore.controller.state_writer import EPOCH_PATH
 from kafkastore.errors import ErrorCode, NotControllerError, TopicAlreadyExistsError
 from kafkastore.metadata.assignment import Assigned, encode_assigned
 from kafkastore.metadata.leadership import Leadership, encode_leadership
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_controller
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.store import Create, Delete
 from kafkastore.topic.new_topic import NewTopic
 from unit.controller.controller_world import play
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 STATE = "/brokers/topics/t/partitions/0/state"
 TOPIC = "/brokers/topics/t"
-NONSENSE = [b"", b"{", b"{}"]
-"""More in tests/unit/membership/test_spoiled_store.py, where it takes less time."""
+INVALID = [b"", b"{", b"{}"]
+"""More in tests/unit/membership/test_invalid_store.py, where it takes less time."""
 
 WRONG_STATES = [
     b'{"leader":"2","leader_epoch":0,"isr":[2],"controller_epoch":1}',
@@ -72,7 +72,7 @@ async def decides_for_others(world: World) -> None:
     await world.eventually(is_made)
 
 
-async def spoil(world: World, path: str, data: bytes) -> bytes:
+async def corrupt(world: World, path: str, data: bytes) -> bytes:
     """A node of ``t``, on brokers 2 and 3; another controller has found it so and decides about what else there is.
     What stood there."""
     await make(world, "t", 2, 3)
@@ -83,13 +83,13 @@ async def spoil(world: World, path: str, data: bytes) -> bytes:
     return before
 
 
-@pytest.mark.parametrize("data", [*NONSENSE, *WRONG_STATES])
-def test_partition_whose_state_is_nonsense_is_left_alone(
+@pytest.mark.parametrize("data", [*INVALID, *WRONG_STATES])
+def test_partition_whose_state_is_invalid_is_left_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
         await make(world, "u", 2, 3)
-        await spoil(world, STATE, data)
+        await corrupt(world, STATE, data)
         await world.brokers[2].close()
         await world.led("u", 3)
         controller = await world.active()
@@ -97,7 +97,7 @@ def test_partition_whose_state_is_nonsense_is_left_alone(
             ("t", 0): ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
         }
         assert (await world.store.get(STATE)).data == data
-        assert {line.partition(":")[0] for line in errors(caplog)} == {f"{STATE} is nonsense, {LEFT_ALONE}"}
+        assert {line.partition(":")[0] for line in errors(caplog)} == {f"{STATE} is invalid, {LEFT_ALONE}"}
 
     play(tmp_path, test)
 
@@ -118,7 +118,7 @@ def test_state_that_is_mended_is_gone_on_from(tmp_path: Path) -> None:
     play(tmp_path, test, brokers=(1, 2, 3, 4))
 
 
-def test_state_that_is_spoiled_in_a_term_is_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_state_that_is_invalid_in_a_term_is_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
         await world.store.set(STATE, b"nonsense")
@@ -128,7 +128,7 @@ def test_state_that_is_spoiled_in_a_term_is_written_again(tmp_path: Path, caplog
         state = await world.led("t", 3)
         assert (state.leader_epoch, state.isr) == (1, (3,))
         assert len(writes) == 3  # one that found it, and those of the state that was known and of the next
-        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is nonsense, it is written again"]
+        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{STATE} is invalid, it is written again"]
 
     play(tmp_path, test)
 
@@ -136,7 +136,7 @@ def test_state_that_is_spoiled_in_a_term_is_written_again(tmp_path: Path, caplog
 async def is_readable(world: World) -> bool:
     try:
         await world.state("t")
-    except NonsenseError:
+    except InvalidNodeError:
         return False
     return True
 
@@ -152,16 +152,16 @@ WRONG_TOPICS = [
 ]
 
 
-@pytest.mark.parametrize("data", [*NONSENSE, *WRONG_TOPICS])
-def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
+@pytest.mark.parametrize("data", [*INVALID, *WRONG_TOPICS])
+def test_topic_that_is_invalid_is_left_alone_until_it_is_mended(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
-        before = await spoil(world, TOPIC, data)
+        before = await corrupt(world, TOPIC, data)
         controller = await world.active()
         with pytest.raises(TopicAlreadyExistsError):
             await controller.create_topic(NewTopic("t"))
-        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{TOPIC} is nonsense, {LEFT_ALONE}"]
+        assert [line.partition(":")[0] for line in errors(caplog)] == [f"{TOPIC} is invalid, {LEFT_ALONE}"]
         await world.store.set(TOPIC, before)
         await world.eventually(lambda: "t" in controller._term.context.topics)  # type: ignore[union-attr]
         await world.brokers[2].close()
@@ -170,9 +170,9 @@ def test_topic_that_is_nonsense_is_left_alone_until_it_is_mended(
     play(tmp_path, test)
 
 
-def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
+def test_deletion_of_a_topic_that_is_invalid_waits(tmp_path: Path) -> None:
     async def test(world: World) -> None:
-        await spoil(world, TOPIC, b"{")
+        await corrupt(world, TOPIC, b"{")
         await world.store.create("/admin/delete_topics/t")
         await make(world, "later", 3, 2)
         for path in ("/admin/delete_topics/t", "/config/topics/t", STATE):
@@ -183,7 +183,7 @@ def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
 
 def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test(world: World) -> None:
-        await spoil(world, TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
+        await corrupt(world, TOPIC, encode_assigned(T_ID, [Assigned((77, 2, 3))]))
         told = world.brokers[2].metadata["t", 0]
         assert (told.leader, tuple(told.offline_replicas)) == (2, (77,))
         assert errors(caplog) == []
@@ -200,7 +200,7 @@ def test_replicas_on_brokers_that_nobody_knows_are_offline(tmp_path: Path, caplo
     ],
     ids=["topic", "partition", "broker"],
 )
-def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str, data: bytes) -> None:
+def test_names_that_are_invalid_are_left_out(tmp_path: Path, path: str, data: bytes) -> None:
     async def test(world: World) -> None:
         await make(world, "t", 2, 3)
         await world.store.create(path, data)
@@ -214,9 +214,9 @@ def test_names_that_are_nonsense_are_left_out(tmp_path: Path, path: str, data: b
 
 
 @pytest.mark.parametrize(
-    "data", [*NONSENSE, b'{"endpoints":["PLAINTEXT://h:x"]}', b'{"endpoints":["PLAINTEXT://h:99999"]}']
+    "data", [*INVALID, b'{"endpoints":["PLAINTEXT://h:x"]}', b'{"endpoints":["PLAINTEXT://h:99999"]}']
 )
-def test_broker_whose_registration_is_spoiled_stays_in_its_life(
+def test_broker_whose_registration_is_invalid_stays_in_its_life(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
@@ -232,8 +232,8 @@ def test_broker_whose_registration_is_spoiled_stays_in_its_life(
     play(tmp_path, test)
 
 
-@pytest.mark.parametrize("data", NONSENSE)
-def test_seat_that_is_spoiled_is_signed_again_by_who_has_it(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize("data", INVALID)
+def test_seat_that_is_invalid_is_signed_again_by_who_has_it(tmp_path: Path, data: bytes) -> None:
     async def test(world: World) -> None:
         before = (await world.active()).epoch
         await world.store.set(CONTROLLER_PATH, data)
@@ -241,7 +241,7 @@ def test_seat_that_is_spoiled_is_signed_again_by_who_has_it(tmp_path: Path, data
         async def is_signed() -> bool:
             try:
                 return decode_controller((await world.store.get(CONTROLLER_PATH)).data) == 1
-            except NonsenseError:
+            except InvalidNodeError:
                 return False
 
         await world.eventually(is_signed)
@@ -266,7 +266,7 @@ def test_seat_that_nobody_holds_is_named_and_taken_when_it_is_gone(
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"-5", b"0", b"99999999999"])
-def test_epoch_that_is_nonsense_is_followed_by_one_above_all(
+def test_epoch_that_is_invalid_is_followed_by_one_above_all(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def test(world: World) -> None:
@@ -292,8 +292,8 @@ def test_epoch_that_is_deleted_is_followed_by_one_above_all(tmp_path: Path) -> N
     play(tmp_path, test)
 
 
-@pytest.mark.parametrize("data", [*NONSENSE, b'{"broker":77}'])
-def test_note_on_a_log_directory_that_is_nonsense_is_taken_away(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize("data", [*INVALID, b'{"broker":77}'])
+def test_note_on_a_log_directory_that_is_invalid_is_taken_away(tmp_path: Path, data: bytes) -> None:
     async def test(world: World) -> None:
         path = await world.store.create("/log_dir_event_notification/log_dir_event_", data, is_sequential=True)
 

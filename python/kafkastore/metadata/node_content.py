@@ -1,7 +1,7 @@
 """Reads the JSON of a node that anybody who reaches the store may have written, and says what is wrong with it.
 
-Each function gives a value of the right kind or raises :class:`NonsenseError` with one sentence; the caller reports the
-node, leaves it out and goes on with the others. Nothing here guesses what was meant, and no node is written.
+Each function gives a value of the right kind or raises :class:`InvalidNodeError` with one sentence; the caller reports
+the node, leaves it out and goes on with the others. Nothing here guesses what was meant, and no node is written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from kafkastore.errors import KafkastoreError
 
-logger = logging.getLogger("kafkastore.metadata.nonsense")
+logger = logging.getLogger("kafkastore.metadata.node_content")
 
 LARGEST = 2**31 - 1
 """Of ids and epochs: they are sent as int32."""
@@ -24,29 +24,29 @@ SHOWN_CHARACTERS = 80
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
-class NonsenseError(KafkastoreError):
+class InvalidNodeError(KafkastoreError):
     """A node's content is not what it must be; the message says why."""
 
 
 def report(path: str, consequence: str, error: KafkastoreError) -> None:
     """The alarm: one line at level ERROR, for all nodes from this logger."""
-    logger.error("%s is nonsense, %s: %s", path, consequence, error)
+    logger.error("%s is invalid, %s: %s", path, consequence, error)
 
 
 def json_object(data: bytes) -> dict[str, Any]:
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
-        raise NonsenseError(f"{shown(data.decode(errors='replace'))!r} is not JSON") from None
+        raise InvalidNodeError(f"{shown(data.decode(errors='replace'))!r} is not JSON") from None
     if not isinstance(content, dict):
-        raise NonsenseError(f"{shown(content)} is no object")
+        raise InvalidNodeError(f"{shown(content)} is no object")
     return content
 
 
 def number(content: dict[str, Any], key: str, least: int = 0, most: int = LARGEST) -> int:
     value = content.get(key)
     if not _is_number(value, least, most):
-        raise NonsenseError(f"{key} is {shown(value)}, which is no number from {least} to {most}")
+        raise InvalidNodeError(f"{key} is {shown(value)}, which is no number from {least} to {most}")
     return int(value)  # type: ignore[arg-type]  # it is one
 
 
@@ -57,7 +57,9 @@ def decimal(text: bytes | str, what: str, least: int = 0, most: int = LARGEST) -
     except ValueError:
         value = least - 1
     if not least <= value <= most:
-        raise NonsenseError(f"{what} is {shown(text.decode(errors='replace') if isinstance(text, bytes) else text)!r}")
+        raise InvalidNodeError(
+            f"{what} is {shown(text.decode(errors='replace') if isinstance(text, bytes) else text)!r}"
+        )
     return value
 
 
@@ -65,7 +67,7 @@ def ids(value: object, what: str) -> tuple[int, ...]:
     """A list of ids, none twice."""
     is_right = isinstance(value, list) and all(_is_number(one, 0, LARGEST) for one in value)
     if not is_right or len(set(value)) != len(value):  # type: ignore[arg-type, call-overload]  # is_right says so
-        raise NonsenseError(f"{what} is {shown(value)}, which is no list of ids")
+        raise InvalidNodeError(f"{what} is {shown(value)}, which is no list of ids")
     return tuple(value)  # type: ignore[arg-type]
 
 
@@ -75,7 +77,7 @@ def is_topic_name(name: object) -> bool:
 
 def check_topic_name(name: str) -> None:
     if not is_topic_name(name):
-        raise NonsenseError("no topic can have this name")
+        raise InvalidNodeError("no topic can have this name")
 
 
 def mapping(content: dict[str, Any], key: str) -> dict[str, Any]:
@@ -84,14 +86,14 @@ def mapping(content: dict[str, Any], key: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise NonsenseError(f"{key} is {shown(value)}, which is no object")
+        raise InvalidNodeError(f"{key} is {shown(value)}, which is no object")
     return value
 
 
 def text(content: dict[str, Any], key: str) -> str:
     value = content.get(key)
     if not isinstance(value, str):
-        raise NonsenseError(f"{key} is {shown(value)}, which is no text")
+        raise InvalidNodeError(f"{key} is {shown(value)}, which is no text")
     return value
 
 

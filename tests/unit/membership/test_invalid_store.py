@@ -1,5 +1,5 @@
-"""A start on a store whose nodes somebody edited to nonsense: named at level ERROR, left out; what stands on the disk
-stays."""
+"""A start on a store whose nodes somebody edited to invalid content: named at level ERROR, left out; what stands on the
+disk stays."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kafkastore.errors import CoordinatorLoadInProgressError, StartupError
 from kafkastore.metadata.assignment import decode_assigned
 from kafkastore.metadata.broker_nodes import decode_registration
 from kafkastore.metadata.leadership import decode_leadership
+from kafkastore.metadata.node_content import InvalidNodeError
 from kafkastore.metadata.nodes import decode_cluster_id, decode_config, decode_controller, decode_controller_epoch
-from kafkastore.metadata.nonsense import NonsenseError
 from kafkastore.metadata.opening import open_store
 from kafkastore.replica.stored_state import StoredState
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fake_engine import Engine
 
 T_ID = b"t".ljust(16, b"-")
-NONSENSE = [
+INVALID = [
     b"", b"{", b"\xff\xfe", b"[]", b"7", b"null", b"{}", b"[" * 50_000, b'{"version":1}', b'{"id":7}', b'{"config":[]}',
     b'{"brokerid":"1"}', b'{"endpoints":"x"}', b'{"leader":true,"leader_epoch":0,"isr":[1],"controller_epoch":0}',
 ]  # fmt: skip
@@ -45,18 +45,18 @@ DECODERS: dict[str, Callable[[bytes], object]] = {
 MAY_BE = {
     ("/config/topics/T", b""), ("/config/topics/T", b"{}"), ("/config/topics/T", b'{"version":1}'),
     ("/config/topics/T", b'{"brokerid":"1"}'), ("/config/topics/T", b'{"id":7}'),
-    ("/config/topics/T", b'{"endpoints":"x"}'), ("/config/topics/T", NONSENSE[-1]), ("/controller_epoch", b"7"),
+    ("/config/topics/T", b'{"endpoints":"x"}'), ("/config/topics/T", INVALID[-1]), ("/controller_epoch", b"7"),
 }  # fmt: skip
-"""What is nonsense elsewhere and not there."""
+"""What is invalid elsewhere and not there."""
 
 
 @pytest.mark.parametrize("path", DECODERS)
-def test_nonsense_is_told_as_such_by_every_decoder(path: str) -> None:
-    for data in NONSENSE:
+def test_invalid_content_is_refused_by_every_decoder(path: str) -> None:
+    for data in INVALID:
         if (path, data) in MAY_BE:
             DECODERS[path](data)
         else:
-            with pytest.raises(NonsenseError):
+            with pytest.raises(InvalidNodeError):
                 DECODERS[path](data)
 
 
@@ -64,14 +64,14 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The nodes that were named."""
     ours = [record for record in caplog.records if record.name.startswith("kafkastore")]
     lines = [record.getMessage() for record in ours if record.levelno >= logging.ERROR]
-    return sorted({line.partition(" is nonsense")[0] for line in lines})
+    return sorted({line.partition(" is invalid")[0] for line in lines})
 
 
 def with_log(engine: Engine) -> None:
     engine.add_log("t", 0, T_ID)
 
 
-def spoil(folder: Path, path: str, data: bytes) -> None:
+def corrupt(folder: Path, path: str, data: bytes) -> None:
     """In the store of a broker that is alone."""
 
     async def body() -> None:
@@ -93,11 +93,11 @@ def once_started(folder: Path) -> None:
 
 
 # ---- a broker that is alone
-def test_topic_that_is_nonsense_is_neither_adopted_nor_set_aside(
+def test_topic_that_is_invalid_is_neither_adopted_nor_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     once_started(tmp_path)
-    spoil(tmp_path, "/brokers/topics/t", b"{")
+    corrupt(tmp_path, "/brokers/topics/t", b"{")
 
     async def body() -> None:
         async with running_broker(tmp_path, with_log) as broker:
@@ -112,10 +112,10 @@ def test_topic_that_is_nonsense_is_neither_adopted_nor_set_aside(
     assert told(caplog) == ["/brokers/topics/t"]
 
 
-def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
+def test_deletion_of_a_topic_that_is_invalid_waits(tmp_path: Path) -> None:
     once_started(tmp_path)
-    spoil(tmp_path, "/brokers/topics/t", b"{")
-    spoil(tmp_path, "/admin/delete_topics/t", b"")
+    corrupt(tmp_path, "/brokers/topics/t", b"{")
+    corrupt(tmp_path, "/admin/delete_topics/t", b"")
 
     async def body() -> None:
         async with running_broker(tmp_path, with_log) as broker:
@@ -125,11 +125,11 @@ def test_deletion_of_a_topic_that_is_nonsense_waits(tmp_path: Path) -> None:
     run(body)
 
 
-def test_state_that_is_nonsense_is_followed_by_an_epoch_above_those_of_the_log(
+def test_state_that_is_invalid_is_followed_by_an_epoch_above_those_of_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     once_started(tmp_path)
-    spoil(tmp_path, "/brokers/topics/t/partitions/0/state", b"{}")
+    corrupt(tmp_path, "/brokers/topics/t/partitions/0/state", b"{}")
     checkpoint = tmp_path / "data" / "t-0" / "leader-epoch-checkpoint"
     checkpoint.parent.mkdir(parents=True)
     checkpoint.write_text("0\n2\n0 0\n41 7\n")
@@ -145,11 +145,11 @@ def test_state_that_is_nonsense_is_followed_by_an_epoch_above_those_of_the_log(
 
 
 @pytest.mark.parametrize("path", ["/config/topics/t", "/config/brokers/1", "/config/brokers/<default>"])
-def test_configuration_that_is_nonsense_does_not_hold(
+def test_configuration_that_is_invalid_does_not_hold(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, path: str
 ) -> None:
     once_started(tmp_path)
-    spoil(tmp_path, path, b'{"config":7}')
+    corrupt(tmp_path, path, b'{"config":7}')
 
     async def body() -> None:
         async with running_broker(tmp_path, with_log) as broker:
@@ -159,22 +159,22 @@ def test_configuration_that_is_nonsense_does_not_hold(
     assert told(caplog) == [path]
 
 
-@pytest.mark.parametrize("nonsense", [b"{", b"[" * 100_000], ids=["no JSON", "nested too deeply"])
+@pytest.mark.parametrize("content", [b"{", b"[" * 100_000], ids=["no JSON", "nested too deeply"])
 @pytest.mark.parametrize("path", ["/cluster/id", "/kafkastore/log_dirs/1"])
 def test_start_that_cannot_know_what_is_its_own_is_refused_and_names_the_node(
-    tmp_path: Path, path: str, nonsense: bytes
+    tmp_path: Path, path: str, content: bytes
 ) -> None:
     once_started(tmp_path)
-    spoil(tmp_path, path, nonsense)
+    corrupt(tmp_path, path, content)
 
     async def body() -> None:
-        with pytest.raises(StartupError, match=f"^{path} of the metadata store is nonsense"):
+        with pytest.raises(StartupError, match=f"^{path} of the metadata store is invalid"):
             await started_broker(tmp_path)
 
     run(body)
 
 
-def test_controller_epoch_that_is_nonsense_is_followed_by_a_higher_one(tmp_path: Path) -> None:
+def test_controller_epoch_that_is_invalid_is_followed_by_a_higher_one(tmp_path: Path) -> None:
     epochs = []
 
     async def body() -> None:
@@ -183,13 +183,13 @@ def test_controller_epoch_that_is_nonsense_is_followed_by_a_higher_one(tmp_path:
 
     for _ in range(3):
         run(body)
-    spoil(tmp_path, "/controller_epoch", b"x")
+    corrupt(tmp_path, "/controller_epoch", b"x")
     run(body)
     assert epochs == sorted(set(epochs))
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"block_end":"x"}', b'{"block_end":-2}'])
-def test_no_producer_id_is_given_while_the_node_is_nonsense(
+def test_no_producer_id_is_given_while_the_node_is_invalid(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, data: bytes
 ) -> None:
     async def body() -> None:
@@ -222,8 +222,8 @@ def test_member_joins_and_keeps_the_log(tmp_path: Path, caplog: pytest.LogCaptur
     assert told(caplog) == [path]
 
 
-def test_topic_that_is_spoiled_while_a_member_recovers_keeps_the_log(tmp_path: Path) -> None:
-    async def spoil_meanwhile() -> None:
+def test_topic_that_is_invalid_while_a_member_recovers_keeps_the_log(tmp_path: Path) -> None:
+    async def corrupt_meanwhile() -> None:
         async with other_store(tmp_path) as store:
             await store.set("/brokers/topics/t", b"[]")
 
@@ -232,7 +232,7 @@ def test_topic_that_is_spoiled_while_a_member_recovers_keeps_the_log(tmp_path: P
         opened = engine.open_log_dirs
 
         def opening(*arguments: Any) -> Any:
-            asyncio.run(spoil_meanwhile())
+            asyncio.run(corrupt_meanwhile())
             return opened(*arguments)
 
         engine.open_log_dirs = opening  # type: ignore[method-assign]
@@ -247,7 +247,7 @@ def test_topic_that_is_spoiled_while_a_member_recovers_keeps_the_log(tmp_path: P
     run(body)
 
 
-def test_topic_that_comes_with_a_configuration_that_is_nonsense_deletes_nothing_by_a_default(
+def test_topic_that_comes_with_a_configuration_that_is_invalid_deletes_nothing_by_a_default(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def body() -> None:
@@ -262,7 +262,7 @@ def test_topic_that_comes_with_a_configuration_that_is_nonsense_deletes_nothing_
     assert told(caplog) == ["/config/topics/t"]
 
 
-def test_state_that_is_spoiled_is_none_to_a_leader_that_reads_it_again(tmp_path: Path) -> None:
+def test_state_that_is_invalid_is_none_to_a_leader_that_reads_it_again(tmp_path: Path) -> None:
     async def body() -> None:
         async with running_member(tmp_path) as broker, other_store(tmp_path) as store:
             await put_topic(store, "t")
