@@ -1,6 +1,7 @@
 //! A partition's file to record batches, beside its limits: the reads alone, the checksum alone, the inflating alone.
-//! Shapes are codec × value bytes, in batches of 128 KiB as librdkafka makes them; rates are bytes of the file per second, from the
-//! page cache. Each line of criterion is followed by the best turn, which a busy machine disturbs least, and by the best in CPU time.
+//! Shapes are codec × value bytes, in batches of 128 KiB as librdkafka makes them; rates are bytes of the file per
+//! second, from the page cache. Each line of criterion is followed by the best turn, which a busy machine disturbs
+//! least, and by the best in CPU time.
 #![expect(
     clippy::expect_used,
     reason = "a bench of its own good input stops at the first surprise"

@@ -1,5 +1,6 @@
-//! The greatest memory of a scan with the default options: a fresh process for each size and number of threads, after it read every batch
-//! and kept none. It should not grow with the data. Without `--bench` the sizes are small, to see that it still runs.
+//! The greatest memory of a scan with the default options: a fresh process for each size and number of threads, after
+//! it read every batch and kept none. It should not grow with the data. Without `--bench` the sizes are small, to see
+//! that it still runs.
 #![expect(
     clippy::expect_used,
     reason = "a bench of its own good input stops at the first surprise"

@@ -33,16 +33,19 @@ codes! {
     BROKER_NOT_AVAILABLE = 8, REPLICA_NOT_AVAILABLE = 9, MESSAGE_TOO_LARGE = 10, STALE_CONTROLLER_EPOCH = 11,
     OFFSET_METADATA_TOO_LARGE = 12, NETWORK_EXCEPTION = 13, COORDINATOR_LOAD_IN_PROGRESS = 14,
     COORDINATOR_NOT_AVAILABLE = 15, NOT_COORDINATOR = 16, INVALID_TOPIC_EXCEPTION = 17, RECORD_LIST_TOO_LARGE = 18,
-    NOT_ENOUGH_REPLICAS = 19, NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, INVALID_REQUIRED_ACKS = 21, ILLEGAL_GENERATION = 22,
-    INVALID_GROUP_ID = 24, UNKNOWN_MEMBER_ID = 25, REBALANCE_IN_PROGRESS = 27,
+    NOT_ENOUGH_REPLICAS = 19, NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, INVALID_REQUIRED_ACKS = 21,
+    ILLEGAL_GENERATION = 22, INVALID_GROUP_ID = 24, UNKNOWN_MEMBER_ID = 25, REBALANCE_IN_PROGRESS = 27,
     TOPIC_AUTHORIZATION_FAILED = 29, CLUSTER_AUTHORIZATION_FAILED = 31, INVALID_TIMESTAMP = 32,
-    UNSUPPORTED_SASL_MECHANISM = 33, ILLEGAL_SASL_STATE = 34, UNSUPPORTED_VERSION = 35, INVALID_PARTITIONS = 37, INVALID_CONFIG = 40, NOT_CONTROLLER = 41, INVALID_REQUEST = 42,
+    UNSUPPORTED_SASL_MECHANISM = 33, ILLEGAL_SASL_STATE = 34, UNSUPPORTED_VERSION = 35, INVALID_PARTITIONS = 37,
+    INVALID_CONFIG = 40, NOT_CONTROLLER = 41, INVALID_REQUEST = 42,
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, POLICY_VIOLATION = 44, OUT_OF_ORDER_SEQUENCE_NUMBER = 45,
     DUPLICATE_SEQUENCE_NUMBER = 46, INVALID_PRODUCER_EPOCH = 47, INVALID_TXN_STATE = 48,
     INVALID_PRODUCER_ID_MAPPING = 49, CONCURRENT_TRANSACTIONS = 51, TRANSACTION_COORDINATOR_FENCED = 52,
-    KAFKA_STORAGE_ERROR = 56, LOG_DIR_NOT_FOUND = 57, SASL_AUTHENTICATION_FAILED = 58, UNKNOWN_PRODUCER_ID = 59, GROUP_ID_NOT_FOUND = 69, FETCH_SESSION_ID_NOT_FOUND = 70,
+    KAFKA_STORAGE_ERROR = 56, LOG_DIR_NOT_FOUND = 57, SASL_AUTHENTICATION_FAILED = 58, UNKNOWN_PRODUCER_ID = 59,
+    GROUP_ID_NOT_FOUND = 69, FETCH_SESSION_ID_NOT_FOUND = 70,
     INVALID_FETCH_SESSION_EPOCH = 71, LISTENER_NOT_FOUND = 72, FENCED_LEADER_EPOCH = 74, UNKNOWN_LEADER_EPOCH = 75,
-    UNSUPPORTED_COMPRESSION_TYPE = 76, OFFSET_NOT_AVAILABLE = 78, FENCED_INSTANCE_ID = 82, INVALID_RECORD = 87, UNSTABLE_OFFSET_COMMIT = 88,
+    UNSUPPORTED_COMPRESSION_TYPE = 76, OFFSET_NOT_AVAILABLE = 78, FENCED_INSTANCE_ID = 82, INVALID_RECORD = 87,
+    UNSTABLE_OFFSET_COMMIT = 88,
     THROTTLING_QUOTA_EXCEEDED = 89, PRODUCER_FENCED = 90, UNKNOWN_TOPIC_ID = 100, INCONSISTENT_TOPIC_ID = 103,
     FETCH_SESSION_TOPIC_ID_ERROR = 106, TRANSACTION_ABORTABLE = 120,
 }
@@ -75,7 +78,8 @@ pub enum Error {
         /// The partition directory.
         path: PathBuf,
     },
-    /// Bytes on disk that must be good are not: a start is refused, a client gets `CORRUPT_MESSAGE`. The log directory serves on.
+    /// Bytes on disk that must be good are not: a start is refused, a client gets `CORRUPT_MESSAGE`. The log directory
+    /// serves on.
     #[error("{path} is corrupt at position {position}: {reason}")]
     CorruptFile {
         /// The file.
@@ -141,9 +145,9 @@ impl Error {
         }
     }
 
-    /// Whether only this operation failed, for want of descriptors, memory or a thread: nothing is wrong with the disk, and
-    /// the same may succeed a moment later. Clients get `KAFKA_STORAGE_ERROR`, which they retry. A failed fsync is none, but
-    /// for the opening of what it was to sync. See [`crate::error::shortage`].
+    /// Whether only this operation failed, for want of descriptors, memory or a thread: nothing is wrong with the disk,
+    /// and the same may succeed a moment later. Clients get `KAFKA_STORAGE_ERROR`, which they retry. A failed fsync is
+    /// none, but for the opening of what it was to sync. See [`crate::error::shortage`].
     pub fn is_shortage(&self) -> bool {
         match self {
             Self::Io {

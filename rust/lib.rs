@@ -1,8 +1,8 @@
 //! kafkastore: the storage engine and the data plane of a Kafka broker.
 //!
 //! The map, in the order of imports (each may use only what stands before it):
-//! `place` → `error` → `io` → `record` → `index` → `storage` → `scan` → `wire` → `broker` → `coordinator` → `net` → `py`.
-//! Python decides and publishes; this crate executes and reports. It never holds policy.
+//! `place` → `error` → `io` → `record` → `index` → `storage` → `scan` → `wire` → `broker` → `coordinator` → `net` →
+//! `py`. Python decides and publishes; this crate executes and reports. It never holds policy.
 
 pub mod broker;
 pub mod coordinator;

@@ -80,9 +80,9 @@ impl Broker {
         }
     }
 
-    /// Takes the log directory offline whose file failed, when the error is the disk's: not when the log was deleted meanwhile, and
-    /// its files with it. The partition may be in another directory since a read of it began; what is missing in the one before was
-    /// renamed by that swap. The caller holds no lock of the partition.
+    /// Takes the log directory offline whose file failed, when the error is the disk's: not when the log was deleted
+    /// meanwhile, and its files with it. The partition may be in another directory since a read of it began; what is
+    /// missing in the one before was renamed by that swap. The caller holds no lock of the partition.
     pub fn storage_failed(&self, partition: &Partition, error: &Error) {
         if partition.log().is_closed() {
             return;
@@ -118,7 +118,8 @@ impl Broker {
             .map(Path::to_path_buf)
     }
 
-    /// See [`Broker::storage_failed`]. A shortage and a corrupt file are only told: the operation that met it has failed, and nothing else.
+    /// See [`Broker::storage_failed`]. A shortage and a corrupt file are only told: the operation that met it has
+    /// failed, and nothing else.
     pub fn storage_failed_in(&self, log_dir: &Path, error: &Error) {
         if error.is_shortage() {
             self.say_shortage(error);
@@ -236,7 +237,8 @@ impl Broker {
             .iter()
             .flat_map(|t| t.partitions().cloned().collect::<Vec<_>>())
             .collect();
-        // Where each is, and where it goes, of one moment: a move that ends meanwhile would be told of two directories, or of none.
+        // Where each is, and where it goes, of one moment: a move that ends meanwhile would be told of two directories,
+        // or of none.
         let places: Vec<(PathBuf, Option<Arc<FutureLog>>)> = partitions
             .iter()
             .map(|partition| {
@@ -329,8 +331,8 @@ impl Broker {
     }
 }
 
-/// Whole batches from the one with `start` on, about `max_bytes` of them and at least one, replacing what is in `bytes`; none when
-/// there are none before `end`. Blocks on the disk.
+/// Whole batches from the one with `start` on, about `max_bytes` of them and at least one, replacing what is in
+/// `bytes`; none when there are none before `end`. Blocks on the disk.
 pub fn read_batches(partition: &Partition, start: i64, end: i64, max_bytes: usize, bytes: &mut Vec<u8>) -> Result<()> {
     let plan = partition.log().plan_read(start, end)?;
     let slice = plan.resolve(max_bytes, true)?;

@@ -95,7 +95,8 @@ impl OffsetIndex {
         Ok((first < count).then(|| at(first)))
     }
 
-    /// Adds the batch at `position` that ends with `last_offset`; both are at most `i32::MAX` above the segment's beginning.
+    /// Adds the batch at `position` that ends with `last_offset`; both are at most `i32::MAX` above the segment's
+    /// beginning.
     pub fn append(&mut self, last_offset: i64, position: Position) {
         let relative = (last_offset - self.base_offset) as u64;
         self.file
@@ -124,7 +125,8 @@ impl OffsetIndex {
         Ok((0..bytes.len() / ENTRY).map(move |index| entry(bytes, self.base_offset, index)))
     }
 
-    /// Whether what the file says can be true of a sealed segment that ends at `log_end`. Looks at both ends only, on disk.
+    /// Whether what the file says can be true of a sealed segment that ends at `log_end`. Looks at both ends only, on
+    /// disk.
     pub fn is_sane(&self, fs: &dyn FileSystem, log_end: Position) -> Result<bool> {
         Ok(match self.file.peek(fs)? {
             Peek::Missing | Peek::Partial => false,

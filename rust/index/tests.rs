@@ -36,7 +36,10 @@ proptest! {
 
     // spec: R4.3
     #[test]
-    fn offset_lookup_matches_naive_active_and_sealed(steps in prop::collection::vec((1i64..20, 1u32..9000), 0..3000), target in 90i64..40_000) {
+    fn offset_lookup_matches_naive_active_and_sealed(
+        steps in prop::collection::vec((1i64..20, 1u32..9000), 0..3000),
+        target in 90i64..40_000,
+    ) {
         let (_dir, path) = temp_file("a.index");
         let mut entries = Vec::new();
         let (mut offset, mut position) = (100, 0);
@@ -52,8 +55,10 @@ proptest! {
         index.file().write_whole(&OsFileSystem).unwrap();
         index.file().seal();
         prop_assert_eq!(index.lookup(&OsFileSystem, target).unwrap(), naive);
-        prop_assert_eq!(OffsetIndex::new(EntryFile::sealed(path.clone()), 100).lookup(&OsFileSystem, target).unwrap(), naive);
-        prop_assert_eq!(OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path).unwrap(), 100).lookup(&OsFileSystem, target).unwrap(), naive);
+        let sealed = OffsetIndex::new(EntryFile::sealed(path.clone()), 100);
+        prop_assert_eq!(sealed.lookup(&OsFileSystem, target).unwrap(), naive);
+        let active = OffsetIndex::new(EntryFile::open_active(&OsFileSystem, path).unwrap(), 100);
+        prop_assert_eq!(active.lookup(&OsFileSystem, target).unwrap(), naive);
     }
 
     // spec: R4.3

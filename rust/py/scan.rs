@@ -1,6 +1,7 @@
 //! Scans for Python: splits, their rows as an Arrow stream, and a scan's errors.
 //!
-//! No Python object stands behind the stream: its consumer may call it with or without the GIL, and its threads never need it.
+//! No Python object stands behind the stream: its consumer may call it with or without the GIL, and its threads never
+//! need it.
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
@@ -161,8 +162,8 @@ pub struct PyScan {
 #[pymethods]
 impl PyScan {
     #[new]
-    #[pyo3(signature = (splits, columns, *, min_timestamp_ms=None, end_timestamp_ms=None, keys=None, check_crcs=true, threads=1,
-        batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true))]
+    #[pyo3(signature = (splits, columns, *, min_timestamp_ms=None, end_timestamp_ms=None, keys=None, check_crcs=true,
+        threads=1, batch_rows=65536, batch_bytes=1_048_576, fail_on_data_loss=true))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         splits: Vec<PyRef<'_, PySplit>>,

@@ -1,8 +1,9 @@
 //! The batches of one segment file as they stand, for showing them: headers, and whether each CRC matches.
 //!
-//! Walks by length from the beginning of the file to its end as it was when opened; a batch cut short there ends the walk.
-//! A length or magic that cannot be is [`ScanError::Corrupt`]; a CRC that does not match is told and the walk goes on.
-//! Memory: 256 KiB or the largest batch, which is never larger than the file. Knows no offsets wanted, transactions or watermarks.
+//! Walks by length from the beginning of the file to its end as it was when opened; a batch cut short there ends the
+//! walk. A length or magic that cannot be is [`ScanError::Corrupt`]; a CRC that does not match is told and the walk
+//! goes on. Memory: 256 KiB or the largest batch, which is never larger than the file. Knows no offsets wanted,
+//! transactions or watermarks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

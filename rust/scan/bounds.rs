@@ -2,8 +2,8 @@
 //!
 //! The upper limit is the high watermark: given by a broker, or from the checkpoint of the log directory (up to 5 s old
 //! beside a live broker, never too high), or, in a directory without that file (a bare copy), the end of the log. It is
-//! never past the last whole batch. Timestamps mean what they mean in `ListOffsets`: the first offset whose timestamp is at
-//! least the one given. spec: R4.3, R5.3
+//! never past the last whole batch. Timestamps mean what they mean in `ListOffsets`: the first offset whose timestamp
+//! is at least the one given. spec: R4.3, R5.3
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -31,8 +31,8 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// A bound as Python writes it: ("offset", n), -2 for the earliest and -1 for the latest, or ("timestamp", ms). `which` is
-    /// "start" or "end", for the message.
+    /// A bound as Python writes it: ("offset", n), -2 for the earliest and -1 for the latest, or ("timestamp", ms).
+    /// `which` is "start" or "end", for the message.
     pub fn parse(which: &str, kind: &str, value: i64) -> Result<Self> {
         match (kind, value) {
             ("offset", -2) => Ok(Self::Earliest),

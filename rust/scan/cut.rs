@@ -1,7 +1,8 @@
 //! Cuts a plan into shares of about equal bytes, on batch boundaries.
 //!
-//! A boundary is found through the offset index, which is believed where a batch begins, and a short walk of headers. So the
-//! shares of a partition cover its range once, whatever the size asked for; several small segments may share one.
+//! A boundary is found through the offset index, which is believed where a batch begins, and a short walk of headers.
+//! So the shares of a partition cover its range once, whatever the size asked for; several small segments may share
+//! one.
 
 use super::plan::{PartitionPlan, Planned};
 use super::segments::OpenSegment;
@@ -113,7 +114,8 @@ const fn with_slack(split_bytes: u64) -> u64 {
     split_bytes.saturating_add(split_bytes / SLACK)
 }
 
-/// Position and base offset of the first batch at or after `wanted`, if one begins before `end`. A batch begins at `start`.
+/// Position and base offset of the first batch at or after `wanted`, if one begins before `end`. A batch begins at
+/// `start`.
 fn boundary(
     segment: &OpenSegment<'_>,
     start: Position,

@@ -1,13 +1,14 @@
 //! One split to record batches: its slices in order, each batch's header judged, its records decoded.
 //!
-//! For each batch, in this order: its header must parse, lie within the slice and follow the one before; a batch wholly outside the
-//! wanted offsets is passed over; the CRC is compared (unless told not to); control batches, aborted ones and those too old for
-//! the predicate are passed over; then the records are inflated and decoded. So nothing of a batch is believed before its CRC but
-//! what the CRC does not cover: length, magic and base offset. A base offset that does not stand between its neighbours fails the
-//! scan before its rows are given; one that still fits a gap of compaction cannot be told from a right one.
+//! For each batch, in this order: its header must parse, lie within the slice and follow the one before; a batch wholly
+//! outside the wanted offsets is passed over; the CRC is compared (unless told not to); control batches, aborted ones
+//! and those too old for the predicate are passed over; then the records are inflated and decoded. So nothing of a
+//! batch is believed before its CRC but what the CRC does not cover: length, magic and base offset. A base offset that
+//! does not stand between its neighbours fails the scan before its rows are given; one that still fits a gap of
+//! compaction cannot be told from a right one.
 //!
-//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`]. It never writes, and never reads beyond
-//! what the plan gave.
+//! Memory is bounded by the largest batch of the split and the limits of [`ScanOptions`]. It never writes, and never
+//! reads beyond what the plan gave.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,17 +26,18 @@ use crate::place::Position;
 use crate::record::{BATCH_HEADER, BatchError, BatchHeader, Codec, HEADER_TO_MAGIC, TimestampType, crc32c, decompress};
 use crate::storage::batch_walk::{self, BatchWalk, Piece, ReadError};
 
-/// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it send, and
-/// within what the columns can hold.
+/// Most bytes that a batch may inflate to. Kafka has no limit; this one is beyond what any producer's memory lets it
+/// send, and within what the columns can hold.
 const INFLATE_LIMIT_BYTES: usize = 1 << 30;
-/// Bytes of a read: small enough that the batch read last is still in the second-level cache when it is checked and decoded,
-/// large enough that the call costs nothing beside the copy.
+/// Bytes of a read: small enough that the batch read last is still in the second-level cache when it is checked and
+/// decoded, large enough that the call costs nothing beside the copy.
 pub(super) const READ_BYTES: usize = 256 * 1024;
 /// First byte that the CRC covers.
 const CRC_FROM: usize = 21;
 /// Rows of a record batch, unless told otherwise.
 const BATCH_ROWS: usize = 64 * 1024;
-/// Bytes of a record batch, unless told otherwise: columns of that much stay in the second cache from one batch to the next.
+/// Bytes of a record batch, unless told otherwise: columns of that much stay in the second cache from one batch to the
+/// next.
 const BATCH_BYTES: usize = 1 << 20;
 /// Batches given away whose memory a reader still takes back.
 const POOLED_BATCHES: usize = 3;
@@ -392,7 +394,8 @@ impl SplitReader {
     fn invalid(&self, error: &BatchError) -> ScanError {
         match self.workspace.walk.held().get(HEADER_TO_MAGIC - 1) {
             Some(magic @ 0..=1) => ScanError::Invalid(format!(
-                "{} has messages of the old format {magic} at position {}, which are not read yet; read this topic through a broker",
+                "{} has messages of the old format {magic} at position {}, which are not read yet; read this topic \
+                 through a broker",
                 self.slice().path.display(),
                 self.workspace.walk.position(),
             )),
@@ -505,11 +508,14 @@ impl SplitReader {
         );
         workspace.columns.end_run(current.timestamp_type);
         stopped.map_err(|bad| match bad {
-            Bad::Record(left, reason) => {
-                self.corrupt(format!("record {} of {}: {reason}", current.record_count - left, current.record_count))
-            }
+            Bad::Record(left, reason) => self.corrupt(format!(
+                "record {} of {}: {reason}",
+                current.record_count - left,
+                current.record_count
+            )),
             Bad::Timestamp(ms) => ScanError::Invalid(format!(
-                "{} has a record at position {} whose timestamp {ms} ms does not fit microseconds; leave out the column timestamp",
+                "{} has a record at position {} whose timestamp {ms} ms does not fit microseconds; leave out the \
+                 column timestamp",
                 self.slice().path.display(),
                 self.workspace.walk.position(),
             )),

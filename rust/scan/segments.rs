@@ -1,8 +1,8 @@
 //! The segment files of one partition as a scan sees them: listed, opened, searched through their indexes.
 //!
-//! Beside a live broker the files may be renamed, unlinked or grow at any moment. So an index entry is believed only when
-//! the batch that it names begins there, index files are read with `pread` (their writer may shorten them, which a map
-//! does not survive), and a name that is gone is an error of kind `NotFound`, upon which the plan lists again.
+//! Beside a live broker the files may be renamed, unlinked or grow at any moment. So an index entry is believed only
+//! when the batch that it names begins there, index files are read with `pread` (their writer may shorten them, which a
+//! map does not survive), and a name that is gone is an error of kind `NotFound`, upon which the plan lists again.
 //! Never writes, never locks.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -102,8 +102,8 @@ impl Listing {
         Self::from_names(fs, dir, &names(fs, dir)?)
     }
 
-    /// The segments of `names`, those of a cleaning that had ended in the place of the ones that they replace, as the next start
-    /// of a broker would have it.
+    /// The segments of `names`, those of a cleaning that had ended in the place of the ones that they replace, as the
+    /// next start of a broker would have it.
     fn from_names(fs: &dyn FileSystem, dir: &Path, names: &[String]) -> Result<Self> {
         let with = |wanted: &'static str| {
             let parsed = names.iter().filter_map(|name| parse_file_name(name));
@@ -252,8 +252,8 @@ impl OpenSegment<'_> {
         Ok(self.locate(offset)?.position)
     }
 
-    /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Looks at nothing behind
-    /// that batch.
+    /// Where the bytes of offsets below `offset` end: a batch that holds `offset - 1` counts whole. Looks at nothing
+    /// behind that batch.
     pub fn end_position_of(&self, offset: i64) -> Result<Position> {
         let place = self.locate(offset.saturating_sub(1))?;
         let held = place.header.filter(|header| header.base_offset < offset);

@@ -41,8 +41,8 @@ pub struct Slice {
     pub file: Option<Arc<dyn File>>,
     /// The segment's base offset: records below it are not its own.
     pub base_offset: i64,
-    /// The next segment's base offset (`i64::MAX` for the last): records from it on belong there. So a cleaner's swap in the
-    /// middle neither doubles nor loses a record.
+    /// The next segment's base offset (`i64::MAX` for the last): records from it on belong there. So a cleaner's swap
+    /// in the middle neither doubles nor loses a record.
     pub next_base_offset: i64,
     /// Byte position of the first batch.
     pub start: Position,
@@ -50,7 +50,8 @@ pub struct Slice {
     pub end: Position,
 }
 
-/// An aborted transaction: the transactional batches of `producer_id` within `[first_offset, last_offset]` are not committed.
+/// An aborted transaction: the transactional batches of `producer_id` within `[first_offset, last_offset]` are not
+/// committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AbortedRange {
     /// Whose batches.

@@ -1,8 +1,8 @@
 //! Counts, extents and times of a plan, from batch headers alone where they tell all.
 //!
-//! A header tells how many records a batch has and its greatest timestamp, but not its least. So records are read of batches
-//! that an end of the range cuts, that a timestamp limit may cut, and (for the exact extent) of compacted batches at both
-//! ends of the range. Control batches and aborted ones do not count.
+//! A header tells how many records a batch has and its greatest timestamp, but not its least. So records are read of
+//! batches that an end of the range cuts, that a timestamp limit may cut, and (for the exact extent) of compacted
+//! batches at both ends of the range. Control batches and aborted ones do not count.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

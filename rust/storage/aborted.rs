@@ -1,10 +1,11 @@
 //! The aborted transactions that a `read_committed` reader of a slice must skip. spec: R3.6
 //!
-//! A slice may end long before the last stable offset; what was aborted behind it is the next read's business. Where the
-//! slice ends, as an offset, is not known without reading it, so the segment's index says: the first batch it names at or
-//! after the slice's end gives an offset that is not below. As with reads, [`Log::plan_aborted`] runs under the log's lock
-//! and touches memory only, but for an index that is not in memory, and [`AbortedPlan::resolve`] reads without it; an index entry is believed only when the batch
-//! it names ends with its offset, so that a damaged index names more transactions and never too few.
+//! A slice may end long before the last stable offset; what was aborted behind it is the next read's business. Where
+//! the slice ends, as an offset, is not known without reading it, so the segment's index says: the first batch it names
+//! at or after the slice's end gives an offset that is not below. As with reads, [`Log::plan_aborted`] runs under the
+//! log's lock and touches memory only, but for an index that is not in memory, and [`AbortedPlan::resolve`] reads
+//! without it; an index entry is believed only when the batch it names ends with its offset, so that a damaged index
+//! names more transactions and never too few.
 
 use std::sync::Arc;
 
@@ -33,9 +34,9 @@ struct Behind {
 }
 
 impl Log {
-    /// For the slice that was read from `offset` below `upper_bound` (exclusive). `OFFSET_OUT_OF_RANGE` when the log has
-    /// lost its beginning since: what was said of the transactions there may be gone with it.
-    /// `waits`: whether the indexes here, and the batch in [`AbortedPlan::resolve`], may be waited for; else [`Error::NotAtHand`].
+    /// For the slice that was read from `offset` below `upper_bound` (exclusive). `OFFSET_OUT_OF_RANGE` when the log
+    /// has lost its beginning since: what was said of the transactions there may be gone with it. `waits`: whether the
+    /// indexes here, and the batch in [`AbortedPlan::resolve`], may be waited for; else [`Error::NotAtHand`].
     ///
     /// [`Error::NotAtHand`]: crate::error::Error::NotAtHand
     pub fn plan_aborted(

@@ -1,8 +1,8 @@
 //! The one walk over batches in a file: from a position to an end, header by header, their bytes on demand.
 //!
 //! Each step stands on a batch or says what stops the walk there: the end, too little for a batch, or bytes that are
-//! none. A step believes length and magic; whoever wants more asks for the bytes and checks the CRC. Every reader of segment files goes
-//! by it and adds what it must know besides:
+//! none. A step believes length and magic; whoever wants more asks for the bytes and checks the CRC. Every reader of
+//! segment files goes by it and adds what it must know besides:
 //!
 //! - `header_scan`: headers alone, beside a writer, also without waiting for the disk;
 //! - `recovery::check`: each CRC, and what a crash has left at the end;
@@ -10,8 +10,9 @@
 //! - `scan::reader`: the records of a range, as Arrow;
 //! - `scan::batch_list`: every batch of a file, for showing.
 //!
-//! What is read goes into a [`Window`] that the reader lends, in pieces that suit what it wants of each batch ([`Piece`]). Reads
-//! nothing at or beyond the end, which the reader knows. Never writes; never maps a file (a truncation would be SIGBUS).
+//! What is read goes into a [`Window`] that the reader lends, in pieces that suit what it wants of each batch
+//! ([`Piece`]). Reads nothing at or beyond the end, which the reader knows. Never writes; never maps a file (a
+//! truncation would be SIGBUS).
 
 mod window;
 
@@ -42,17 +43,17 @@ pub enum Step {
 /// How much a read brings.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece {
-    /// Bytes of a read, unless more are asked for. From a quarter of it on a read brings what is asked for and no more: else half
-    /// a batch would move to the window's front again and again.
+    /// Bytes of a read, unless more are asked for. From a quarter of it on a read brings what is asked for and no more:
+    /// else half a batch would move to the window's front again and again.
     bytes: usize,
     /// A header so far behind the window follows a batch larger than it, and is read alone.
     far: u64,
 }
 
 impl Piece {
-    /// For readers of headers. It holds what lies between two index entries at the default interval, so that most lookups are
-    /// one read. Behind a larger batch a whole piece would hold no second header, and each line of the page cache that is
-    /// copied is waited for.
+    /// For readers of headers. It holds what lies between two index entries at the default interval, so that most
+    /// lookups are one read. Behind a larger batch a whole piece would hold no second header, and each line of the page
+    /// cache that is copied is waited for.
     pub const HEADERS: Self = Self {
         bytes: HEADER_PIECE,
         far: 512,

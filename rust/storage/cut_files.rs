@@ -3,8 +3,8 @@
 //! ```text
 //! <base offset of the segment, 20 digits>.<position in it>[.<n>].cut        the bytes as they stood there
 //! ```
-//! Neither Kafka nor a start of ours reads them; they go with the partition's directory. Their bytes and their number in a
-//! directory are bounded; the oldest go first. Durable when a call returns, before the log is cut.
+//! Neither Kafka nor a start of ours reads them; they go with the partition's directory. Their bytes and their number
+//! in a directory are bounded; the oldest go first. Durable when a call returns, before the log is cut.
 
 use std::path::{Path, PathBuf};
 

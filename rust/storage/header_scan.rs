@@ -21,8 +21,8 @@ pub struct HeaderScan<'a> {
     is_whole: bool,
 }
 
-/// The batch that an index entry names, if one that ends with the entry's offset begins at its position and ends before `end`. Only
-/// its header is read.
+/// The batch that an index entry names, if one that ends with the entry's offset begins at its position and ends before
+/// `end`. Only its header is read.
 pub fn named_by(
     file: &dyn File,
     path: &Path,
@@ -38,8 +38,8 @@ pub fn named_by(
     }
 }
 
-/// The position that an index entry names, if a batch that ends with the entry's offset begins there; else the start. A damaged
-/// index then costs a longer scan and never a wrong answer.
+/// The position that an index entry names, if a batch that ends with the entry's offset begins there; else the start. A
+/// damaged index then costs a longer scan and never a wrong answer.
 pub fn believed(file: &dyn File, path: &Path, entry: OffsetPosition, end: Position, wait: Wait) -> Result<Position> {
     if entry.position == Position::START {
         return Ok(Position::START);

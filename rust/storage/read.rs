@@ -1,9 +1,11 @@
 //! Reading: from an offset to a range of one segment's file. spec: R4.3
 //!
-//! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in memory
-//! ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that
-//! holds the offset; usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one header.
-//! It is none at all for the last few batches of the log, whose places are remembered, nor for where the log ends.
+//! Two steps. [`Log::plan_read`] runs under the log's lock and touches memory only, but for an index that is not in
+//! memory ([`Log::plan_read_at_once`] does not read that either): it finds the segment and where its index says to
+//! start. [`ReadPlan::resolve`] runs without the lock and reads headers until it stands on the batch that holds the
+//! offset; usually that is one read, of 8 KB or, where batches are so large that the index names each of them, of one
+//! header. It is none at all for the last few batches of the log, whose places are remembered, nor for where the log
+//! ends.
 //!
 //! An index entry is believed only when the batch that it names ends with the offset that it names; else the scan
 //! starts at the segment's beginning, so that a damaged index costs time and not truth. A damaged header is
@@ -94,7 +96,8 @@ impl Log {
         self.plan(offset, upper_bound, Wait::Yes)
     }
 
-    /// The same without waiting for the disk, here or (with [`Wait::No`]) in [`ReadPlan::resolve`]: [`Error::NotAtHand`].
+    /// The same without waiting for the disk, here or (with [`Wait::No`]) in [`ReadPlan::resolve`]:
+    /// [`Error::NotAtHand`].
     pub fn plan_read_at_once(&self, offset: i64, upper_bound: i64, resolve: Wait) -> Result<ReadPlan> {
         let mut plan = self.plan(offset, upper_bound, Wait::No)?;
         plan.part.wait = resolve;
@@ -185,15 +188,16 @@ impl Log {
     pub(super) fn out_of_range(&self, offset: i64) -> Error {
         let (start, end, partition) = (self.offsets.start(), self.offsets.end(), &self.topic_partition);
         let message = format!(
-            "Received request for offset {offset} for partition {partition}, but we only have log segments from offset {start} up to {end}."
+            "Received request for offset {offset} for partition {partition}, but we only have log segments from offset \
+             {start} up to {end}."
         );
         Error::rejected(ErrorCode::OFFSET_OUT_OF_RANGE, message)
     }
 }
 
 impl ReadPlan {
-    /// Finds the range: from the batch that holds the offset (or the next one after a gap), at most `max_bytes` but with
-    /// `min_one_batch` at least that batch, up to the upper bound, within one segment.
+    /// Finds the range: from the batch that holds the offset (or the next one after a gap), at most `max_bytes` but
+    /// with `min_one_batch` at least that batch, up to the upper bound, within one segment.
     pub fn resolve(self, max_bytes: usize, min_one_batch: bool) -> Result<FileSlice> {
         for part in std::iter::once(&self.part).chain(&self.next) {
             if let Some(slice) = part.resolve(self.offset, max_bytes, min_one_batch)? {
@@ -245,9 +249,9 @@ impl Part {
         }))
     }
 
-    /// The batch that holds `offset`, when an index entry names that batch itself: its header is all that is read. The next entry
-    /// is asked only when a scan from the first one would need another read to come to it: then the batches between the two are few
-    /// and large, most often the first entry's alone.
+    /// The batch that holds `offset`, when an index entry names that batch itself: its header is all that is read. The
+    /// next entry is asked only when a scan from the first one would need another read to come to it: then the batches
+    /// between the two are few and large, most often the first entry's alone.
     fn find_named(
         &self,
         offset: i64,

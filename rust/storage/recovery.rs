@@ -4,10 +4,10 @@
 //!   segment's tail is walked, header by header, to find the log's end.
 //! - (b) Otherwise every batch from the segment of the recovery point on is read and checked (length, magic, CRC,
 //!   order), and indexes, producer state, aborted transactions and leader epochs are built anew from it. The first bad
-//!   batch ends the log: it and all after it is cut off, said in the report, and kept in `.cut` files when it may have been
-//!   acknowledged (`cut`).
-//! - (c) What was durable and is damaged or gone is no crash's doing (`extent`): [`Error::Lost`] names the file, nothing is
-//!   cut, the caller decides.
+//!   batch ends the log: it and all after it is cut off, said in the report, and kept in `.cut` files when it may have
+//!   been acknowledged (`cut`).
+//! - (c) What was durable and is damaged or gone is no crash's doing (`extent`): [`Error::Lost`] names the file,
+//!   nothing is cut, the caller decides.
 //! - (d) Damaged or missing indexes below the recovery point are rebuilt from headers alone.
 //!
 //! Nothing of a log is synced: the recovery point stays, and the next flush covers what was rebuilt. spec: R4.1
@@ -206,7 +206,8 @@ impl Log {
         if self.report.notes.is_empty() {
             let (partition, batches) = (&self.topic_partition, self.report.batches_checked);
             let text = format!(
-                "{partition}: its files have changed since the clean stop; all {batches} batches were read and are whole"
+                "{partition}: its files have changed since the clean stop; all {batches} batches were read and are \
+                 whole"
             );
             self.report.notes.push(Note::ordinary(text));
         }
@@ -358,9 +359,9 @@ impl Log {
         }))
     }
 
-    /// Whether Kafka's cleaner has been over the segment, which then may end anywhere before the next one. Any other ends
-    /// where the next one begins: a gap is what a power loss took, or somebody else. A checkpoint that cannot be understood
-    /// speaks for the cleaner: what is there is kept.
+    /// Whether Kafka's cleaner has been over the segment, which then may end anywhere before the next one. Any other
+    /// ends where the next one begins: a gap is what a power loss took, or somebody else. A checkpoint that cannot be
+    /// understood speaks for the cleaner: what is there is kept.
     fn was_compacted(&self, at: usize) -> Result<bool> {
         if self.config.is_compacted {
             return Ok(true);

@@ -117,7 +117,8 @@ impl Segment {
     }
 
     /// Opens an existing segment as sealed; its size is the file's. Most have no transaction index, and the caller has
-    /// seen the directory. An empty segment has empty indexes, whatever their files still tell of batches that were cut off.
+    /// seen the directory. An empty segment has empty indexes, whatever their files still tell of batches that were cut
+    /// off.
     pub fn open(fs: &dyn FileSystem, dir: &Path, base_offset: i64, has_txn_index: bool, now_ms: i64) -> Result<Self> {
         let path = file_path(dir, base_offset, LOG_SUFFIX);
         let file = fs
@@ -208,8 +209,8 @@ impl Segment {
         Ok(position)
     }
 
-    /// What a failed write has left is cut off before the segment is written, sealed or closed: behind the next one it would be
-    /// taken for a corrupt batch.
+    /// What a failed write has left is cut off before the segment is written, sealed or closed: behind the next one it
+    /// would be taken for a corrupt batch.
     fn cut_torn_tail(&mut self) -> Result<()> {
         if self.has_torn_tail {
             let cut = self.log.file.set_len(self.size);
@@ -290,8 +291,9 @@ impl Segment {
     /// (a) no room, (b) too old, (c) an index is full, (d) offsets too far from the base.
     pub fn should_roll(&self, check: &RollCheck<'_>) -> bool {
         let config = check.config;
+        let has_records = self.size > 0 || check.begun.is_some();
         self.size + check.bytes > u64::from(config.segment_bytes) // (a)
-            || ((self.size > 0 || check.begun.is_some()) && self.waited_ms(check) > config.segment_ms.saturating_sub(check.jitter_ms)) // (b)
+            || (has_records && self.waited_ms(check) > config.segment_ms.saturating_sub(check.jitter_ms)) // (b)
             || self.offset_index.is_full(config.segment_index_bytes) // (c)
             || self.time_index.is_full(config.segment_index_bytes)
             || check.last_offset - self.base_offset > i64::from(i32::MAX) // (d)
@@ -380,8 +382,8 @@ impl Segment {
     }
 
     /// Cuts off every batch that holds `offset` or a later one; the segment must be active. Gives the new end offset:
-    /// `offset`, or the first one of the batch that holds it. Everything is read before the file is cut, so that the call may
-    /// be repeated after an error.
+    /// `offset`, or the first one of the batch that holds it. Everything is read before the file is cut, so that the
+    /// call may be repeated after an error.
     pub fn truncate_to(&mut self, fs: &dyn FileSystem, offset: i64, now_ms: i64) -> Result<i64> {
         let (mut end, mut end_offset) = (Position::START, offset);
         let mut scan = self.scan(self.start_for(fs, offset.saturating_sub(1))?);

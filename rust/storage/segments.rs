@@ -1,14 +1,14 @@
 //! The segments of one log, in the order of their base offsets.
 //!
-//! The last one is *active*: appends go into it. All others are sealed. What is remembered of them besides lives here too,
-//! so that no verb can forget to forget it: the places of the last batches of the active segment, and the peaks of
+//! The last one is *active*: appends go into it. All others are sealed. What is remembered of them besides lives here
+//! too, so that no verb can forget to forget it: the places of the last batches of the active segment, and the peaks of
 //! timestamps of the sealed ones.
 //!
 //! Invariants: there is always an active segment; base offsets ascend strictly. Callers change a single segment through
 //! [`Segments::get_mut`] and [`Segments::active_mut`], and the list by its verbs alone: [`Segments::push`],
-//! [`Segments::pop`], [`Segments::remove_first`], [`Segments::start_anew`], [`Segments::replace`]. Each verb is one step
-//! for readers, who plan under the log's lock and go on with the files that they hold. Touches no file but for the time
-//! index of a segment whose greatest timestamp is not in memory.
+//! [`Segments::pop`], [`Segments::remove_first`], [`Segments::start_anew`], [`Segments::replace`]. Each verb is one
+//! step for readers, who plan under the log's lock and go on with the files that they hold. Touches no file but for the
+//! time index of a segment whose greatest timestamp is not in memory.
 
 use std::iter::once;
 use std::ops::Range;
@@ -161,7 +161,8 @@ impl Segments {
         self.last_batches = LastBatches::default();
     }
 
-    /// Begins `segment`, empty, behind all others. The active segment is sealed and the caller has done that to its indexes.
+    /// Begins `segment`, empty, behind all others. The active segment is sealed and the caller has done that to its
+    /// indexes.
     pub fn push(&mut self, fs: &dyn FileSystem, segment: Segment, log_start_offset: i64) {
         debug_assert!(self.active.base_offset() < segment.base_offset(), "base offsets ascend");
         self.sealed.push(std::mem::replace(&mut self.active, segment));
@@ -186,12 +187,12 @@ impl Segments {
         *self = Self::new(segment);
     }
 
-    /// Puts `new` in the place of the sealed segments whose base offsets are in `old`, and gives those back, oldest first. What was
-    /// appended meanwhile stays as it is: the active segment is never replaced.
+    /// Puts `new` in the place of the sealed segments whose base offsets are in `old`, and gives those back, oldest
+    /// first. What was appended meanwhile stays as it is: the active segment is never replaced.
     ///
-    /// Refused, and `new` given back, unless (a) `old` names at least one segment, no active one; (b) `new` is not empty, and
-    /// its base offsets ascend; (c) they lie in `old` from the first replaced segment's on, so that every other segment keeps its
-    /// place.
+    /// Refused, and `new` given back, unless (a) `old` names at least one segment, no active one; (b) `new` is not
+    /// empty, and its base offsets ascend; (c) they lie in `old` from the first replaced segment's on, so that every
+    /// other segment keeps its place.
     pub fn replace(&mut self, old: Range<i64>, new: Vec<Segment>) -> Result<Vec<Segment>, Vec<Segment>> {
         let at = |offset: i64| self.sealed.partition_point(|segment| segment.base_offset() < offset);
         let replaced = at(old.start)..at(old.end);
@@ -215,7 +216,8 @@ impl Segments {
             .for_each(|it| it.move_to(dir));
     }
 
-    /// The peaks of the sealed segments behind the one that holds the log start offset; made anew when they are missing.
+    /// The peaks of the sealed segments behind the one that holds the log start offset; made anew when they are
+    /// missing.
     pub(super) fn peaks(&self, fs: &dyn FileSystem, log_start_offset: i64) -> Result<&Peaks> {
         if let Some(peaks) = self.peaks.get() {
             return Ok(peaks);

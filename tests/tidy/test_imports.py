@@ -1,8 +1,8 @@
 """Imports point one way (style rule 2; the layers of the architecture). Imports for types alone count as any other.
 
-Python: cli → server → handlers, membership → requests → coordinator → controller → topics → configuration → replica → purgatory, log
-→ interbroker → metadata, metrics, security → config → errors; _core under all. Rust: py → net → broker → storage → index → record →
-io; wire under broker and net; error under all.
+Python: cli → server → handlers, membership → requests → coordinator → controller → topics → configuration → replica →
+purgatory, log → interbroker → metadata, metrics, security → config → errors; _core under all. Rust: py → net → broker →
+storage → index → record → io; wire under broker and net; error under all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ PYTHON_RANKS = {
     "exports": 1,
     "_core": 0,
 }
-"""Of folders, sub-folders and the files beside them; a folder that is not here has the rank of the one that it is in."""
+"""Of folders, sub-folders and the files beside them; a folder that is not here has the rank of the one that it is
+in."""
 
 RUST_RANKS = {
     "py": 11,

@@ -1,10 +1,11 @@
-//! A partition that moves to another log directory: its future log is filled, then takes the current one's place (spec: R2.7,
-//! KIP-113).
+//! A partition that moves to another log directory: its future log is filled, then takes the current one's place (spec:
+//! R2.7, KIP-113).
 //!
-//! One mover at a time copies and swaps; whoever cancels takes the future log out of its slot, after which the mover finds it
-//! closed. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is synced under the log's lock, and the
-//! current log serves until the moment of the swap; from there on the other one does, under the same lock. What was acknowledged as
-//! on disk (`flush.messages`) is on disk on either side: the swap holds `flushing` until it is durable.
+//! One mover at a time copies and swaps; whoever cancels takes the future log out of its slot, after which the mover
+//! finds it closed. Locks, in this order: `flushing`, the log, the slot, the future log. Nothing is synced under the
+//! log's lock, and the current log serves until the moment of the swap; from there on the other one does, under the
+//! same lock. What was acknowledged as on disk (`flush.messages`) is on disk on either side: the swap holds `flushing`
+//! until it is durable.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -157,8 +158,8 @@ impl Partition {
         self.future.0.lock().take()
     }
 
-    /// Ends the move to a directory that has failed: nothing more is copied there. The next start finds the copy, if its disk is
-    /// mended.
+    /// Ends the move to a directory that has failed: nothing more is copied there. The next start finds the copy, if
+    /// its disk is mended.
     pub fn abandon_future(&self) {
         if let Some(future) = self.take_future() {
             future.log().abandon();
@@ -213,8 +214,9 @@ impl Partition {
         }
     }
 
-    /// Puts the future log in the current one's place, in the steps (a) to (c) of [`crate::storage::future`]. [`Moved::Copied`] when
-    /// too much has come meanwhile. After an error it may be in its place or not, as [`Self::log_dir`] tells.
+    /// Puts the future log in the current one's place, in the steps (a) to (c) of [`crate::storage::future`].
+    /// [`Moved::Copied`] when too much has come meanwhile. After an error it may be in its place or not, as
+    /// [`Self::log_dir`] tells.
     pub fn swap(&self, future: &Arc<FutureLog>) -> Result<Moved, MoveFailure> {
         future.flush().map_err(|error| future.failed(error))?; // most of it while produces may be flushed too
         let _no_flush = self.flushing.none_runs();
@@ -243,7 +245,8 @@ impl Partition {
         }
     }
 
-    /// (a), and the exchange in memory: from here on the future log serves. What it lacks is copied first, if that is little.
+    /// (a), and the exchange in memory: from here on the future log serves. What it lacks is copied first, if that is
+    /// little.
     fn replace(&self, future: &Arc<FutureLog>) -> Result<Result<(NameSync, Option<PathBuf>), Moved>, MoveFailure> {
         let mut current = self.log.lock();
         if current.is_closed() || current.is_poisoned() || self.is_offline() {

@@ -17,7 +17,8 @@ pub fn answer(connection: &mut Connection, framing: Framing, write: impl FnOnce(
     finish(outbox.tail(), start, 0);
 }
 
-/// Has `write` append a response's body, and frames it. Nothing is left of a response that `write` says is not complete.
+/// Has `write` append a response's body, and frames it. Nothing is left of a response that `write` says is not
+/// complete.
 #[inline]
 pub fn framed<T>(
     outbox: &mut Outbox,

@@ -11,7 +11,8 @@ use super::finding::Finding;
 use super::order::EpochRun;
 use super::state::EpochFile;
 
-/// Compares; `runs` are those of the whole log with the path of their segment, in order, and `end` is the log's end when it is known.
+/// Compares; `runs` are those of the whole log with the path of their segment, in order, and `end` is the log's end
+/// when it is known.
 pub fn compare(file: &EpochFile, runs: &[(&Path, EpochRun)], end: Option<i64>, is_clean: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     for (at, entry) in file.entries.iter().enumerate() {
@@ -39,7 +40,8 @@ pub fn compare(file: &EpochFile, runs: &[(&Path, EpochRun)], end: Option<i64>, i
         });
         if let Some((other, offset, side)) = wrong {
             let message = format!(
-                "epoch {epoch} starts at offset {start}, but a batch of epoch {other} at offset {offset} stands {side} it"
+                "epoch {epoch} starts at offset {start}, but a batch of epoch {other} at offset {offset} stands {side} \
+                 it"
             );
             found.push(Finding::fault(&file.path, position, message)); // (b)
         }

@@ -88,7 +88,8 @@ fn a_tail_that_is_cut_above_the_high_watermark_does_not_matter_and_below_it_is_n
     let error = plan(&request(&bench)).err().unwrap();
     let batch_len = len / 5;
     assert!(
-        matches!(&error, ScanError::Corrupt { path: named, position, .. } if *named == path && position.get() == len - batch_len),
+        matches!(&error, ScanError::Corrupt { path: named, position, .. }
+            if *named == path && position.get() == len - batch_len),
         "{error}"
     );
 }

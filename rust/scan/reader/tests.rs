@@ -77,7 +77,8 @@ proptest! {
             (split.start_offset, split.end_offset) = (from, to);
             // A slice never begins with an offset below its own.
             split.slices[0].base_offset = base.min(batches_start(&made));
-            split.slices[0].next_base_offset = starts(&made).get(next_base).map_or(i64::MAX, |at| batches_start(&made[*at..]));
+            let next = starts(&made).get(next_base).map(|at| batches_start(&made[*at..]));
+            split.slices[0].next_base_offset = next.unwrap_or(i64::MAX);
             split.aborted = Some(vec![aborted(1, 0, 60), aborted(2, 30, 90), aborted(1, 80, 400)]);
             options.predicate = predicate.clone();
             (options.batch_rows, options.batch_bytes) = (rows, bytes);
@@ -87,9 +88,10 @@ proptest! {
     }
 
     #[test]
-    fn any_columns_in_any_order_have_the_values_of_all(batches in made_batches(), order in proptest::sample::subsequence(
-        Column::ALL.to_vec(), 0..=Column::ALL.len()).prop_shuffle())
-    {
+    fn any_columns_in_any_order_have_the_values_of_all(
+        batches in made_batches(),
+        order in proptest::sample::subsequence(Column::ALL.to_vec(), 0..=Column::ALL.len()).prop_shuffle(),
+    ) {
         let made = build(&batches);
         let file = file(&made);
         let split = Arc::new(split(&file.path, made.len() as u64));

@@ -1,8 +1,8 @@
 //! The part of a file that a walk has read, in memory that its reader lends.
 //!
-//! What is asked for stands in one piece. Bytes that are still wanted move to the front before the next read. The memory grows
-//! only for a batch that is larger than it, never beyond what the walk's range has left: no length field of a file makes it
-//! allocate more than the file can fill.
+//! What is asked for stands in one piece. Bytes that are still wanted move to the front before the next read. The
+//! memory grows only for a batch that is larger than it, never beyond what the walk's range has left: no length field
+//! of a file makes it allocate more than the file can fill.
 
 use std::io::ErrorKind;
 
@@ -109,8 +109,8 @@ impl<R: Room> Window<R> {
         self.room.bytes().get(at..self.filled).unwrap_or_default()
     }
 
-    /// Reads so that at least `needed` bytes are held from `position` on, and `wanted` where the file has them. On an error the
-    /// window holds what it held from there.
+    /// Reads so that at least `needed` bytes are held from `position` on, and `wanted` where the file has them. On an
+    /// error the window holds what it held from there.
     pub fn read(
         &mut self,
         file: &dyn File,

@@ -1,12 +1,14 @@
-//! Cutting a log where recovery found its end, so that nobody has to guess what went: what was cut off is surveyed, kept
-//! beside the log when it may have been acknowledged, and told.
+//! Cutting a log where recovery found its end, so that nobody has to guess what went: what was cut off is surveyed,
+//! kept beside the log when it may have been acknowledged, and told.
 //!
 //! - (a) A tail that was never whole (the end of the last segment lies within a batch, or in zeros, and no whole batch
 //!   stands behind) is what a crash leaves: it is cut and told as ordinary.
-//! - (b) Anything else is kept in `.cut` files and told as a loss: bytes, whole batches and their records, offsets, where.
+//! - (b) Anything else is kept in `.cut` files and told as a loss: bytes, whole batches and their records, offsets,
+//!   where.
 //!
-//! The files are kept, durably, before the log is cut. Later segments go from the last one backwards, then the tail: a crash leaves
-//! a longer log, which the next start cuts again, and never a hole, which in a compacted log nobody would see.
+//! The files are kept, durably, before the log is cut. Later segments go from the last one backwards, then the tail: a
+//! crash leaves a longer log, which the next start cuts again, and never a hole, which in a compacted log nobody would
+//! see.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -79,7 +81,8 @@ impl Log {
         if args.extent.is_recovery_point_lost && (survey.batches > 0 || survey.is_cut_short) {
             let at_least = if survey.is_cut_short { "at least " } else { "" };
             let reason = format!(
-                "position {}: {}, and {at_least}{} whole batches ({} records, up to offset {}) stand behind it; without the recovery-point checkpoint nobody knows whether they were durable",
+                "position {}: {}, and {at_least}{} whole batches ({} records, up to offset {}) stand behind it; \
+                 without the recovery-point checkpoint nobody knows whether they were durable",
                 ending.position,
                 ending.reason,
                 survey.batches,
@@ -194,8 +197,8 @@ impl Log {
         Ok(kept)
     }
 
-    /// The log start offset lies above the log's end: what is left was deleted by its owner, as far as anybody knows. The log
-    /// begins anew there; its batches are kept.
+    /// The log start offset lies above the log's end: what is left was deleted by its owner, as far as anybody knows.
+    /// The log begins anew there; its batches are kept.
     pub(super) fn start_after_end(&mut self, args: &LoadArgs<'_>) -> Result<()> {
         let (start, end, bytes) = (self.offsets.start(), self.offsets.end(), self.size_bytes());
         let fs = self.fs();
@@ -214,7 +217,8 @@ impl Log {
             let kept_in = self.trim_kept(kept, bytes, args)?;
             let (first, partition) = (self.segments.first().base_offset(), &self.topic_partition);
             let text = format!(
-                "{partition}: the log start offset {start} of the checkpoint lies above the log's end {end}: {bytes} bytes with the records of offsets {first} to {} are cut off, the log begins at {start}{kept_in}",
+                "{partition}: the log start offset {start} of the checkpoint lies above the log's end {end}: {bytes} \
+                 bytes with the records of offsets {first} to {} are cut off, the log begins at {start}{kept_in}",
                 end - 1
             );
             self.report.notes.push(Note::loss(text));

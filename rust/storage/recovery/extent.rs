@@ -2,8 +2,8 @@
 //!
 //! - (a) A clean stop leaves the ends of all logs and a digest of their files ([`ClosedLog`]).
 //! - (b) The recovery point is a lower bound of the log's end, always: it moves behind an fsync only.
-//! - (c) The high watermark is one too, unless power was lost: what was acknowledged from the page cache may be gone then.
-//!   So a log that ends below it is opened, and the loss is named.
+//! - (c) The high watermark is one too, unless power was lost: what was acknowledged from the page cache may be gone
+//!   then. So a log that ends below it is opened, and the loss is named.
 //!
 //! What is missing below (a) or (b) was durable: no crash took it. What happens then is [`OnLoss`].
 
@@ -23,7 +23,8 @@ pub enum OnLoss {
     /// [`Error::Lost`]: nothing is changed.
     #[default]
     Refuse,
-    /// As `Refuse`, but a log that only ends too early is opened and says so in its report: another replica has the rest.
+    /// As `Refuse`, but a log that only ends too early is opened and says so in its report: another replica has the
+    /// rest.
     ReportShort,
     /// It is a copy: whatever is left may be used.
     Ignore,
@@ -38,7 +39,8 @@ pub struct Extent<'a> {
     pub high_watermark: i64,
     /// There is no recovery-point checkpoint that can be read, though the broker has written checkpoints before.
     pub is_recovery_point_lost: bool,
-    /// When the recovery-point checkpoint was written, in ms: a sealed segment below it that changed since is read whole.
+    /// When the recovery-point checkpoint was written, in ms: a sealed segment below it that changed since is read
+    /// whole.
     pub checkpoint_ms: Option<i64>,
     /// What happens to a log that lacks something durable.
     pub on_loss: OnLoss,
@@ -111,7 +113,8 @@ impl Log {
             return Ok(start.max(if args.extent.closed.is_some() { must_reach } else { 0 }));
         }
         let reason = format!(
-            "no segment is there, but {} says that the log reached offset {must_reach}: {} records (offsets {start} to {}) are missing",
+            "no segment is there, but {} says that the log reached offset {must_reach}: {} records (offsets {start} to \
+             {}) are missing",
             args.witness(),
             must_reach - start,
             must_reach - 1
@@ -174,7 +177,8 @@ impl Log {
         let is_said = self.report.is_short || self.report.is_accepted;
         if end < high_watermark && args.extent.on_loss != OnLoss::Ignore && !is_said {
             let text = format!(
-                "{}: {}: it ends at offset {end}, but its high watermark was {high_watermark}: {} records (offsets {end} to {}) that were acknowledged are gone",
+                "{}: {}: it ends at offset {end}, but its high watermark was {high_watermark}: {} records (offsets \
+                 {end} to {}) that were acknowledged are gone",
                 self.topic_partition,
                 path.path.display(),
                 high_watermark - end,
@@ -188,7 +192,8 @@ impl Log {
     pub(super) fn short_of(&self, must_reach: i64, args: &LoadArgs<'_>) -> String {
         let end = self.offsets.end();
         format!(
-            "it ends at offset {end}, but {} says that the log reached {must_reach}: {} records (offsets {end} to {}) are missing",
+            "it ends at offset {end}, but {} says that the log reached {must_reach}: {} records (offsets {end} to {}) \
+             are missing",
             args.witness(),
             must_reach - end,
             must_reach - 1
@@ -213,8 +218,8 @@ impl Log {
         self.lost(Loss::Damaged, &path, reason, args)
     }
 
-    /// Where the segment below the recovery point begins from which on every batch must be read: the first one that changed
-    /// after the checkpoint was written, which nothing of ours does.
+    /// Where the segment below the recovery point begins from which on every batch must be read: the first one that
+    /// changed after the checkpoint was written, which nothing of ours does.
     pub(super) fn first_changed(&self, below: usize, args: &LoadArgs<'_>) -> Result<usize> {
         let Some(written_ms) = args.extent.checkpoint_ms else {
             return Ok(below);
@@ -258,7 +263,8 @@ impl Log {
             }
             let what = damage.unwrap_or_else(|| "it ends there".to_owned());
             let reason = format!(
-                "position {position}: {what}; offset {end} and what follows up to the next segment, {next_base}, were durable: {} records (offsets {end} to {}) are missing",
+                "position {position}: {what}; offset {end} and what follows up to the next segment, {next_base}, were \
+                 durable: {} records (offsets {end} to {}) are missing",
                 next_base - end,
                 next_base - 1
             );

@@ -4,8 +4,8 @@
 //! - (b) a cleaning that had not ended: unlinked, `.cleaned` files last, for by them the others are known;
 //! - (c) a cleaning that had ended: the segments that its `.swap` files replace are unlinked, then the swap files get
 //!   their real names;
-//! - (d) index files whose `.log` is gone: unlinked once the log is open; until then they tell that a segment was there,
-//!   unless its `.log` waits as `.deleted`.
+//! - (d) index files whose `.log` is gone: unlinked once the log is open; until then they tell that a segment was
+//!   there, unless its `.log` waits as `.deleted`.
 
 use std::collections::BTreeSet;
 use std::path::Path;

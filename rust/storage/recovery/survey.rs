@@ -1,8 +1,9 @@
 //! Looks for whole batches behind bytes that are none: what a cut would throw away.
 //!
-//! Any byte may be where the next batch begins, for a damaged length says nothing. A batch counts when its header can be
-//! read, its offsets do not go back and its CRC is right; the bytes between are passed over. Records may hold what looks like
-//! headers of large batches, one behind the other: so what is read in vain is bounded, and a survey may end early. Reads only.
+//! Any byte may be where the next batch begins, for a damaged length says nothing. A batch counts when its header can
+//! be read, its offsets do not go back and its CRC is right; the bytes between are passed over. Records may hold what
+//! looks like headers of large batches, one behind the other: so what is read in vain is bounded, and a survey may end
+//! early. Reads only.
 
 use std::path::Path;
 
