@@ -225,3 +225,7 @@ class Cluster:
             segments = sorted(path for at in folders for path in at.glob("*") if path.suffix in SEGMENT_SUFFIXES)
             found.append(b"".join(path.read_bytes() for path in segments))
         return found
+
+    def has_equal_logs(self, topic: str, number: int = 0) -> bool:
+        """Whether all replicas have the same bytes now."""
+        return len(set(self.log_bytes(topic, number))) == 1

@@ -4,6 +4,7 @@ item 4)"""
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,9 +76,7 @@ def test_damaged_replica_is_fetched_again_from_its_leader(tmp_path: Path, *, is_
         cluster.wait_in_sync(TOPIC, 3)
         for number, kind in enumerate(HARMS):
             # a broker that is killed for a tenth of a second may be in the in-sync sets that others tell still
-            wait_until(
-                lambda number=number: len(set(cluster.log_bytes(TOPIC, number))) == 1, 60, f"{kind}: all replicas agree"
-            )  # type: ignore[misc]
+            wait_until(partial(cluster.has_equal_logs, TOPIC, number), 60, f"{kind}: all replicas agree")
         assert cluster.log_bytes(TOPIC)[0]
         read = [place_of(message) for message in read_topic(cluster.bootstrap, TOPIC, limit_s=60, check_crcs=True)]
         assert sorted(read) == [(partition, offset) for partition in range(len(HARMS)) for offset in range(RECORDS)]

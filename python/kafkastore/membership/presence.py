@@ -38,6 +38,10 @@ TELL_LIMIT_S = 5.0
 RETRY_S = 1.0
 """Between attempts at a broker that cannot be reached for another reason."""
 
+CLOSED_AT_ONCE_S = 0.1
+"""A broker with ``max.connections`` reached ends a connection sooner than this. The end of one that lived longer is
+looked into at once: a broker may die soon after it came back."""
+
 CONNECT_TIMEOUT_S = 10.0
 
 
@@ -103,7 +107,7 @@ class Presence:
                 self._first_told.pop(node_id, None)
                 opened = loop.time()
                 await _until_it_ends(reader, writer)
-                closed = closed + 1 if loop.time() - opened < RETRY_S else 0
+                closed = closed + 1 if loop.time() - opened < CLOSED_AT_ONCE_S else 0
                 if closed > 1:  # it is there and takes no more connections (max.connections)
                     await asyncio.sleep(RETRY_S)
 

@@ -191,3 +191,28 @@ def test_listener_that_takes_no_more_connections_is_not_stormed(monkeypatch: pyt
         await watching.stop()
 
     run(body)
+
+
+def test_broker_that_dies_again_soon_after_it_came_back_is_missed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail-over took a second more when a broker had died twice within a second of its start (issue 13)."""
+    monkeypatch.setattr(presence, "RETRY_S", 60)
+    monkeypatch.setattr(presence, "CLOSED_AT_ONCE_S", 0.02)
+
+    async def body() -> None:
+        told, lives = _Told(), 0
+
+        async def short_life(_host: str, _port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            nonlocal lives
+            lives += 1
+            if lives > 3:
+                raise ConnectionRefusedError
+            ours, theirs = socket.socketpair()
+            asyncio.get_running_loop().call_later(0.1, theirs.close)
+            return await asyncio.open_connection(sock=ours)
+
+        watching = Presence(1, "BROKERS", told, short_life)
+        watching.update([_Process().image(2)])
+        await until(lambda: bool(told.absent))
+        await watching.stop()
+
+    run(body)
