@@ -294,13 +294,15 @@ async def _topics_named(term: Term, nodes: Collection[str]) -> list[str] | None:
 
 async def on_topics(term: Term) -> None:
     """Topics that others wrote into the store, or took from it."""
-    names = await term.watched.get_children("/brokers/topics", "topics")
-    async for name in term.turn().each(names):
-        if name not in term.context.topics and f"/brokers/topics/{name}" not in term.context.invalid:
+    names = set(await term.watched.get_children("/brokers/topics", "topics"))
+    # what this controller wrote itself is known; that is all there is most of the time, and each change of a topic ends
+    # here
+    async for name in term.turn().each(sorted(names - term.context.topics.keys())):
+        if f"/brokers/topics/{name}" not in term.context.invalid:
             loaded = await topic_nodes.complete(term, term.context, await load_topic(term.store, name))
             for topic in await take(term.watched, term.context, loaded, term.turn()):
                 await _adopt(term, topic)
-    for name in term.context.topics.keys() - set(names):
+    for name in term.context.topics.keys() - names:
         topic = term.context.topics[name]
         logger.warning("Topic %s was taken from the store", name)
         topic.is_deleting = True  # what its brokers are told of it

@@ -234,7 +234,10 @@ class ReplicaManager:
         """At stop: whoever still waits for an append is told that this broker no longer answers."""
         appends, self._appends = self._appends, {}
         for done in appends.values():
-            done(AppendResult(ErrorCode.BROKER_NOT_AVAILABLE, message="The broker is stopping."))
+            try:
+                done(AppendResult(ErrorCode.BROKER_NOT_AVAILABLE, message="The broker is stopping."))
+            except Exception:  # a bug must not keep the logs from being closed
+                logger.exception("The end of an append could not be told")
 
 
 def _setter(future: asyncio.Future[AppendResult]) -> Callable[[AppendResult], None]:

@@ -57,30 +57,36 @@ class Later(Generic[Result]):
     the handler has returned this. Whoever waits costs a callback and no task: a rebalance has thousands of them. It can
     be awaited, too."""
 
-    __slots__ = ("_make", "_on_result", "_results")
+    __slots__ = ("_is_answered", "_make", "_on_result", "_results")
 
     def __init__(self, make: Callable[[Result], Unwritten]) -> None:
-        self._make = make
+        self._make: Callable[[Result], Unwritten] | None = make
         self._results: list[Result] = []
         self._on_result: Callable[[], None] | None = None
+        self._is_answered = False
 
     @property
     def has_result(self) -> bool:
         return bool(self._results)
 
     def put(self, result: Result) -> None:
-        assert not self._results, "answered twice"
+        assert not self._is_answered, "answered twice"
+        self._is_answered = True
         self._results.append(result)
-        if self._on_result is not None:
-            self._on_result()
+        # the callback has this object: let go, or requests and results would wait for the collector of cycles
+        callback, self._on_result = self._on_result, None
+        if callback is not None:
+            callback()
 
     def on_result(self, callback: Callable[[], None]) -> None:
         """``callback`` is called when the result comes; it has not come yet."""
         self._on_result = callback
 
     def response(self) -> Unwritten:
-        """Of the result that has come."""
-        return self._make(self._results[0])
+        """Of the result that has come; once, since neither the result nor what makes the response is kept."""
+        make, self._make = self._make, None
+        assert make is not None
+        return make(self._results.pop())
 
     def __await__(self) -> Generator[Any, None, Unwritten]:
         if not self._results:

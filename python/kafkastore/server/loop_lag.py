@@ -78,6 +78,7 @@ class LoopLag:
     def begin(self) -> None:
         """The broker serves from now on."""
         self.is_watching = True
+        self._step_s = 0.0  # what ran before says nothing of the first pass
         self._over_at = self._now() + RECENT_S
 
     def longest_s(self) -> float:

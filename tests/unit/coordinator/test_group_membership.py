@@ -9,7 +9,7 @@ import pytest
 
 from kafkastore.coordinator.group.classic.membership import LeavingMember
 from kafkastore.errors import ErrorCode
-from unit.coordinator.group_world import RANGE, World
+from unit.coordinator.group_world import RANGE, World, value_of
 
 if TYPE_CHECKING:
     from kafkastore.coordinator.group.classic.member import JoinResult
@@ -550,6 +550,19 @@ def test_static_member_that_waits_to_be_written_is_answered_by_a_rebalance_that_
     assert [call.result.generation_id for call in again] == [2, 2]
     world.log.release()
     assert world.heartbeat(one, instance_id="one") == ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_group_of_an_earlier_load_writes_nothing_into_the_log_of_a_later_one() -> None:  # issue 14, item 1
+    world, _ = two_static_members()
+    partition = world.partition_of("g")
+    world.log.is_held = True
+    calls = [world.join(group_instance_id=name) for name in ("one", "two")]
+    ending = world.coordinator.loader.leave(partition)  # another epoch: its groups are gone, and end one by one
+    records = len(world.log.partitions[partition])
+    world.log.release()
+    assert len(world.log.partitions[partition]) == records
+    value_of(ending)
+    assert [call.result.error_code for call in calls] == [ErrorCode.NONE, ErrorCode.NOT_COORDINATOR]
 
 
 def test_a_static_member_that_comes_back_during_a_rebalance_fences_whoever_waits() -> None:

@@ -250,6 +250,27 @@ def test_a_thousand_answers_go_to_their_handlers_a_few_in_each_pass() -> None:
     assert all(after - before <= ANSWERS_A_PASS for before, after in zip([0, *passes], passes, strict=False))
 
 
+def test_answer_that_fails_does_not_take_those_behind_it_along(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> list[int]:
+        answers, given = Answers(), list[int]()
+
+        def respond(number: int) -> None:
+            if number % 100 == 17:  # in a later pass of the loop, too
+                raise ZeroDivisionError
+            given.append(number)
+
+        for number in range(300):
+            answers.put(respond, number)
+        async with asyncio.timeout(10):
+            while len(given) < 297:  # noqa: ASYNC110 ends within a few passes
+                await asyncio.sleep(0)
+        answers.put(given.append, 300)
+        return given
+
+    assert asyncio.run(body()) == [number for number in range(301) if number % 100 != 17]
+    assert "An answer to a request that waited failed" in caplog.text
+
+
 # ---- what changes between two steps
 
 

@@ -171,6 +171,47 @@ def test_answers_that_come_later_take_no_task_and_no_time_of_others(tmp_path: Pa
     check(tmp_path, test)
 
 
+def test_request_that_was_answered_later_leaves_nothing_to_the_collector_of_cycles(
+    tmp_path: Path, handler: types.ModuleType
+) -> None:
+    """Full collections are seldom: a rebalance of a thousand members would stay in memory for long."""
+
+    class Result:
+        code = 7
+
+    waiting: list[Later[Result]] = []
+    made: list[weakref.ref[Any]] = []
+
+    async def handle(context: RequestContext, request: Any) -> Any:
+        def make(result: Result) -> Any:
+            return context.answer(error_code=result.code)
+
+        made.extend((weakref.ref(make), weakref.ref(context.request)))
+        waiting.append(Later(make))
+        return waiting[-1]
+
+    handler.handle = handle
+
+    async def test(broker: Broker) -> None:
+        engine = broker.services.engine
+        engine.submit(heartbeat(1))
+        await _until(lambda: bool(waiting))
+        result = Result()
+        made.append(weakref.ref(result))
+        waiting.pop().put(result)
+        del result
+        await _until(lambda: 1 in engine.answers)
+        assert decode("Heartbeat", 4, engine.answers[1]).error_code == 7
+        await asyncio.sleep(0)
+        assert [one() for one in made] == [None, None, None]
+
+    gc.disable()
+    try:
+        check(tmp_path, test)
+    finally:
+        gc.enable()
+
+
 def test_later_answer_that_cannot_be_made_is_an_unknown_server_error(tmp_path: Path, handler: types.ModuleType) -> None:
     waiting: list[Later[int]] = []
 

@@ -6,6 +6,7 @@ Place: between the parts of a coordinator, which know no loop, and the loop.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.runtime.steps import Appends, Steps
 
 T = TypeVar("T")
+
+logger = logging.getLogger("kafkastore.coordinator.runtime")
 
 ANSWERS_A_PASS: Final = 16
 """Each makes a response: together less than a millisecond."""
@@ -92,7 +95,10 @@ class Answers:
         while self._waiting and self._left:
             respond, result = self._waiting.popleft()
             self._left -= 1
-            respond(result)
+            try:
+                respond(result)
+            except Exception:  # a bug in one answer must not be the end of those behind it
+                logger.exception("An answer to a request that waited failed")
 
     def _next_pass(self) -> None:
         self._left = ANSWERS_A_PASS

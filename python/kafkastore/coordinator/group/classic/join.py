@@ -253,17 +253,24 @@ class Joiner:
 
         def done(append_error: int, _: int) -> None:
             del self._unwritten[group]
-            for each in reversed(replaced) if append_error else replaced:
-                if append_error:
-                    self._revert_static(group, each, response_error(append_error))
-                elif group.state == states.STABLE and each.member.is_awaiting_join:
-                    self._answer_static(group, each)
-            left = [each for each in unwritten if each.member.is_awaiting_join]
-            if left and group.state == states.STABLE:  # else the rebalance, or the end of the partition, answers them
-                self._persist_static(group, left)
+            try:
+                for each in reversed(replaced) if append_error else replaced:
+                    if append_error:
+                        self._revert_static(group, each, response_error(append_error))
+                    elif group.state == states.STABLE and each.member.is_awaiting_join:
+                        self._answer_static(group, each)
+            finally:
+                left = [each for each in unwritten if each.member.is_awaiting_join]
+                # else a rebalance or the partition's end answers them: a group of an earlier load writes nothing
+                if left and group.state == states.STABLE and self.store.is_current(group):
+                    self._persist_static(group, left)
 
         assignments = {member.member_id: member.assignment for member in group.members.values()}
-        self.rebalancer.append_metadata(group, assignments, done)
+        try:
+            self.rebalancer.append_metadata(group, assignments, done)
+        except BaseException:
+            self._unwritten.pop(group, None)
+            raise
 
     def _answer_static(self, group: Group, replaced: _Replaced) -> None:
         member = replaced.member
