@@ -93,7 +93,7 @@ class Attack(NamedTuple):
 ATTACKS: Final[dict[str, Attack]] = {
     "Metadata": Attack(lambda: metadata([b"no-%07d" % number for number in range(MB // 12)], create=True)),
     "CreateTopics": Attack(lambda: rows_of("CreateTopics")),
-    "DescribeConfigs": Attack(lambda: rows_of("DescribeConfigs")),
+    "DescribeConfigs": Attack(lambda: rows_of("DescribeConfigs", 900_000)),  # 75,000 rows: more are refused
     "DescribeProducers": Attack(lambda: rows_of("DescribeProducers")),
     "FindCoordinator": Attack(lambda: rows_of("FindCoordinator")),
     "ElectLeaders": Attack(lambda: rows_of("ElectLeaders")),
