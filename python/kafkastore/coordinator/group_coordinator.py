@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from kafkastore.coordinator.group.classic.membership import LeaveResult, LeavingMember
     from kafkastore.coordinator.group.classic.sync import SyncRequest
     from kafkastore.coordinator.group.config import GroupConfig
-    from kafkastore.coordinator.group.group_store import Shard
-    from kafkastore.coordinator.group.offsets_log import Lease, OffsetsLog
+    from kafkastore.coordinator.group.offsets_log import OffsetsLog
     from kafkastore.coordinator.group.removal import PartitionErrors
     from kafkastore.coordinator.runtime.steps import Steps
     from kafkastore.purgatory.timer import Clock
@@ -65,7 +64,7 @@ class GroupCoordinator:
         self.budget = Budget(config.group_max_bytes, config.unstored_max_bytes)
         self.timers = Timers(clock)
         self.partitions = Partitions(OFFSETS_TOPIC)
-        self.store: GroupStore[Group] = GroupStore(self.partitions, clock, log, partial(_new_group, self.budget))
+        self.store: GroupStore[Group] = GroupStore(self.partitions, clock, log, partial(Group, self.budget))
         self.rebalancer = Rebalancer(config, self.store, self.timers)
         self.joiner = Joiner(config, self.store, self.rebalancer, self.budget)
         self.syncer = Syncer(self.store, self.rebalancer)
@@ -171,7 +170,3 @@ class GroupCoordinator:
 
     async def delete_groups(self, group_ids: Iterable[str]) -> dict[str, int]:
         return await self.run_steps(self.remover.delete_groups(group_ids))
-
-
-def _new_group(budget: Budget, group_id: str, shard: Shard[Group], lease: Lease, now_ms: int) -> Group:
-    return Group(group_id, shard, lease, budget, now_ms)

@@ -192,17 +192,6 @@ class ReplicaManager:
         """``done`` is called once with the end of an append that the engine has begun in this step of the loop."""
         self._appends[token] = done
 
-    async def append_records(
-        self, entries: Mapping[tuple[str, int], bytes], required_acks: int, timeout_ms: int
-    ) -> dict[tuple[str, int], AppendResult]:
-        """Appends one batch to each partition and waits for the acknowledgement that ``required_acks`` asks for. Never
-        raises for a partition's failure: its result has the error code."""
-        waiting: dict[tuple[str, int], asyncio.Future[AppendResult]] = {}
-        for (topic, partition), batch in entries.items():
-            future = waiting[topic, partition] = self.loop.create_future()
-            self.append(topic, partition, batch, required_acks, timeout_ms, _setter(future))
-        return {key: await future for key, future in waiting.items()}
-
     def on_append_done(self, event: AppendDone) -> None:
         """The engine's answer to an append."""
         done = self._appends.pop(event.token, None)
@@ -238,11 +227,3 @@ class ReplicaManager:
                 done(AppendResult(ErrorCode.BROKER_NOT_AVAILABLE, message="The broker is stopping."))
             except Exception:  # a bug must not keep the logs from being closed
                 logger.exception("The end of an append could not be told")
-
-
-def _setter(future: asyncio.Future[AppendResult]) -> Callable[[AppendResult], None]:
-    def set_result(result: AppendResult) -> None:
-        if not future.done():  # the waiter may have been cancelled
-            future.set_result(result)
-
-    return set_result

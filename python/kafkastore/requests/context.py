@@ -57,21 +57,20 @@ class Later(Generic[Result]):
     the handler has returned this. Whoever waits costs a callback and no task: a rebalance has thousands of them. It can
     be awaited, too."""
 
-    __slots__ = ("_is_answered", "_make", "_on_result", "_results")
+    __slots__ = ("_make", "_on_result", "_results")
 
     def __init__(self, make: Callable[[Result], Unwritten]) -> None:
         self._make: Callable[[Result], Unwritten] | None = make
         self._results: list[Result] = []
         self._on_result: Callable[[], None] | None = None
-        self._is_answered = False
 
     @property
     def has_result(self) -> bool:
         return bool(self._results)
 
     def put(self, result: Result) -> None:
-        assert not self._is_answered, "answered twice"
-        self._is_answered = True
+        assert self._make is not None, "answered twice"
+        assert not self._results, "answered twice"
         self._results.append(result)
         # the callback has this object: let go, or requests and results would wait for the collector of cycles
         callback, self._on_result = self._on_result, None

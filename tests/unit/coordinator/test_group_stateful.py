@@ -269,7 +269,7 @@ class Groups(RuleBasedStateMachine):
 @pytest.mark.parametrize("after", states.STATES)
 def test_only_the_moves_of_the_table_are_possible(before: str, after: str) -> None:
     groups = World().groups
-    group = Group("g", Shard(0, 0), groups.lease(0, 0, "g"), Budget(1, 1), 0)
+    group = Group(Budget(1, 1), "g", Shard(0, 0), groups.lease(0, 0, "g"), 0)
     group.state = before
     if before in states.VALID_PREVIOUS_STATES[after]:
         group.transition_to(after, 1)

@@ -14,6 +14,7 @@ from world import broker_config, run, running_broker, started_broker
 from kafkastore.errors import StartupError
 from kafkastore.metadata.image import NO_LEADER
 from peer.broker_process import wait_until
+from unit.appends import append_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -318,7 +319,7 @@ def test_panic_in_a_call_of_the_engine_ends_the_process(tmp_path: Path, call: st
             if call == "take":
                 engine.submit(LogLine("something"))
             elif call == "append":
-                appended = services.replica_manager.append_records({("t", 0): b""}, 1, 1000)
+                appended = append_records(services.replica_manager, {("t", 0): b""}, 1, 1000)
                 tasks.append(asyncio.ensure_future(appended))
             else:
                 tasks.append(asyncio.ensure_future(services.run_blocking(engine.read_records, "t", 0, 0, 1)))

@@ -19,6 +19,7 @@ from kafkastore.purgatory.turns import Turn
 from kafkastore.requests.context import AbandonedError
 from kafkastore.topic.new_topic import NewTopic
 from kafkastore.topic.planner import TopicPlanner
+from unit.appends import append_records
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -376,7 +377,7 @@ def test_coordinators_append_is_answered_per_partition(tmp_path: Path) -> None: 
         services = broker.services
         await services.topics.create("a")
         batch = build_batch([(b"k", b"v"), (None, b"w")], 1)
-        results = await services.replica_manager.append_records({("a", 0): batch, ("none", 0): batch}, -1, 1000)
+        results = await append_records(services.replica_manager, {("a", 0): batch, ("none", 0): batch}, -1, 1000)
         assert (results["a", 0].error_code, results["a", 0].base_offset, results["a", 0].last_offset) == (0, 0, 1)
         assert results["none", 0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -100,8 +100,6 @@ class GroupStore(Generic[G]):
         """NONE when requests for the group may be served here, whether it exists or not."""
         if group_id in self.groups:
             return ErrorCode.NONE
-        if not self.partitions.is_running:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
         return self.partitions.check(self.partition_for(group_id))
 
     def create(self, group_id: str) -> G:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from kafkastore.errors import KafkastoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
 
     from kafkastore.coordinator.runtime.partitions import Partitions
     from kafkastore.coordinator.runtime.steps import Steps
@@ -54,7 +54,7 @@ class Elections(Generic[Read]):
         self,
         partitions: Partitions,
         shards: Shards[Read],
-        run: Callable[[Steps[None]], Awaitable[None]],
+        run: Callable[[Steps[None]], Coroutine[Any, Any, None]],
         start: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         """``run``: runs steps in turns. ``start``: runs a coroutine that nobody waits for."""
@@ -81,10 +81,7 @@ class Elections(Generic[Read]):
             self.on_resignation(partition)
 
     def _leave(self, partition: int) -> None:
-        self._start(self._end(self._shards.leave(partition)))
-
-    async def _end(self, steps: Steps[None]) -> None:
-        await self._run(steps)
+        self._start(self._run(self._shards.leave(partition)))
 
     async def _load(self, partition: int, number: int) -> None:
         try:

@@ -56,7 +56,7 @@ class Group:
         "sync_timer",
     )
 
-    def __init__(self, group_id: str, shard: Shard[Group], lease: Lease, budget: Budget, now_ms: int) -> None:
+    def __init__(self, budget: Budget, group_id: str, shard: Shard[Group], lease: Lease, now_ms: int) -> None:
         self.group_id = group_id
         self.lease = lease
         self.shard = shard
