@@ -349,7 +349,8 @@ class PublishedPartition:
 
 @final
 class PublishedTopic:
-    """A topic as clients are told of it. ValueError for a ``topic_id`` that has not 16 bytes."""
+    """A topic, or some of its partitions, as clients are told of it. ValueError for a ``topic_id`` that has not 16
+    bytes."""
 
     def __new__(
         cls, *, name: str, topic_id: bytes, is_internal: bool, partitions: Sequence[PublishedPartition]
@@ -560,7 +561,8 @@ class Engine:
         """A block that was claimed for this broker alone, both ends included. Producers are given its ids without
         asking again."""
     def publish_topics(self, topics: Sequence[PublishedTopic]) -> None:
-        """Adds or replaces whole topics in the metadata image."""
+        """Adds topics to the metadata image; of those that it has with the same id, adds or replaces the partitions
+        that are given."""
     def withdraw_topics(self, names: Sequence[str]) -> None:
         """Clients no longer see these topics."""
     # ---- network

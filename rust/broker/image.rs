@@ -41,12 +41,12 @@ pub struct PartitionRow {
     pub leader: i32,
     /// Leader epoch.
     pub leader_epoch: i32,
-    /// Assigned replicas.
-    pub replicas: Box<[i32]>,
+    /// Assigned replicas; partitions with equal ones may share them, as the next two.
+    pub replicas: Arc<[i32]>,
     /// In-sync replicas.
-    pub in_sync_replicas: Box<[i32]>,
+    pub in_sync_replicas: Arc<[i32]>,
     /// Replicas whose log directory is offline, on brokers that live.
-    pub offline_replicas: Box<[i32]>,
+    pub offline_replicas: Arc<[i32]>,
 }
 
 /// A topic as clients see it.
@@ -72,6 +72,18 @@ impl TopicRow {
     pub fn partition(&self, index: i32) -> Option<&PartitionRow> {
         let found = self.partitions.binary_search_by_key(&index, |p| p.index);
         found.ok().and_then(|at| self.partitions.get(at))
+    }
+
+    /// With the partitions of `changed` in the place of its own, or added.
+    fn with(&self, changed: Self) -> Self {
+        let mut partitions = self.partitions.clone();
+        for partition in changed.partitions {
+            match partitions.binary_search_by_key(&partition.index, |p| p.index) {
+                Ok(at) => partitions[at] = partition,
+                Err(at) => partitions.insert(at, partition),
+            }
+        }
+        Self { partitions, ..changed }
     }
 }
 
@@ -226,12 +238,16 @@ impl PublishedImage {
         });
     }
 
-    /// Adds or replaces whole topics.
+    /// Adds topics. Of those that are known by their id it adds or replaces the partitions that are given, in any
+    /// order.
     pub fn publish_topics(&self, topics: Vec<TopicRow>) {
         self.change(|image| {
-            for topic in topics {
-                if let Some(old) = image.topics.get(&topic.name) {
-                    image.ids.remove(&old.id);
+            for mut topic in topics {
+                topic.partitions.sort_unstable_by_key(|p| p.index);
+                match image.topics.get(&topic.name) {
+                    Some(old) if old.id == topic.id => topic = old.with(topic),
+                    Some(old) => drop(image.ids.remove(&old.id)),
+                    None => {}
                 }
                 image.ids.insert(topic.id, Arc::clone(&topic.name));
                 image.topics.insert(Arc::clone(&topic.name), Arc::new(topic));

@@ -3,7 +3,7 @@
 //! Partition data is private: files are made with mode 0600 and directories with 0700, whatever the umask allows.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -15,12 +15,11 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use super::file_system::{DirEntry, File, FileSystem, LockGuard, Metadata, OpenMode, Volume};
 use super::map::Map;
-use super::plain::open_plain;
+use super::plain::{open_plain, read_plain};
 use crate::error::shortage::not_opened;
 
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
-const SMALL_FILE: usize = 4096;
 
 /// The machine's file system.
 #[derive(Debug, Default, Clone, Copy)]
@@ -181,21 +180,8 @@ impl FileSystem for OsFileSystem {
         })
     }
 
-    /// Most state files are small: one read that comes back short has met the end.
     fn read_to_vec(&self, path: &Path) -> io::Result<Vec<u8>> {
-        let mut file = open_plain(fs::OpenOptions::new().read(true), path)?;
-        let mut small = [0; SMALL_FILE];
-        let len = loop {
-            match file.read(&mut small) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other?,
-            }
-        };
-        let mut bytes = small[..len].to_vec();
-        if len == SMALL_FILE {
-            file.read_to_end(&mut bytes)?;
-        }
-        Ok(bytes)
+        read_plain(path)
     }
 
     /// Two locks on one file: `fcntl`, which is what Java's `FileChannel.tryLock` takes, against other processes

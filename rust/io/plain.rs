@@ -6,19 +6,52 @@
 //! is read, written or waited for.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+/// Most state files are small: one read that comes back short has met the end.
+const SMALL_FILE: usize = 4096;
+
 /// Opens a file as `options` say, when it is one.
 pub fn open_plain(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
-    let file = options
+    let file = open_unseen(options, path)?;
+    refuse_other(&file)?;
+    Ok(file)
+}
+
+/// All of a file, when it is one. The kind of what was opened is asked for only where the first bytes leave it open:
+/// at a start there are five small files of each partition, and each would be asked.
+pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = open_unseen(fs::OpenOptions::new().read(true), path)?;
+    let mut small = [0; SMALL_FILE];
+    let read = loop {
+        match file.read(&mut small) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => break other,
+        }
+    };
+    if !matches!(read, Ok(1..SMALL_FILE)) {
+        refuse_other(&file)?; // a pipe reads as empty, a directory fails, a device may never end
+    }
+    let mut bytes = small[..read?].to_vec();
+    if bytes.len() == SMALL_FILE {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn open_unseen(options: &mut fs::OpenOptions, path: &Path) -> io::Result<fs::File> {
+    options
         .custom_flags(libc::O_NONBLOCK) // of a pipe; it changes nothing for a file
         .open(path)
-        .map_err(|error| told(error, path))?;
+        .map_err(|error| told(error, path))
+}
+
+fn refuse_other(file: &fs::File) -> io::Result<()> {
     let kind = file.metadata()?.file_type();
     if kind.is_file() {
-        return Ok(file);
+        return Ok(());
     }
     Err(not_a_file(kind))
 }

@@ -5,7 +5,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "pyo3 extracts arguments by value")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -105,19 +105,28 @@ impl PublishedPartition {
 }
 
 impl PublishedPartition {
-    fn row(&self) -> PartitionRow {
+    /// Its row; equal lists are one in all rows that are made with the same `lists`.
+    fn row(&self, lists: &mut HashSet<Arc<[i32]>>) -> PartitionRow {
+        let mut shared = |ids: &[i32]| -> Arc<[i32]> {
+            if let Some(known) = lists.get(ids) {
+                return Arc::clone(known);
+            }
+            let list = Arc::<[i32]>::from(ids);
+            lists.insert(Arc::clone(&list));
+            list
+        };
         PartitionRow {
             index: self.partition,
             leader: self.leader,
             leader_epoch: self.leader_epoch,
-            replicas: self.replicas.as_slice().into(),
-            in_sync_replicas: self.in_sync_replicas.as_slice().into(),
-            offline_replicas: self.offline_replicas.as_slice().into(),
+            replicas: shared(&self.replicas),
+            in_sync_replicas: shared(&self.in_sync_replicas),
+            offline_replicas: shared(&self.offline_replicas),
         }
     }
 }
 
-/// A topic as clients are told of it.
+/// A topic, or some of its partitions, as clients are told of it.
 #[pyclass(frozen, module = "kafkastore._core")]
 pub struct PublishedTopic {
     #[pyo3(get)]
@@ -160,11 +169,13 @@ impl PublishedTopic {
 impl PublishedTopic {
     /// Its row of the metadata image.
     pub fn row(&self) -> TopicRow {
+        let mut lists = HashSet::new();
+        let partitions = self.partitions.iter().map(|one| one.get().row(&mut lists));
         TopicRow {
             name: self.name.as_str().into(),
             id: self.id,
             is_internal: self.is_internal,
-            partitions: self.partitions.iter().map(|one| one.get().row()).collect(),
+            partitions: partitions.collect(),
         }
     }
 }

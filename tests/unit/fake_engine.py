@@ -325,6 +325,7 @@ class Engine:
         self.partitions: dict[tuple[str, int], Log] = {}
         self.leases: dict[tuple[str, int], tuple[int, int, int, tuple[int, ...], tuple[int, ...]]] = {}
         self.published_topics: dict[str, tuple[bytes, bool, list[Any]]] = {}
+        self.rows_published = 0  # of partitions, each as often as it was
         self.api_versions: list[ServedVersions] = []
         self.cluster: tuple[list[Any], int] = ([], -1)
         self.answers: dict[int, bytes | None] = {}
@@ -466,11 +467,13 @@ class Engine:
 
     def publish_topics(self, topics: list[PublishedTopic]) -> None:
         for topic in topics:
-            partitions = [
-                (one.partition, one.leader, one.leader_epoch, one.replicas, one.in_sync_replicas, one.offline_replicas)
-                for one in topic.partitions
-            ]
-            self.published_topics[topic.name] = (topic.topic_id, topic.is_internal, partitions)
+            known_id, _, known = self.published_topics.get(topic.name, (None, False, []))
+            rows = {row[0]: row for row in known} if known_id == topic.topic_id else {}
+            for one in topic.partitions:
+                state = (one.leader, one.leader_epoch, one.replicas, one.in_sync_replicas, one.offline_replicas)
+                rows[one.partition] = (one.partition, *state)
+            self.rows_published += len(topic.partitions)
+            self.published_topics[topic.name] = (topic.topic_id, topic.is_internal, [rows[at] for at in sorted(rows)])
 
     def withdraw_topics(self, names: list[str]) -> None:
         for name in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import sys
@@ -38,6 +39,7 @@ def main(arguments: list[str]) -> int:
     handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
     try:
+        gc.disable()  # until the broker has started: what a start makes stays, and is not worth looking through
         raise_descriptor_limit()
         import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
         from kafkastore.cli.broker_process import run_until_stopped

@@ -47,7 +47,6 @@ async def _run(config: BrokerConfig) -> None:
     for number in handled:
         loop.add_signal_handler(number, broker.request_stop)
     try:
-        gc.disable()  # what a start makes stays, and looking through it again and again takes a tenth of the start
         await broker.start()
         gc.freeze()
         collect_seldom()

@@ -19,27 +19,36 @@ class MoveLog:
     """See the module. ``what`` is "partitions" or "replicas"."""
 
     def __init__(self) -> None:
-        self._moves: dict[tuple[str, Enum, Enum], list[str]] = {}
-        self._counts: dict[tuple[str, Enum, Enum], int] = {}
+        self._moves: dict[tuple[str, Enum, Enum], _Moves] = {}
 
     def note(self, what: str, before: Enum, after: Enum, topic: str, number: int, replica: int = -1) -> None:
         kind = what, before, after
-        count = self._counts[kind] = self._counts.get(kind, 0) + 1
-        if count <= NAMED:
-            name = f"{topic}-{number}" if replica < 0 else f"{topic}-{number} on {replica}"
-            self._moves.setdefault(kind, []).append(name)
+        moves = self._moves.get(kind)
+        if moves is None:
+            moves = self._moves[kind] = _Moves()
+        moves.count += 1
+        if moves.count <= NAMED:
+            moves.first.append(f"{topic}-{number}" if replica < 0 else f"{topic}-{number} on {replica}")
 
     def take(self) -> str:
         """All moves since the last call in one line; "" when there were none."""
-        if not self._counts:
-            return ""
-        counts, moves = self._counts, self._moves
-        self._counts, self._moves = {}, {}
+        taken, self._moves = self._moves, {}
         return "; ".join(
-            f"{count} {what} {before.value} to {after.value} ({_names(moves[what, before, after], count)})"
-            for (what, before, after), count in counts.items()
+            f"{moves.count} {what} {before.value} to {after.value} ({_names(moves)})"
+            for (what, before, after), moves in taken.items()
         )
 
 
-def _names(first: list[str], count: int) -> str:
-    return ", ".join(first) + (f" and {count - len(first)} more" if count > len(first) else "")
+class _Moves:
+    """Of one kind."""
+
+    __slots__ = ("count", "first")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: list[str] = []
+
+
+def _names(moves: _Moves) -> str:
+    more = moves.count - len(moves.first)
+    return ", ".join(moves.first) + (f" and {more} more" if more else "")

@@ -180,7 +180,8 @@ class StateWriter:
 
 def _operations(partition: Partition, data: bytes, made: set[str]) -> list[Operation]:
     """What writes the state of a partition; ``made`` are the topics whose folder an earlier operation makes."""
-    state = f"{partition.folder}/state"
+    folder = partition.folder
+    state = f"{folder}/state"
     if partition.leadership is not None:
         return [SetData(state, data, partition.leadership.partition_epoch)]
     operations: list[Operation] = []
@@ -189,6 +190,6 @@ def _operations(partition: Partition, data: bytes, made: set[str]) -> list[Opera
         made.add(topic.name)
         operations.append(Create(f"{topic.path}/partitions"))
     if not partition.has_folder:
-        operations.append(Create(partition.folder))
+        operations.append(Create(folder))
     operations.append(Create(state, data))
     return operations

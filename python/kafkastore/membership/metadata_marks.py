@@ -101,12 +101,16 @@ class MetadataMarks:
         return f"{self._config.metadata_setting}: {self._config.metadata_path}"
 
     def begin_check(self) -> None:
-        """Case C, while the log directories are opened: it reads the whole store."""
+        """Case C, while the log directories are opened and nobody else reads the store: it reads all of it, and two
+        threads that do so at once take the interpreter from each other at every row."""
         self._checking = asyncio.get_running_loop().create_task(self._store.find_damage())
 
     async def finish_check(self) -> None:
-        """Raises StartupError."""
-        damage = [] if self._checking is None else await self._checking
+        """Begins it where the start has not come so far. Raises StartupError."""
+        if self._checking is None:
+            self.begin_check()
+        assert self._checking is not None
+        damage = await self._checking
         if damage:
             raise StartupError(f"{self._name()} is damaged ({'; '.join(damage)}); {WAYS_OUT}")
 

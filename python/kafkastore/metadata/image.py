@@ -36,15 +36,16 @@ _UNKNOWN = PartitionState(NO_LEADER, UNKNOWN_EPOCH, -1, (), ())
 
 
 class TopicImage:
-    """One topic; ``partitions[i]`` is partition i."""
+    """One topic; ``partitions[i]`` is partition i. Clients have been told of the first ``published``."""
 
-    __slots__ = ("configs", "name", "partitions", "topic_id")
+    __slots__ = ("configs", "name", "partitions", "published", "topic_id")
 
     def __init__(self, name: str, topic_id: bytes, partitions: list[PartitionState], configs: dict[str, str]) -> None:
         self.name = name
         self.topic_id = topic_id
         self.partitions = partitions
         self.configs = configs  # the topic's own, not what it inherits
+        self.published = 0
 
     @property
     def is_internal(self) -> bool:

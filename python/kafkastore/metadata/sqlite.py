@@ -82,8 +82,8 @@ LOOK_S = 0.5
 
 BUSY_RETRY_S = 0.02
 
-FEW_NODES = 2000
-"""That are read on the loop, in some 5 ms."""
+FEW_NODES = 5000
+"""That are read on the loop, in some 7 ms."""
 
 BATCH_BYTES = 16 << 20
 """A transaction takes any number of nodes, and each costs a sync; what other processes wait for it is a second or
@@ -203,18 +203,24 @@ class SqliteStore(WritesByMulti):
         return await self._read(read, has_watch=watch is not None)
 
     async def get_tree(self, path: str) -> list[tuple[str, bytes, int]]:
-        def read(connection: sqlite3.Connection, limit: int) -> list[tuple[str, bytes, int]]:
-            query = f"SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE {_BELOW} LIMIT ?"
-            rows = connection.execute(query, (*_below(path), limit))
-            return [(join_path(row[0], row[1]), _content(*row), row[3]) for row in rows]
+        below = _below(path)
 
-        def read_all(wait_s: float) -> list[tuple[str, bytes, int]]:
+        def read(connection: sqlite3.Connection) -> list[tuple[str, bytes, int]]:
+            query = f"SELECT parent, name, data, version, owner, created, checksum FROM nodes WHERE {_BELOW}"
+            return [(join_path(row[0], row[1]), _content(*row), row[3]) for row in connection.execute(query, below)]
+
+        def read_few(connection: sqlite3.Connection, _: int) -> list[tuple[str, bytes, int]] | None:
+            query = f"SELECT count(*) FROM (SELECT 1 FROM nodes WHERE {_BELOW} LIMIT ?)"
+            count = connection.execute(query, (*below, FEW_NODES + 1)).fetchone()[0]
+            return read(connection) if count <= FEW_NODES else None
+
+        def read_many(wait_s: float) -> list[tuple[str, bytes, int]]:
             with unavailable(self.path):
-                return read(self._of_writer().connection(wait_s), -1)
+                return read(self._of_writer().connection(wait_s))
 
-        found = await self._read(lambda connection, _: read(connection, FEW_NODES + 1))
-        if len(found) > FEW_NODES:
-            found = await self._in_writer(read_all)
+        found = await self._read(read_few)
+        if found is None:
+            found = await self._in_writer(read_many)
             await self.poll()  # what it has seen must have fired its watches
         return found
 

@@ -412,13 +412,8 @@ class AssignedReplicas:
             turn = Turn()  # what clients see is no lease: it is taken over to its end
             await self._take_away(topics, turn, is_full=is_full)
             async for some in turn.runs(alive):
-                changed = []
-                for told in some:
-                    # without states it is named as one of all that there are, and was told before
-                    if told.states and self.image.merge(told.name, told.topic_id, told.states):
-                        topic = self.image.topics[told.name]
-                        topic.configs = configs.get(told.name, topic.configs)
-                        changed.append(topic)
+                # without states a topic is named as one of all that there are, and was told before
+                changed = [self._merge(told, configs) for told in some if told.states]
                 self.replica_manager.publish_metadata(changed)
             if (
                 is_full and not self._has_all_topics
@@ -427,6 +422,16 @@ class AssignedReplicas:
                 self.replica_manager.publish_cluster()
             self.tell_waiting()
             return ErrorCode.NONE
+
+    def _merge(self, told: TopicStates, configs: Mapping[str, dict[str, str]]) -> tuple[TopicImage, set[int]]:
+        """The topic, and of which of its partitions clients are to be told: at first of all that it has, also of those
+        without a state."""
+        self.image.merge(told.name, told.topic_id, told.states)
+        topic = self.image.topics[told.name]
+        topic.configs = configs.get(told.name, topic.configs)
+        numbers = told.states.keys() | range(topic.published, len(topic.partitions))
+        topic.published = len(topic.partitions)
+        return topic, numbers
 
     def _note_deletions(self, topics: Sequence[TopicStates]) -> None:
         self._deleted.update({told.topic_id: told.name for told in topics if _is_deletion(told)})

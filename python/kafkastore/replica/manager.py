@@ -86,8 +86,8 @@ class ReplicaManager:
             ],
         )
 
-    def publish_metadata(self, topics: Iterable[TopicImage]) -> None:
-        """Adds or replaces topics in what the data plane answers to Metadata."""
+    def publish_metadata(self, topics: Iterable[tuple[TopicImage, Iterable[int]]]) -> None:
+        """Adds or replaces these partitions of topics in what the data plane answers to Metadata."""
         self.engine.publish_topics(
             [
                 PublishedTopic(
@@ -103,10 +103,11 @@ class ReplicaManager:
                             in_sync_replicas=state.isr,
                             offline_replicas=state.offline,
                         )
-                        for number, state in enumerate(topic.partitions)
+                        for number in partitions
+                        for state in (topic.partitions[number],)
                     ],
                 )
-                for topic in topics
+                for topic, partitions in topics
             ]
         )
 

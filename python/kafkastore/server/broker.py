@@ -130,7 +130,6 @@ class Broker:
         try:
             self._marks = MetadataMarks(self.config, self.store)
             await self._marks.judge()
-            self._marks.begin_check()
             await self._unless_stopped(self.store.connect())
             await self._marks.judge()
             await self._open_logs()
@@ -181,6 +180,8 @@ class Broker:
         self.log_manager = LogManager(config, self.engine)
         self.engine.set_loss_policy(log_losses.accepted(config), log_losses.replicated(config, topics))
         missing = await known_log_dirs.missing(store, config)
+        assert self._marks is not None
+        self._marks.begin_check()
         opening = asyncio.get_running_loop().run_in_executor(
             None, self.engine.open_log_dirs, self.dynamic_configs.log_configs(), missing
         )

@@ -23,6 +23,29 @@ fn a_topic_created_again_is_no_longer_found_by_its_old_id() {
 }
 
 #[test]
+fn partitions_that_are_not_given_stay_as_they_were() {
+    let image = PublishedImage::default();
+    image.publish_topics(vec![row("a", [1; 16], 3)]);
+    let before = Arc::clone(&image.load());
+    let mut changed = row("a", [1; 16], 5);
+    changed.partitions.retain(|p| p.index == 1 || p.index == 4);
+    for partition in &mut changed.partitions {
+        partition.leader_epoch = 7;
+    }
+    image.publish_topics(vec![changed]);
+    let epochs = |image: &Image| -> Vec<_> {
+        let topic = image.topic_by_id(&[1; 16]).unwrap();
+        topic.partitions.iter().map(|p| (p.index, p.leader_epoch)).collect()
+    };
+    assert_eq!(epochs(&image.load()), [(0, 0), (1, 7), (2, 0), (4, 7)]);
+    assert_eq!(
+        epochs(&before),
+        [(0, 0), (1, 0), (2, 0)],
+        "what was loaded does not change"
+    );
+}
+
+#[test]
 fn brokers_are_told_in_order_and_by_listener() {
     let image = PublishedImage::default();
     image.publish_topics(vec![row("a", [1; 16], 1)]);

@@ -19,9 +19,9 @@ fn publish(broker: &Broker) {
         index,
         leader,
         leader_epoch: 0,
-        replicas: Box::new([1]),
-        in_sync_replicas: Box::new([1]),
-        offline_replicas: Box::new([]),
+        replicas: [1].into(),
+        in_sync_replicas: [1].into(),
+        offline_replicas: [].into(),
     };
     broker.image.publish_topics(vec![TopicRow {
         name: Arc::from(OFFSETS_TOPIC),

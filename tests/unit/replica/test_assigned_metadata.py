@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from kafkastore.interbroker.orders import LEADER_DURING_DELETE
-from kafkastore.metadata.image import NO_CONTROLLER, BrokerImage, PartitionState
+from kafkastore.metadata.image import NO_CONTROLLER, NO_LEADER, BrokerImage, PartitionState, TopicImage
 from kafkastore.replica.assigned import TopicStates
 
 from .replica_world import (
@@ -76,6 +76,41 @@ def test_partial_update_keeps_what_it_does_not_tell(tmp_path: Path) -> None:
         await replicas.update(told(state(ME), state(OTHER)), told(state(ME), name="u", topic_id=NEW_ID), is_full=True)
         await replicas.update(TopicStates("t", b"\1" * 16, {1: state(THIRD, 1, 1)}))
         assert (leaders(replicas, "t"), leaders(replicas, "u")) == ([ME, THIRD], [ME])
+
+    on_replicas(tmp_path, test)
+
+
+def test_topic_told_in_parts_is_published_part_by_part(tmp_path: Path) -> None:
+    """A topic of 100,000 partitions is told in 50 parts, and a part costs what it has, not what the topic has."""
+
+    async def test(replicas: Replicas) -> None:
+        for part in range(5):
+            states = {number: state(ME) for number in range(10 * part, 10 * part + 10)}
+            await replicas.update(TopicStates("t", b"\1" * 16, states))
+        assert leaders(replicas, "t") == [ME] * 50
+        assert replicas.engine.rows_published == 50
+
+    on_replicas(tmp_path, test)
+
+
+def test_partitions_below_those_told_first_have_no_leader_yet(tmp_path: Path) -> None:
+    async def test(replicas: Replicas) -> None:
+        await replicas.update(TopicStates("t", b"\1" * 16, {2: state(OTHER)}))
+        assert leaders(replicas, "t") == [NO_LEADER, NO_LEADER, OTHER]
+        await replicas.update(TopicStates("t", b"\1" * 16, {0: state(ME), 1: state(THIRD)}))
+        assert leaders(replicas, "t") == [ME, THIRD, OTHER]
+
+    on_replicas(tmp_path, test)
+
+
+def test_partition_without_a_state_is_told_from_the_start(tmp_path: Path) -> None:
+    """A client that saw fewer partitions than there are would place its keys elsewhere."""
+
+    async def test(replicas: Replicas) -> None:
+        unknown = PartitionState(NO_LEADER, 0, 0, (ME,), (ME,))
+        replicas.image.put_topic(TopicImage("t", b"\1" * 16, [unknown] * 3, {}))  # as the store has it at a start
+        await replicas.update(TopicStates("t", b"\1" * 16, {1: state(OTHER)}), is_full=True)
+        assert leaders(replicas, "t") == [NO_LEADER, OTHER, NO_LEADER]
 
     on_replicas(tmp_path, test)
 
