@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkastore.server.recent import Recent
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
 
@@ -18,31 +20,22 @@ if TYPE_CHECKING:
 NAMED_S: Final = 0.005
 """A slice of the loop."""
 
-RECENT_S: Final = 60.0
-"""How long :meth:`Holds.recent` remembers, at least; at most twice that."""
-
 
 class Holds:
     """See the module. ``now`` is a clock in seconds, ``lag`` that of the loop, where it is known."""
 
-    __slots__ = ("_before", "_lag", "_longest", "_over_at", "_recent", "now")
+    __slots__ = ("_lag", "_longest", "_recent", "now")
 
     def __init__(self, now: Callable[[], float] = time.monotonic, lag: LoopLag | None = None) -> None:
         self.now = now
         self._lag = lag
         self._longest: dict[str, float] = {}
-        self._recent: dict[str, float] = {}
-        self._before: dict[str, float] = {}
-        self._over_at = now() + RECENT_S
+        self._recent = Recent(now)
 
     def recent(self) -> dict[str, float]:
         """By API the longest hold in seconds of the last one to two minutes; changes nothing that :meth:`look`
         gives."""
-        self._forget(self.now())
-        recent = dict(self._before)
-        for api, held_s in self._recent.copy().items():
-            recent[api] = max(held_s, recent.get(api, 0.0))
-        return recent
+        return self._recent.longest()
 
     def look(self) -> dict[str, float]:
         """By API the longest hold in seconds since the last look."""
@@ -52,25 +45,15 @@ class Holds:
     def note(self, api: str, began: float) -> None:
         """A step that began at this time of :attr:`now` has ended."""
         now = self.now()
-        if now >= self._over_at:
-            self._forget(now)
         held_s = now - began
         if held_s > self._longest.get(api, 0.0):
             self._longest[api] = held_s
-        if held_s > self._recent.get(api, 0.0):
-            self._recent[api] = held_s
+        self._recent.note(api, held_s, now)
         self.ran(api, held_s)
 
     def timed(self, api: str, work: Coroutine[Any, Any, Any]) -> _Timed:
         """``work``, to be awaited once, each of its steps timed."""
         return _Timed(self, api, work)
-
-    def _forget(self, now: float) -> None:
-        """What is older than RECENT_S becomes the minute before; nothing of older ones is left."""
-        if now < self._over_at:
-            return
-        self._before = self._recent if now < self._over_at + RECENT_S else {}
-        self._recent, self._over_at = {}, now + RECENT_S
 
     def ran(self, step: str, held_s: float) -> None:
         """A step that may be no request's."""

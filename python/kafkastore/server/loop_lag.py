@@ -18,6 +18,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkastore.server.event_loop import asyncio
+from kafkastore.server.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +37,8 @@ LINES_APART_S: Final = 10.0
 
 UNNAMED: Final = "no request took long of it: timers, the controller, housekeeping or other processes"
 
-RECENT_S: Final = 60.0
-"""How long :meth:`LoopLag.longest_s` remembers a pass, at least; at most twice that."""
+
+_LAG: Final = "lag"
 
 
 class Passes(NamedTuple):
@@ -52,13 +53,10 @@ class LoopLag:
     """See the module. ``now`` is a clock in seconds."""
 
     __slots__ = (
-        "_before",
         "_counts",
         "_left_out",
-        "_longest",
         "_next_line_at",
-        "_now",
-        "_over_at",
+        "_recent",
         "_step",
         "_step_s",
         "_sum_s",
@@ -66,12 +64,11 @@ class LoopLag:
     )
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
         self.is_watching = False
         self._counts = [0] * (len(BOUNDS_S) + 1)
         self._sum_s = 0.0
-        self._longest = self._before = 0.0  # of this minute and of the one before
-        self._over_at = self._next_line_at = 0.0
+        self._recent = Recent(now)
+        self._next_line_at = 0.0
         self._left_out = 0
         self._step, self._step_s = "", 0.0
 
@@ -79,12 +76,10 @@ class LoopLag:
         """The broker serves from now on."""
         self.is_watching = True
         self._step_s = 0.0  # what ran before says nothing of the first pass
-        self._over_at = self._now() + RECENT_S
 
     def longest_s(self) -> float:
         """The longest pass of the last one to two minutes."""
-        self._forget(self._now())
-        return max(self._longest, self._before)
+        return self._recent.longest().get(_LAG, 0.0)
 
     def passes(self) -> Passes:
         return Passes(tuple(self._counts), self._sum_s)
@@ -99,10 +94,7 @@ class LoopLag:
         pass_s = now - began
         self._counts[bisect_left(BOUNDS_S, pass_s)] += 1
         self._sum_s += pass_s
-        if now >= self._over_at:
-            self._forget(now)
-        if pass_s > self._longest:
-            self._longest = pass_s
+        self._recent.note(_LAG, pass_s, now)
         if pass_s > LONG_S:
             self._tell(pass_s, now)
         self._step_s = 0.0
@@ -118,11 +110,6 @@ class LoopLag:
             f"; {self._left_out} times more since the last such line" if self._left_out else "",
         )
         self._next_line_at, self._left_out = now + LINES_APART_S, 0
-
-    def _forget(self, now: float) -> None:
-        if now >= self._over_at:
-            self._before = self._longest if now < self._over_at + RECENT_S else 0.0
-            self._longest, self._over_at = 0.0, now + RECENT_S
 
 
 class ControlLoop(asyncio.SelectorEventLoop):

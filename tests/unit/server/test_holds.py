@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from kafkastore.server.holds import NAMED_S, RECENT_S, Holds
+from kafkastore.server.holds import NAMED_S, Holds
+from kafkastore.server.recent import RECENT_S
 
 
 class Clock:
