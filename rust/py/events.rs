@@ -1,8 +1,10 @@
 //! What `Engine.take` gives: requests and events as frozen Python objects.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -145,97 +147,105 @@ pub struct LogLine {
 
 /// Converts one event.
 pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
-    Ok(match event {
-        broker::Event::Request(r) => Py::new(
-            py,
-            Request {
-                token: r.token,
-                api_key: r.api_key,
-                api_version: r.api_version,
-                correlation_id: r.correlation_id,
-                client_id: r.client.client_id.clone(),
-                client_host: r.client.host.clone(),
-                listener: r.client.listener.to_string(),
-                connection_id: r.client.connection_id,
-                software_name: r.client.software_name.clone(),
-                software_version: r.client.software_version.clone(),
-                is_broker: r.client.is_broker,
-                body: Mutex::new(Some((PyBytes::new(py, &r.body).unbind(), r.charge))),
-            },
-        )?
-        .into_any(),
-        broker::Event::AppendDone(d) => Py::new(
-            py,
-            AppendDone {
-                token: d.token,
-                error_code: d.code.0,
-                base_offset: d.base_offset,
-                last_offset: d.last_offset,
-                log_append_time_ms: d.log_append_time_ms,
-                message: d.message,
-            },
-        )?
-        .into_any(),
-        broker::Event::IsrChange { topic, index, proposal } => Py::new(
-            py,
-            IsrChange {
+    use broker::Event;
+    let text = |path: PathBuf| path.to_string_lossy().into_owned();
+    match event {
+        Event::Request(request) => object(py, Request::new(py, request)),
+        Event::AppendDone(done) => object(py, AppendDone::new(done)),
+        Event::IsrChange { topic, index, proposal } => {
+            let change = IsrChange {
                 topic: topic.to_string(),
                 partition: index,
                 leader_epoch: proposal.leader_epoch,
                 partition_epoch: proposal.partition_epoch,
                 in_sync_replicas: proposal.in_sync_replicas,
-            },
-        )?
-        .into_any(),
-        broker::Event::LogDirFailed { log_dir, reason } => Py::new(
-            py,
-            LogDirFailed {
-                log_dir: log_dir.to_string_lossy().into_owned(),
-                reason,
-            },
-        )?
-        .into_any(),
-        broker::Event::ReplicaMoved { topic, index, log_dir } => Py::new(
-            py,
-            ReplicaMoved {
+            };
+            object(py, change)
+        }
+        Event::LogDirFailed { log_dir, reason } => {
+            let log_dir = text(log_dir);
+            object(py, LogDirFailed { log_dir, reason })
+        }
+        Event::ReplicaMoved { topic, index, log_dir } => {
+            let moved = ReplicaMoved {
                 topic: topic.to_string(),
                 partition: index,
-                log_dir: log_dir.to_string_lossy().into_owned(),
-            },
-        )?
-        .into_any(),
-        broker::Event::LowWatermarkMoved { topic, index } => Py::new(
-            py,
-            LowWatermarkMoved {
+                log_dir: text(log_dir),
+            };
+            object(py, moved)
+        }
+        Event::LowWatermarkMoved { topic, index } => {
+            let moved = LowWatermarkMoved {
                 topic: topic.to_string(),
                 partition: index,
-            },
-        )?
-        .into_any(),
-        broker::Event::RequestAbandoned { token } => Py::new(py, RequestAbandoned { token })?.into_any(),
-        broker::Event::ProducerIdsLow => Py::new(py, ProducerIdsLow)?.into_any(),
-        broker::Event::GroupsCreated { index, groups } => Py::new(
-            py,
-            GroupsCreated {
+            };
+            object(py, moved)
+        }
+        Event::RequestAbandoned { token } => object(py, RequestAbandoned { token }),
+        Event::ProducerIdsLow => object(py, ProducerIdsLow),
+        Event::GroupsCreated { index, groups } => {
+            let created = GroupsCreated {
                 partition: index,
                 group_ids: groups.iter().map(ToString::to_string).collect(),
-            },
-        )?
-        .into_any(),
-        broker::Event::SessionsExpired(members) => {
-            let row = |(partition, number, group_id, member_id): (i32, u64, Arc<str>, Arc<str>)| {
-                let session = ExpiredSession {
-                    partition,
-                    number,
-                    group_id: group_id.to_string(),
-                    member_id: member_id.to_string(),
-                };
-                Py::new(py, session)
             };
-            let sessions = members.into_iter().map(row).collect::<PyResult<_>>()?;
-            Py::new(py, SessionsExpired { sessions })?.into_any()
+            object(py, created)
         }
-        broker::Event::ThreadFailed { thread, reason } => Py::new(py, ThreadFailed { thread, reason })?.into_any(),
-        broker::Event::Log(message) => Py::new(py, LogLine { message })?.into_any(),
-    })
+        Event::SessionsExpired(members) => {
+            let sessions = members.into_iter().map(|one| Py::new(py, ExpiredSession::new(one)));
+            let sessions = sessions.collect::<PyResult<_>>()?;
+            object(py, SessionsExpired { sessions })
+        }
+        Event::ThreadFailed { thread, reason } => object(py, ThreadFailed { thread, reason }),
+        Event::Log(message) => object(py, LogLine { message }),
+    }
+}
+
+fn object<T>(py: Python<'_>, value: T) -> PyResult<Py<PyAny>>
+where
+    T: PyClass + Into<PyClassInitializer<T>>,
+{
+    Ok(Py::new(py, value)?.into_any())
+}
+
+impl Request {
+    fn new(py: Python<'_>, request: broker::ControlRequest) -> Self {
+        Self {
+            token: request.token,
+            api_key: request.api_key,
+            api_version: request.api_version,
+            correlation_id: request.correlation_id,
+            client_id: request.client.client_id.clone(),
+            client_host: request.client.host.clone(),
+            listener: request.client.listener.to_string(),
+            connection_id: request.client.connection_id,
+            software_name: request.client.software_name.clone(),
+            software_version: request.client.software_version.clone(),
+            is_broker: request.client.is_broker,
+            body: Mutex::new(Some((PyBytes::new(py, &request.body).unbind(), request.charge))),
+        }
+    }
+}
+
+impl AppendDone {
+    fn new(done: broker::AppendDone) -> Self {
+        Self {
+            token: done.token,
+            error_code: done.code.0,
+            base_offset: done.base_offset,
+            last_offset: done.last_offset,
+            log_append_time_ms: done.log_append_time_ms,
+            message: done.message,
+        }
+    }
+}
+
+impl ExpiredSession {
+    fn new((partition, number, group_id, member_id): (i32, u64, Arc<str>, Arc<str>)) -> Self {
+        Self {
+            partition,
+            number,
+            group_id: group_id.to_string(),
+            member_id: member_id.to_string(),
+        }
+    }
 }
