@@ -297,6 +297,7 @@ class SqliteStore(WritesByMulti):
                 transaction = Transaction(connection, session)
                 self._check_age(connection, transaction.number)
                 result = apply(transaction)
+                transaction.finish()
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:  # a full disk ends it by itself

@@ -19,6 +19,7 @@ from kafkastore.metadata.store import (
     BadVersionError,
     Check,
     Create,
+    Delete,
     NoChildrenForEphemeralsError,
     NodeExistsError,
     NoNodeError,
@@ -27,7 +28,6 @@ from kafkastore.metadata.store import (
     SetData,
     WatchEvent,
     join_path,
-    parent_of,
     split_path,
     validate_path,
 )
@@ -53,6 +53,7 @@ class Transaction:
         self.connection = connection
         self.session_id = session_id
         self.events: list[WatchEvent] = []
+        self._parents: dict[str, None] = {}  # whose children have changed; noted once each, by finish()
         if session_id and not session_lives(connection, session_id):
             raise SessionExpiredError("/")
         connection.execute("UPDATE changes SET last = last + 1")
@@ -74,12 +75,18 @@ class Transaction:
                 position += 1
         return results
 
+    def finish(self) -> None:
+        """Comes last, before the commit."""
+        rows = [(self.number, *split_path(parent)) for parent in self._parents]
+        self.connection.executemany(f"UPDATE nodes SET children_changed = ? {_AT}", rows)
+        self.events += [WatchEvent(CHILDREN_CHANGED, parent) for parent in self._parents]
+
     def end_session(self, session: int) -> None:
         """Deletes a session with its ephemeral nodes."""
         rows = self.connection.execute("SELECT parent, name FROM nodes WHERE owner = ?", (session,)).fetchall()
         for parent, name in rows:
             self.events.append(WatchEvent(DELETED, join_path(parent, name)))
-            self._note_children(parent)
+            self._parents[parent] = None
         self.connection.execute("DELETE FROM nodes WHERE owner = ?", (session,))
         self.connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
@@ -87,6 +94,9 @@ class Transaction:
         validate_path(operation.path)
         if isinstance(operation, Create):
             return self._create(operation)
+        if isinstance(operation, Delete) and operation.version == ANY_VERSION:
+            self._delete(operation.path)
+            return None
         row = self.connection.execute(
             f"SELECT version, owner, created FROM nodes {_AT}", split_path(operation.path)
         ).fetchone()
@@ -128,7 +138,7 @@ class Transaction:
         except sqlite3.IntegrityError:
             raise NodeExistsError(path) from None
         self.events.append(WatchEvent(CREATED, path))
-        self._note_children(parent)
+        self._parents[parent] = None
         return path
 
     def _create_many(self, operations: Sequence[Operation]) -> list[str | int | None]:
@@ -156,20 +166,17 @@ class Transaction:
             raise NodeExistsError(operations[0].path, f"One of the nodes to create exists already: {error}") from None
         paths = [operation.path for operation in operations]
         self.events += [WatchEvent(CREATED, path) for path in paths]
-        for parent in parents:
-            self._note_children(parent)
+        self._parents.update(dict.fromkeys(parents))
         return list(paths)
 
     def _delete(self, path: str) -> None:
-        if self.connection.execute("SELECT 1 FROM nodes WHERE parent = ? LIMIT 1", (path,)).fetchone():
-            raise NotEmptyError(path)
-        self.connection.execute(f"DELETE FROM nodes {_AT}", split_path(path))
+        parent, name = split_path(path)
+        query = f"DELETE FROM nodes {_AT} AND NOT EXISTS (SELECT 1 FROM nodes WHERE parent = ?)"
+        if self.connection.execute(query, (parent, name, path)).rowcount == 0:
+            raise NoNodeError(path) if version_of(self.connection, path) is None else NotEmptyError(path)
         self.events.append(WatchEvent(DELETED, path))
-        self._note_children(parent_of(path))
-
-    def _note_children(self, parent: str) -> None:
-        self.connection.execute(f"UPDATE nodes SET children_changed = ? {_AT}", (self.number, *split_path(parent)))
-        self.events.append(WatchEvent(CHILDREN_CHANGED, parent))
+        self._parents.pop(path, None)
+        self._parents[parent] = None
 
     def _check_parent(self, parent: str) -> int:
         """The parent's next sequence number. Raises when it cannot have children."""

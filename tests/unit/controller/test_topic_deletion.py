@@ -195,6 +195,22 @@ def test_half_deleted_topic_is_not_elected_by_the_next_controller(tmp_path: Path
     play(tmp_path, test)
 
 
+def test_nodes_that_others_added_or_took_away_do_not_keep_a_topic(tmp_path: Path) -> None:
+    """The controller deletes the nodes that it knows, and looks only when there are others."""
+
+    async def test(world: World) -> None:
+        await make(world)
+        world.brokers[2].is_reachable = world.brokers[3].is_reachable = False
+        await (await world.active()).delete_topic("t")
+        await world.store.create("/brokers/topics/t/partitions/0/note", b"of another tool")
+        await world.store.delete("/config/topics/t")
+        world.brokers[2].is_reachable = world.brokers[3].is_reachable = True
+        await world.eventually(lambda: is_gone(world))
+        await make(world)  # the name is free again
+
+    play(tmp_path, test)
+
+
 def test_replica_that_cannot_be_deleted_keeps_the_mark_until_its_broker_restarts(tmp_path: Path) -> None:
     async def test(world: World) -> None:
         await make(world)
