@@ -152,44 +152,47 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
     match event {
         Event::Request(request) => object(py, Request::new(py, request)),
         Event::AppendDone(done) => object(py, AppendDone::new(done)),
-        Event::IsrChange { topic, index, proposal } => {
-            let change = IsrChange {
+        Event::IsrChange { topic, index, proposal } => object(
+            py,
+            IsrChange {
                 topic: topic.to_string(),
                 partition: index,
                 leader_epoch: proposal.leader_epoch,
                 partition_epoch: proposal.partition_epoch,
                 in_sync_replicas: proposal.in_sync_replicas,
-            };
-            object(py, change)
-        }
-        Event::LogDirFailed { log_dir, reason } => {
-            let log_dir = text(log_dir);
-            object(py, LogDirFailed { log_dir, reason })
-        }
-        Event::ReplicaMoved { topic, index, log_dir } => {
-            let moved = ReplicaMoved {
+            },
+        ),
+        Event::LogDirFailed { log_dir, reason } => object(
+            py,
+            LogDirFailed {
+                log_dir: text(log_dir),
+                reason,
+            },
+        ),
+        Event::ReplicaMoved { topic, index, log_dir } => object(
+            py,
+            ReplicaMoved {
                 topic: topic.to_string(),
                 partition: index,
                 log_dir: text(log_dir),
-            };
-            object(py, moved)
-        }
-        Event::LowWatermarkMoved { topic, index } => {
-            let moved = LowWatermarkMoved {
+            },
+        ),
+        Event::LowWatermarkMoved { topic, index } => object(
+            py,
+            LowWatermarkMoved {
                 topic: topic.to_string(),
                 partition: index,
-            };
-            object(py, moved)
-        }
+            },
+        ),
         Event::RequestAbandoned { token } => object(py, RequestAbandoned { token }),
         Event::ProducerIdsLow => object(py, ProducerIdsLow),
-        Event::GroupsCreated { index, groups } => {
-            let created = GroupsCreated {
+        Event::GroupsCreated { index, groups } => object(
+            py,
+            GroupsCreated {
                 partition: index,
                 group_ids: groups.iter().map(ToString::to_string).collect(),
-            };
-            object(py, created)
-        }
+            },
+        ),
         Event::SessionsExpired(members) => {
             let sessions = members.into_iter().map(|one| Py::new(py, ExpiredSession::new(one)));
             let sessions = sessions.collect::<PyResult<_>>()?;
