@@ -8,6 +8,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{
     Batch, BatchBuilder, BatchHeader, Codec, Origin, Rules, TimestampType, assign, crc32c, set_offset_and_epoch,
     validate,
@@ -39,9 +40,15 @@ fn produce(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("validate_and_assign", &shape), |b| {
             b.iter(|| {
                 // A client's base offset is 0, so the one that the last turn gave is taken back.
-                set_offset_and_epoch(&mut bytes, 0, -1);
+                set_offset_and_epoch(&mut bytes, 0, LeaderEpoch::NONE);
                 let validated = validate(black_box(&bytes), &rules, Origin::Client, NOW_MS).expect("valid");
-                assign(&mut bytes, 42, 7, TimestampType::CreateTime, validated.max_timestamp());
+                assign(
+                    &mut bytes,
+                    42,
+                    LeaderEpoch(7),
+                    TimestampType::CreateTime,
+                    validated.max_timestamp(),
+                );
             });
         });
         group.bench_function(BenchmarkId::new("limit_crc32c", &shape), |b| {
@@ -63,7 +70,7 @@ fn read(c: &mut Criterion) {
     group.bench_function("header_parse", |b| b.iter(|| BatchHeader::parse(black_box(&bytes))));
     group.bench_function("set_offset_and_epoch", |b| {
         let mut bytes = bytes.clone();
-        b.iter(|| set_offset_and_epoch(black_box(&mut bytes), 42, 7));
+        b.iter(|| set_offset_and_epoch(black_box(&mut bytes), 42, LeaderEpoch(7)));
     });
     group.throughput(Throughput::Elements(1000));
     group.bench_function("iterate_1000_records", |b| {

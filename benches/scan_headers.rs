@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::io::{FileSystem, OsFileSystem};
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin};
 use kafkastore::scan::{ScanRequest, TimeLimits, plan_scan};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
@@ -30,7 +31,8 @@ fn sample(log_dir: &Path, batch_bytes: usize) -> u64 {
             builder.append(START_MS + n as i64, None, Some(&[b'v'; VALUE_BYTES]), &[]);
         }
         let mut bytes = builder.build(0, -1);
-        log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
+            .unwrap();
     }
     let bytes = log.size_bytes();
     log.close().unwrap();

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use kafkastore::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{BatchBuilder, Codec, Origin, set_offset_and_epoch};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
@@ -117,8 +118,8 @@ fn append(log: &mut Log, bytes: &mut [u8]) {
         let end = log.log_end_offset();
         log.truncate_fully_and_start_at(end).unwrap();
     }
-    set_offset_and_epoch(bytes, 0, -1); // as a client sends it
-    log.append_as_leader(bytes, 0, Origin::Client, 1_700_000_000_000)
+    set_offset_and_epoch(bytes, 0, LeaderEpoch::NONE); // as a client sends it
+    log.append_as_leader(bytes, LeaderEpoch(0), Origin::Client, 1_700_000_000_000)
         .unwrap();
 }
 
@@ -142,7 +143,7 @@ fn bench(criterion: &mut Criterion) {
             b.iter(|| append(&mut free, &mut bytes));
         });
         let rules = kafkastore::record::Rules::default();
-        set_offset_and_epoch(&mut bytes, 0, -1);
+        set_offset_and_epoch(&mut bytes, 0, LeaderEpoch::NONE);
         group.bench_function(BenchmarkId::new("validate", size), |b| {
             b.iter(|| kafkastore::record::validate(&bytes, &rules, Origin::Client, 1_700_000_000_000).unwrap());
         });

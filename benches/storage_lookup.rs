@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use kafkastore::index::OffsetIndex;
 use kafkastore::index::entry_file::EntryFile;
 use kafkastore::io::OsFileSystem;
-use kafkastore::place::Position;
+use kafkastore::place::{LeaderEpoch, Position};
 use kafkastore::record::{BatchBuilder, Codec, Origin, crc32c};
 use kafkastore::storage::{Extent, LoadArgs, Log, LogConfig, LogContext, RecoveryProgress, TopicPartition};
 
@@ -24,7 +24,7 @@ fn sample(context: &LogContext, dir: &std::path::Path, batches: i64) -> Log {
         for k in 0..16 {
             builder.append(START_MS + n * 16 + k, None, Some(&[b'v'; 1000]), &[]);
         }
-        log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
             .unwrap();
     }
     log
@@ -67,7 +67,7 @@ fn many_segments(criterion: &mut Criterion) {
         for n in 0..segments {
             let mut builder = BatchBuilder::new(Codec::None);
             builder.append(START_MS + n, None, Some(b"v"), &[]);
-            log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+            log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
                 .unwrap();
         }
         assert_eq!(log.segment_count() as i64, segments);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kafkastore::broker::{Broker, Options};
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{BatchBuilder, Codec, Origin};
 use kafkastore::storage::log_loader::LoadProgress;
 use kafkastore::storage::{LogConfig, LogContext};
@@ -75,7 +76,7 @@ impl Bench {
                 let mut batch = builder.build(0, -1);
                 partition
                     .log()
-                    .append_as_leader(&mut batch, 0, Origin::Client, NOW_MS)
+                    .append_as_leader(&mut batch, LeaderEpoch(0), Origin::Client, NOW_MS)
                     .unwrap();
                 left = left.saturating_sub(batch.len());
             }

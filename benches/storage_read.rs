@@ -9,6 +9,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{BatchBuilder, Codec, Origin};
 use kafkastore::storage::{Log, LogConfig, LogContext, TopicPartition};
 
@@ -28,8 +29,13 @@ fn sample(dir: &std::path::Path) -> Log {
         for _ in 0..4 {
             builder.append(1_700_000_000_000, None, Some(&[b'v'; 1000]), &[]);
         }
-        log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, 1_700_000_000_000)
-            .unwrap();
+        log.append_as_leader(
+            &mut builder.build(0, -1),
+            LeaderEpoch(0),
+            Origin::Client,
+            1_700_000_000_000,
+        )
+        .unwrap();
     }
     log
 }

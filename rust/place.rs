@@ -1,9 +1,9 @@
-//! Where something stands in a partition, as types of their own: a position in a segment's file.
+//! Where something stands in a partition, as types of their own: by leader epoch, by position in a segment's file.
 //!
-//! A position is easily taken for a size, a count or an offset, so it is a type of its own wherever one module hands it to another.
-//! It is as large as its integer and costs nothing. It never turns into another number by itself: `Position(bytes)` makes one,
-//! [`Position::get`] gives the integer, for arithmetic, the file system, the network and Python. Nothing here knows what a log, a
-//! batch or a file is.
+//! Such numbers are easily taken for each other, for offsets, sizes or other epochs, so each is a type of its own wherever one module
+//! hands it to another. Each is as large as its integer and costs nothing. None turns into another number by itself:
+//! `Position(bytes)` makes one, [`Position::get`] gives the integer, for arithmetic, the wire, the file system and Python. Nothing
+//! here knows what a log, a batch or a file is.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -62,6 +62,41 @@ impl Sub for Position {
     #[inline]
     fn sub(self, from: Self) -> u64 {
         self.0 - from.0
+    }
+}
+
+/// The number of a leader's term in a partition; it rises with each leader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct LeaderEpoch(pub i32);
+
+impl LeaderEpoch {
+    /// Kafka's -1: not told, not known, or from before there were any.
+    pub const NONE: Self = Self(-1);
+
+    /// The bare number.
+    #[inline]
+    pub const fn get(self) -> i32 {
+        self.0
+    }
+
+    /// Whether it is that of a leader; negative ones are not.
+    #[inline]
+    pub const fn is_some(self) -> bool {
+        self.0 >= 0
+    }
+
+    /// Whether it is that of no leader.
+    #[inline]
+    pub const fn is_none(self) -> bool {
+        !self.is_some()
+    }
+}
+
+impl fmt::Display for LeaderEpoch {
+    #[inline]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

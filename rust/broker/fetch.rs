@@ -27,6 +27,7 @@ use super::registry::{TopicId, Topics};
 use super::replica_selector::nearer_brokers;
 use super::throttle::UNLIMITED;
 use crate::error::{Error, ErrorCode};
+use crate::place::LeaderEpoch;
 use crate::storage::{FileSlice, Wait};
 use crate::wire::{ApiTable, FetchRequest, FetchResponseWriter, NodeEndpoint, TopicKey, WireError};
 
@@ -205,8 +206,8 @@ fn session_request(version: i16, body: &[u8], request: &FetchRequest, is_followe
         topic: names.topic(&p.topic, body),
         index: p.index,
         fetch_offset: p.fetch_offset,
-        current_leader_epoch: p.current_leader_epoch,
-        last_fetched_epoch: p.last_fetched_epoch,
+        current_leader_epoch: LeaderEpoch(p.current_leader_epoch),
+        last_fetched_epoch: LeaderEpoch(p.last_fetched_epoch),
         max_bytes: p.max_bytes,
         log_start: p.log_start_offset,
         high_watermark: p.high_watermark,
@@ -510,7 +511,7 @@ impl Plan {
     }
 
     /// Who leads instead, for a reader that came to the wrong broker or with an old epoch (KIP-951).
-    fn leader_hint(&self, image: &Image, row: usize, error: ErrorCode) -> Option<(i32, i32)> {
+    fn leader_hint(&self, image: &Image, row: usize, error: ErrorCode) -> Option<(i32, LeaderEpoch)> {
         let is_moved = error == ErrorCode::NOT_LEADER_OR_FOLLOWER || error == ErrorCode::FENCED_LEADER_EPOCH;
         if !is_moved || self.version < LEADER_HINT_FROM {
             return None;

@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 
 use super::registry::TopicId;
 use crate::error::ErrorCode;
+use crate::place::LeaderEpoch;
 
 /// A session idle for so long may be evicted for a new one (as Kafka's `MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS`).
 const MIN_EVICTION_AGE: Duration = Duration::from_mins(2);
@@ -49,9 +50,9 @@ pub struct FetchRow {
     /// First offset wanted.
     pub fetch_offset: i64,
     /// The leader epoch the reader believes in, or -1.
-    pub current_leader_epoch: i32,
+    pub current_leader_epoch: LeaderEpoch,
     /// Epoch of its last record, or -1.
-    pub last_fetched_epoch: i32,
+    pub last_fetched_epoch: LeaderEpoch,
     /// Bytes at most for this partition.
     pub max_bytes: i32,
     /// Of a follower: where its log starts, or -1.

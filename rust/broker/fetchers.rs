@@ -10,12 +10,13 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::partition::Partition;
+use crate::place::LeaderEpoch;
 
 /// What changed for one source.
 #[derive(Clone)]
 pub enum Change {
     /// Fetch it, in this leader epoch.
-    Follow(Arc<Partition>, i32),
+    Follow(Arc<Partition>, LeaderEpoch),
     /// Fetch it no more.
     Drop(Arc<Partition>),
 }

@@ -11,6 +11,7 @@
 use std::time::{Duration, Instant};
 
 use super::lease::Lease;
+use crate::place::LeaderEpoch;
 
 /// How long a follower that the controller refused is not proposed again: it fetches thousands of times a second, and a
 /// broker that has just come back is known to the controller by then.
@@ -24,7 +25,7 @@ pub struct FollowerFetch {
     /// In which life of its broker, or -1.
     pub broker_epoch: i64,
     /// In which leader epoch, or -1.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// Where its log starts, or -1.
     pub log_start: i64,
     /// Where its log ends.
@@ -90,7 +91,7 @@ impl Follower {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The leader epoch it was made in.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// The partition epoch it changes.
     pub partition_epoch: i32,
     /// The members it asks for, each with its broker epoch as it last fetched (-1 unknown, and for the leader itself).
@@ -101,7 +102,7 @@ pub struct Proposal {
 #[derive(Debug)]
 pub struct Followers {
     node_id: i32,
-    leader_epoch: i32,
+    leader_epoch: LeaderEpoch,
     partition_epoch: i32,
     /// Where this leader's epoch begins.
     epoch_start: i64,
@@ -139,7 +140,7 @@ impl Followers {
 
     /// Whether this is still the leader epoch of `lease`.
     pub const fn is_of(&self, lease: &Lease) -> bool {
-        self.leader_epoch == lease.leader_epoch
+        self.leader_epoch.get() == lease.leader_epoch.get()
     }
 
     /// A newer lease of the same leader epoch: other replicas, another in-sync set. What is known of those who stay is
@@ -173,7 +174,7 @@ impl Followers {
     /// have lost what it had then.
     pub fn note_fetch(&mut self, fetch: FollowerFetch, leader_end: i64, now: Instant) -> bool {
         self.now = now;
-        if fetch.leader_epoch >= 0 && fetch.leader_epoch != self.leader_epoch {
+        if fetch.leader_epoch.is_some() && fetch.leader_epoch != self.leader_epoch {
             return false;
         }
         let is_late = |f: &Follower| fetch.broker_epoch >= 0 && fetch.broker_epoch < f.broker_epoch;

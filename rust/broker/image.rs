@@ -9,6 +9,7 @@ use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
 
 use super::registry::TopicId;
+use crate::place::LeaderEpoch;
 use crate::wire::NodeEndpoint;
 
 /// A live broker and where it can be reached, by listener name.
@@ -40,7 +41,7 @@ pub struct PartitionRow {
     /// Leader's node id, -1 for none.
     pub leader: i32,
     /// Leader epoch.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// Assigned replicas; partitions with equal ones may share them, as the next two.
     pub replicas: Arc<[i32]>,
     /// In-sync replicas.

@@ -4,6 +4,7 @@
 //! This file never decides who leads; it only answers questions about what was decided.
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 
 /// The role, epochs and replicas of a partition as published by the control plane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub struct Lease {
     /// Node id of the leader, -1 when there is none.
     pub leader: i32,
     /// Rises at every leader change.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// Rises at every change of leader, in-sync set or assignment.
     pub partition_epoch: i32,
     /// Assigned replicas (AR), the preferred leader first.
@@ -22,8 +23,8 @@ pub struct Lease {
 
 impl Lease {
     /// Checks the leader epoch that a client believes in; -1 means it does not say (KIP-320).
-    pub fn check_epoch(&self, current_leader_epoch: i32) -> Result<()> {
-        if current_leader_epoch < 0 || current_leader_epoch == self.leader_epoch {
+    pub fn check_epoch(&self, current_leader_epoch: LeaderEpoch) -> Result<()> {
+        if current_leader_epoch.is_none() || current_leader_epoch == self.leader_epoch {
             return Ok(());
         }
         let (code, relation) = if current_leader_epoch < self.leader_epoch {
@@ -41,7 +42,7 @@ impl Lease {
     }
 
     /// Whom `node_id` follows, and in which leader epoch; `None` when it leads, is not assigned, or nobody leads.
-    pub fn source_for(&self, node_id: i32) -> Option<(i32, i32)> {
+    pub fn source_for(&self, node_id: i32) -> Option<(i32, LeaderEpoch)> {
         let follows = self.leader >= 0 && self.leader != node_id && self.replicas.contains(&node_id);
         follows.then_some((self.leader, self.leader_epoch))
     }

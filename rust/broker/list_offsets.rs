@@ -10,6 +10,7 @@ use super::Broker;
 use super::api::{Api, Errand, Place, Request, Rest, Served, Thread};
 use super::partition::{Isolation, Partition};
 use crate::error::{Error, ErrorCode};
+use crate::place::LeaderEpoch;
 use crate::wire::list_offsets::timestamp;
 use crate::wire::{
     ApiTable, ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResult, WireError, encode_list_offsets_response,
@@ -122,13 +123,13 @@ fn one(
         let message = format!("timestamp {} is not served in version {version}", row.timestamp);
         return Err(Error::rejected(ErrorCode::UNSUPPORTED_VERSION, message));
     }
-    let lease = partition.leading(row.current_leader_epoch)?;
-    let result = |timestamp, offset, leader_epoch| {
+    let lease = partition.leading(LeaderEpoch(row.current_leader_epoch))?;
+    let result = |timestamp, offset, leader_epoch: LeaderEpoch| {
         Ok(ListOffsetsResult {
             error: ErrorCode::NONE,
             timestamp,
             offset,
-            leader_epoch,
+            leader_epoch: leader_epoch.get(),
         })
     };
     match row.timestamp {
@@ -139,15 +140,15 @@ fn one(
         timestamp::EARLIEST | timestamp::EARLIEST_LOCAL => {
             let start = partition.offsets().log_start;
             let epoch = partition.log().epochs().epoch_for_offset(start);
-            result(-1, start, epoch.unwrap_or(-1))
+            result(-1, start, epoch.unwrap_or(LeaderEpoch::NONE))
         }
-        timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, -1, -1),
+        timestamp::LATEST_TIERED | timestamp::EARLIEST_PENDING_UPLOAD => result(-1, -1, LeaderEpoch::NONE),
         target => {
             if let Some((timestamp, offset, epoch)) = partition.lookup_timestamp(target, isolation)? {
                 return result(timestamp, offset, epoch);
             }
             check_end_is_known(partition, version, isolation)?;
-            result(-1, -1, -1)
+            result(-1, -1, LeaderEpoch::NONE)
         }
     }
 }

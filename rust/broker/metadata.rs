@@ -308,7 +308,7 @@ fn encode_row(writer: &mut MetadataResponseWriter<'_>, image: &Image, listener: 
             },
             index: partition.index,
             leader_id: if is_reachable { partition.leader } else { -1 },
-            leader_epoch: partition.leader_epoch,
+            leader_epoch: partition.leader_epoch.get(),
             replicas: &partition.replicas,
             isr: &partition.in_sync_replicas,
             offline: &offline,

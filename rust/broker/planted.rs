@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::lease::Lease;
 use super::waiters::WaitKind;
+use crate::place::LeaderEpoch;
 use crate::storage::Log;
 
 /// A bug.
@@ -73,8 +74,12 @@ pub(super) fn required_in_sync(required: usize) -> usize {
 
 /// The epoch that a follower says its log ends in: see [`Bug::FetchWithoutEpoch`].
 #[inline]
-pub(super) fn last_fetched_epoch(epoch: i32) -> i32 {
-    if has(Bug::FetchWithoutEpoch) { -1 } else { epoch }
+pub(super) fn last_fetched_epoch(epoch: LeaderEpoch) -> LeaderEpoch {
+    if has(Bug::FetchWithoutEpoch) {
+        LeaderEpoch::NONE
+    } else {
+        epoch
+    }
 }
 
 /// Whether those who wait for this are not woken: see [`Bug::LostWakeUp`].

@@ -364,7 +364,7 @@ fn not_here(broker: &Broker, has_topic: bool, key: &TopicKey, index: i32, body: 
     };
     if let Some(row) = topic.and_then(|topic| topic.partition(index)) {
         return ProduceResult {
-            current_leader: Some((row.leader, row.leader_epoch)),
+            current_leader: Some((row.leader, row.leader_epoch.get())),
             ..ProduceResult::refused(ErrorCode::NOT_LEADER_OR_FOLLOWER, None)
         };
     }
@@ -439,7 +439,7 @@ fn append_refused(broker: &Broker, partition: &Arc<Partition>, error: AppendErro
             }
             let mut result = ProduceResult::refused(code, Some(error.to_string()));
             if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
-                result.current_leader = partition.current_leader();
+                result.current_leader = partition.current_leader().map(|(leader, epoch)| (leader, epoch.get()));
             }
             result
         }

@@ -23,6 +23,7 @@ use super::registry::TopicId;
 use super::throttle::UNLIMITED;
 use super::{Broker, Options};
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::storage::AppendError;
 use crate::storage::log_dir::Checkpoint;
 use crate::wire::fetch::ABSENT_WATERMARK;
@@ -49,9 +50,9 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SentPosition {
     fetch_offset: i64,
-    last_fetched_epoch: i32,
+    last_fetched_epoch: LeaderEpoch,
     log_start: i64,
-    leader_epoch: i32,
+    leader_epoch: LeaderEpoch,
     high_watermark: i64,
 }
 
@@ -60,9 +61,9 @@ impl SentPosition {
         FollowerFetchRow {
             topic_id,
             index,
-            current_leader_epoch: self.leader_epoch,
+            current_leader_epoch: self.leader_epoch.get(),
             fetch_offset: self.fetch_offset,
-            last_fetched_epoch: self.last_fetched_epoch,
+            last_fetched_epoch: self.last_fetched_epoch.get(),
             log_start_offset: self.log_start,
             max_bytes,
             high_watermark: self.high_watermark,
@@ -72,7 +73,7 @@ impl SentPosition {
 
 struct Row {
     partition: Arc<Partition>,
-    leader_epoch: i32,
+    leader_epoch: LeaderEpoch,
     state: State,
     told: Option<SentPosition>,
     /// Its position may differ from what was told.
@@ -309,7 +310,7 @@ impl ReplicaFetcher {
         };
         let mut body = Vec::new();
         let place = (row.partition.topic().as_ref(), row.partition.index());
-        encode_follower_request(&mut body, node_id, place, row.leader_epoch, timestamp);
+        encode_follower_request(&mut body, node_id, place, row.leader_epoch.get(), timestamp);
         self.under_way = UnderWay::Bound(*key);
         Some(Ask {
             api_key: ApiTable::LIST_OFFSETS,
@@ -368,9 +369,8 @@ impl ReplicaFetcher {
         }
         row.is_changed = true;
         let outcome = match (fetched.error, fetched.diverging_epoch) {
-            (ErrorCode::NONE, Some(diverging)) => {
-                cut(broker, row, diverging).map(|cut| self.is_checkpoint_due |= cut.is_below_flushed)
-            }
+            (ErrorCode::NONE, Some(diverging)) => cut(broker, row, (LeaderEpoch(diverging.0), diverging.1))
+                .map(|cut| self.is_checkpoint_due |= cut.is_below_flushed),
             (ErrorCode::NONE, None) => take_records(broker, row, body, fetched),
             (error, _) => Err(error),
         };
@@ -474,7 +474,7 @@ pub fn backoff(failures: &mut u32, most: Duration) -> Duration {
 }
 
 /// Cuts the log where it parts from the leader's. An error code says how the row goes on.
-fn cut(broker: &Broker, row: &Row, diverging: (i32, i64)) -> Result<Cut, ErrorCode> {
+fn cut(broker: &Broker, row: &Row, diverging: (LeaderEpoch, i64)) -> Result<Cut, ErrorCode> {
     let partition = &row.partition;
     let before = partition.offsets();
     let cut = partition

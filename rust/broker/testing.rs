@@ -11,6 +11,7 @@ use super::{
 };
 use crate::broker::Broker;
 use crate::io::{FaultFileSystem, ManualClock, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec};
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogConfig, LogContext, ProducerStateConfig};
@@ -126,7 +127,7 @@ impl Drop for Fixture {
 pub fn lease(leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) -> Lease {
     Lease {
         leader: replicas[0],
-        leader_epoch,
+        leader_epoch: LeaderEpoch(leader_epoch),
         partition_epoch: 0,
         replicas: replicas.into(),
         in_sync_replicas: in_sync.into(),
@@ -141,7 +142,7 @@ pub fn give(partition: &Partition, lease: Option<Lease>) {
 /// Has a partition take what its leader sent, with that high watermark.
 pub fn take_fetched(partition: &Partition, leader_epoch: i32, records: &[u8], high_watermark: i64) {
     let fetched = Fetched {
-        leader_epoch,
+        leader_epoch: LeaderEpoch(leader_epoch),
         records,
         high_watermark,
         log_start: 0,
@@ -184,7 +185,7 @@ pub fn row(topic: &str, id: [u8; 16], partitions: i32) -> TopicRow {
     let partition = |index| PartitionRow {
         index,
         leader: NODE,
-        leader_epoch: 0,
+        leader_epoch: LeaderEpoch(0),
         replicas: [NODE].into(),
         in_sync_replicas: [NODE].into(),
         offline_replicas: [].into(),

@@ -17,6 +17,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::partitioning::partition_for;
 use crate::broker::{Broker, Partition, read_batches};
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::record::{Batch, BatchError, Batches};
 
 /// Read of a log at a time.
@@ -31,7 +32,7 @@ pub struct Home<S> {
     /// Where its records are.
     pub partition: Arc<Partition>,
     /// The leader epoch under which it was loaded; under another one its state may have changed elsewhere.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     is_active: AtomicBool,
     state: Mutex<S>,
 }
@@ -125,7 +126,7 @@ impl<S: Default> Homes<S> {
     /// `NOT_LEADER_OR_FOLLOWER` when it does not lead it any more.
     pub fn begin(&self, broker: &Broker, index: i32) -> Result<u64> {
         let partition = broker.partition(self.topic, index)?;
-        let leader_epoch = partition.leading(-1)?.leader_epoch;
+        let leader_epoch = partition.leading(LeaderEpoch::NONE)?.leader_epoch;
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
         let home = Home {
             number,

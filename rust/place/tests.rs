@@ -22,3 +22,16 @@ fn position_moves_on_by_bytes_up_to_the_greatest() {
     assert_eq!(position, Position(100));
     assert_eq!(Position(u64::MAX - 1).saturating_add(9), Position(u64::MAX));
 }
+
+// issue 14, item 5
+#[test]
+fn leader_epoch_is_as_large_as_its_integer_and_shown_as_it() {
+    assert_eq!(size_of::<LeaderEpoch>(), size_of::<i32>());
+    assert_eq!(format!("{} {}", LeaderEpoch(4), LeaderEpoch::NONE), "4 -1");
+}
+
+#[test]
+fn negative_leader_epoch_is_that_of_no_leader() {
+    assert!(LeaderEpoch(0).is_some() && !LeaderEpoch(0).is_none());
+    assert!(LeaderEpoch::NONE.is_none() && LeaderEpoch(i32::MIN).is_none());
+}

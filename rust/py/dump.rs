@@ -55,7 +55,7 @@ impl From<Listed> for BatchDescription {
             last_sequence: header.last_sequence(),
             producer_id: header.producer_id,
             producer_epoch: header.producer_epoch,
-            partition_leader_epoch: header.partition_leader_epoch,
+            partition_leader_epoch: header.partition_leader_epoch.get(),
             is_transactional: header.is_transactional(),
             is_control: header.is_control(),
             delete_horizon_ms: header.has_delete_horizon().then_some(header.base_timestamp),

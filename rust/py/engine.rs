@@ -25,6 +25,7 @@ use crate::broker::{Broker, LossPolicy, Options, ProducerDescription, Watched};
 use crate::error::ErrorCode;
 use crate::io::heap;
 use crate::net::{Engine, ListenerConfig};
+use crate::place::LeaderEpoch;
 use crate::storage::log_dir::Checkpoint;
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::{LogContext, TopicPartition};
@@ -416,10 +417,10 @@ impl PyEngine {
         let find = || {
             let broker = self.broker();
             let partition = broker.partition(topic, partition)?;
-            partition.end_offset_for_epoch(current_leader_epoch, leader_epoch)
+            partition.end_offset_for_epoch(LeaderEpoch(current_leader_epoch), LeaderEpoch(leader_epoch))
         };
         match py.detach(find) {
-            Ok((epoch, end_offset)) => (ErrorCode::NONE.0, epoch, end_offset),
+            Ok((epoch, end_offset)) => (ErrorCode::NONE.0, epoch.get(), end_offset),
             Err(error) => (error.code().0, -1, -1),
         }
     }

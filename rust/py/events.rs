@@ -157,7 +157,7 @@ pub fn to_python(py: Python<'_>, event: broker::Event) -> PyResult<Py<PyAny>> {
             IsrChange {
                 topic: topic.to_string(),
                 partition: index,
-                leader_epoch: proposal.leader_epoch,
+                leader_epoch: proposal.leader_epoch.get(),
                 partition_epoch: proposal.partition_epoch,
                 in_sync_replicas: proposal.in_sync_replicas,
             },

@@ -60,7 +60,7 @@ impl PyPartitionPlan {
 
     #[getter]
     fn leader_epoch(&self) -> i32 {
-        self.0.leader_epoch
+        self.0.leader_epoch.get()
     }
 
     #[getter]

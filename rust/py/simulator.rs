@@ -357,7 +357,7 @@ impl Steps {
             found.push((
                 header.base_offset,
                 header.next_offset() - 1,
-                header.partition_leader_epoch,
+                header.partition_leader_epoch.get(),
                 PyBytes::new(py, bytes.get(position..end).unwrap_or_default()).unbind(),
             ));
             position = end;

@@ -16,6 +16,7 @@ use crate::broker::{
     self, BrokerRow, COUNTS, Figures, HostedLog, LogDirDescription, MissingLog, OffsetsView, PartitionFigures,
     PartitionRow, ReadRecord, TopicRow,
 };
+use crate::place::LeaderEpoch;
 use crate::record::ControlType;
 use crate::storage::Note;
 use crate::wire::ApiRange;
@@ -61,7 +62,7 @@ impl Lease {
     pub fn granted(&self) -> (i32, broker::Lease) {
         let lease = broker::Lease {
             leader: self.leader,
-            leader_epoch: self.leader_epoch,
+            leader_epoch: LeaderEpoch(self.leader_epoch),
             partition_epoch: self.partition_epoch,
             replicas: self.replicas.as_slice().into(),
             in_sync_replicas: self.in_sync_replicas.as_slice().into(),
@@ -118,7 +119,7 @@ impl PublishedPartition {
         PartitionRow {
             index: self.partition,
             leader: self.leader,
-            leader_epoch: self.leader_epoch,
+            leader_epoch: LeaderEpoch(self.leader_epoch),
             replicas: shared(&self.replicas),
             in_sync_replicas: shared(&self.in_sync_replicas),
             offline_replicas: shared(&self.offline_replicas),

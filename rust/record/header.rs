@@ -20,6 +20,7 @@
 //! All integers are big-endian. Nothing here checks the CRC; see [`super::Batch::verify_crc`].
 
 use super::{BatchError, Codec};
+use crate::place::LeaderEpoch;
 
 /// Bytes of base offset and length, which `batch_length` does not count.
 pub const LOG_OVERHEAD: usize = 12;
@@ -66,7 +67,7 @@ pub struct BatchHeader {
     /// Bytes of the batch after the length field.
     pub batch_length: i32,
     /// Epoch of the leader that took the batch; −1 from a producer.
-    pub partition_leader_epoch: i32,
+    pub partition_leader_epoch: LeaderEpoch,
     /// Always 2.
     pub magic: i8,
     /// Stored CRC-32C.
@@ -104,7 +105,7 @@ impl BatchHeader {
         Ok(Self {
             base_offset: i64::from_be_bytes(field(head, 0)),
             batch_length,
-            partition_leader_epoch: i32::from_be_bytes(field(head, LEADER_EPOCH_AT)),
+            partition_leader_epoch: LeaderEpoch(i32::from_be_bytes(field(head, LEADER_EPOCH_AT))),
             magic: MAGIC_V2,
             crc: u32::from_be_bytes(field(head, CRC_AT)),
             attributes: i16::from_be_bytes(field(head, ATTRIBUTES_AT)),
@@ -123,7 +124,7 @@ impl BatchHeader {
         let mut put = |at: usize, value: &[u8]| out[at..at + value.len()].copy_from_slice(value);
         put(0, &self.base_offset.to_be_bytes());
         put(LENGTH_AT, &self.batch_length.to_be_bytes());
-        put(LEADER_EPOCH_AT, &self.partition_leader_epoch.to_be_bytes());
+        put(LEADER_EPOCH_AT, &self.partition_leader_epoch.get().to_be_bytes());
         put(MAGIC_AT, &self.magic.to_be_bytes());
         put(CRC_AT, &self.crc.to_be_bytes());
         put(ATTRIBUTES_AT, &self.attributes.to_be_bytes());

@@ -5,13 +5,14 @@
 
 use super::header::{ATTRIBUTES_AT, CRC_AT, LEADER_EPOCH_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, field};
 use super::{BATCH_HEADER, TimestampType, crc32c};
+use crate::place::LeaderEpoch;
 
 /// Gives the batch its place in the log.
 #[inline]
-pub fn set_offset_and_epoch(batch: &mut [u8], base_offset: i64, leader_epoch: i32) {
+pub fn set_offset_and_epoch(batch: &mut [u8], base_offset: i64, leader_epoch: LeaderEpoch) {
     let Some(head) = header_of(batch) else { return };
     head[..8].copy_from_slice(&base_offset.to_be_bytes());
-    head[LEADER_EPOCH_AT..LEADER_EPOCH_AT + 4].copy_from_slice(&leader_epoch.to_be_bytes());
+    head[LEADER_EPOCH_AT..LEADER_EPOCH_AT + 4].copy_from_slice(&leader_epoch.get().to_be_bytes());
 }
 
 /// Makes the broker's time every record's timestamp: the attribute bit, the maximum and the CRC.
@@ -43,7 +44,7 @@ pub fn set_max_timestamp(batch: &mut [u8], timestamp_type: TimestampType, max_ti
 pub fn assign(
     batch: &mut [u8],
     base_offset: i64,
-    leader_epoch: i32,
+    leader_epoch: LeaderEpoch,
     timestamp_type: TimestampType,
     max_timestamp: i64,
 ) {

@@ -22,7 +22,7 @@ use super::topics::{Found, find, unknown_topic};
 use super::transactions::Transactions;
 use super::{AbortedRange, Result, ScanError};
 use crate::io::FileSystem;
-use crate::place::Position;
+use crate::place::{LeaderEpoch, Position};
 use crate::storage::{EpochCache, TopicPartition};
 
 /// Open files that one plan keeps at most: a process has 1,024 by default. Segments beyond it are held by their links, or
@@ -96,7 +96,7 @@ pub struct PartitionPlan {
     /// One past the last that may be read: the high watermark, or the last stable offset.
     pub end_limit: i64,
     /// The latest leader epoch, -1 when unknown.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// Ranges asked for and not there; only without `fail_on_data_loss`.
     pub lost: Vec<(i64, i64)>,
     /// The folder of links of the whole plan, for [`super::remove_links`].
@@ -310,7 +310,9 @@ impl Planner<'_> {
             end_offset: range.end,
             log_start_offset,
             end_limit: limits.end,
-            leader_epoch: EpochCache::open(fs, &found.path)?.latest_epoch().unwrap_or(-1),
+            leader_epoch: EpochCache::open(fs, &found.path)?
+                .latest_epoch()
+                .unwrap_or(LeaderEpoch::NONE),
             lost: range.lost,
             link_folder: None,
             segments,

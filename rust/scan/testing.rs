@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::{PartitionPlan, Result, ScanRequest, plan_scan};
 use crate::io::{DirEntry, File, FileSystem, LockGuard, Map, Metadata, OpenMode, OsFileSystem, Volume};
+use crate::place::LeaderEpoch;
 use crate::record::{BatchHeader, Batches};
 use crate::storage::TopicPartition;
 use crate::storage::checkpoint::write_offset_checkpoint;
@@ -106,7 +107,7 @@ pub fn fill(bench: &Bench, timestamps: &[i64], per_batch: usize, per_segment: us
             builder.append(*time, Some(b"key"), Some(b"value"), &[]);
         }
         let mut bytes = builder.build(0, -1);
-        log.append_as_leader(&mut bytes, 0, crate::record::Origin::Client, START_MS)
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), crate::record::Origin::Client, START_MS)
             .unwrap();
     }
     log.close().unwrap();

@@ -11,7 +11,7 @@ use super::producer_state::{Candidate, Check, CompletedTxn, VerificationGuard};
 use super::segment::RollCheck;
 use crate::error::{Error, ErrorCode, Result};
 use crate::index::AbortedTxn;
-use crate::place::Position;
+use crate::place::{LeaderEpoch, Position};
 use crate::record::{
     self, Batch, BatchHeader, Batches, ControlRecord, Origin, Rejection, Rules, TimestampType, Validated,
     set_offset_and_epoch,
@@ -27,7 +27,7 @@ type Noted = (BatchHeader, Option<ControlRecord>);
 #[derive(Debug, Clone, Copy)]
 pub struct AppendOptions {
     /// The leader's epoch, written into the batch.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// Who hands it in.
     pub origin: Origin,
     /// The clock.
@@ -40,7 +40,7 @@ pub struct AppendOptions {
 
 impl AppendOptions {
     /// Of a batch that is in no transaction.
-    pub const fn plain(leader_epoch: i32, origin: Origin, now_ms: i64) -> Self {
+    pub const fn plain(leader_epoch: LeaderEpoch, origin: Origin, now_ms: i64) -> Self {
         Self {
             leader_epoch,
             origin,
@@ -104,7 +104,7 @@ impl Log {
     pub fn append_as_leader(
         &mut self,
         batch: &mut [u8],
-        leader_epoch: i32,
+        leader_epoch: LeaderEpoch,
         origin: Origin,
         now_ms: i64,
     ) -> Result<Appended, AppendError> {

@@ -28,6 +28,7 @@ use super::topic_partition::{DirKind, TopicPartition};
 use super::uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
+use crate::place::LeaderEpoch;
 
 impl Log {
     /// A new, empty future log in `log_dir`, on disk at once: it stands for the wish to move.
@@ -75,7 +76,8 @@ impl Log {
         while let Some(last_epoch) = self.epochs().latest_epoch() {
             let known = current.epochs().end_offset_for(last_epoch, end);
             // None: the current log was cut below that epoch.
-            let (epoch, end_offset) = known.unwrap_or((current.epochs().latest_epoch().unwrap_or(-1), end));
+            let (epoch, end_offset) =
+                known.unwrap_or((current.epochs().latest_epoch().unwrap_or(LeaderEpoch::NONE), end));
             if epoch == last_epoch && end_offset >= self.log_end_offset() {
                 return Ok(());
             }

@@ -18,12 +18,13 @@ use super::format::LEADER_EPOCH_CHECKPOINT;
 use super::state_file::{self, Durability};
 use crate::error::{Error, Result};
 use crate::io::FileSystem;
+use crate::place::LeaderEpoch;
 
 /// An epoch and the offset of its first batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpochEntry {
     /// Leader epoch, from 0.
-    pub epoch: i32,
+    pub epoch: LeaderEpoch,
     /// Offset of the first batch that its leader wrote.
     pub start_offset: i64,
 }
@@ -105,8 +106,8 @@ impl EpochCache {
     /// Notes that `epoch` starts at `start_offset`, and says whether that changed anything. A known latest epoch
     /// keeps its start unless the new one is lower; entries that contradict the new one (same or later epoch, same or
     /// later start) are dropped. Negative epochs and offsets (batches from before epochs) are ignored.
-    pub fn assign(&mut self, epoch: i32, start_offset: i64) -> bool {
-        if epoch < 0 || start_offset < 0 {
+    pub fn assign(&mut self, epoch: LeaderEpoch, start_offset: i64) -> bool {
+        if epoch.is_none() || start_offset < 0 {
             return false;
         }
         if let Some(last) = self.entries.last() {
@@ -124,12 +125,12 @@ impl EpochCache {
     }
 
     /// The epoch that is written now.
-    pub fn latest_epoch(&self) -> Option<i32> {
+    pub fn latest_epoch(&self) -> Option<LeaderEpoch> {
         self.entries.last().map(|entry| entry.epoch)
     }
 
     /// The epoch before the latest.
-    pub fn previous_epoch(&self) -> Option<i32> {
+    pub fn previous_epoch(&self) -> Option<LeaderEpoch> {
         self.entries
             .len()
             .checked_sub(2)
@@ -148,12 +149,12 @@ impl EpochCache {
     /// - (b) later than all known, or negative, or nothing known: `None` (Kafka answers −1, −1);
     /// - (c) earlier than all known: the asked epoch itself and the start of the earliest, for that much is gone;
     /// - (d) else the floor epoch and the start of the next one.
-    pub fn end_offset_for(&self, epoch: i32, log_end_offset: i64) -> Option<(i32, i64)> {
+    pub fn end_offset_for(&self, epoch: LeaderEpoch, log_end_offset: i64) -> Option<(LeaderEpoch, i64)> {
         let latest = self.latest_epoch()?;
         if epoch == latest {
             return Some((epoch, log_end_offset)); // (a)
         }
-        if epoch < 0 || epoch > latest {
+        if epoch.is_none() || epoch > latest {
             return None; // (b)
         }
         let after = self.entries.partition_point(|entry| entry.epoch <= epoch);
@@ -163,7 +164,7 @@ impl EpochCache {
     }
 
     /// The epoch of the batch at `offset`; `None` before the first known epoch.
-    pub fn epoch_for_offset(&self, offset: i64) -> Option<i32> {
+    pub fn epoch_for_offset(&self, offset: i64) -> Option<LeaderEpoch> {
         let after = self.entries.partition_point(|entry| entry.start_offset <= offset);
         after
             .checked_sub(1)
@@ -257,10 +258,10 @@ pub fn decode_epochs(text: &str) -> Result<Vec<EpochEntry>, String> {
     decode_lines(text, |line| {
         let mut words = line.split_ascii_whitespace();
         let entry = EpochEntry {
-            epoch: words.next()?.parse().ok()?,
+            epoch: LeaderEpoch(words.next()?.parse().ok()?),
             start_offset: words.next()?.parse().ok()?,
         };
-        (words.next().is_none() && entry.epoch >= 0 && entry.start_offset >= 0).then_some(entry)
+        (words.next().is_none() && entry.epoch.is_some() && entry.start_offset >= 0).then_some(entry)
     })
 }
 

@@ -32,6 +32,7 @@ use super::wait::Wait;
 use crate::error::{Error, Result};
 use crate::index::AbortedTxn;
 use crate::io::{Clock, Descriptors, FileSystem, KeptFileSystem, OsFileSystem, SystemClock};
+use crate::place::LeaderEpoch;
 use crate::record::Rules;
 
 /// What all logs of a broker share.
@@ -202,7 +203,7 @@ impl Log {
     }
 
     /// Notes the start of a leader's term at the log's end, before its first append.
-    pub fn begin_epoch(&mut self, leader_epoch: i32) {
+    pub fn begin_epoch(&mut self, leader_epoch: LeaderEpoch) {
         self.epochs.assign(leader_epoch, self.offsets.end());
     }
 

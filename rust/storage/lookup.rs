@@ -13,7 +13,7 @@ use super::log::Log;
 use super::peaks::Peaks;
 use super::segment::{Segment, SegmentFile};
 use crate::error::{Error, Result};
-use crate::place::Position;
+use crate::place::{LeaderEpoch, Position};
 use crate::record::{Batch, BatchHeader};
 
 /// The most bytes that a batch is inflated to.
@@ -27,7 +27,7 @@ pub struct FoundTimestamp {
     /// Its offset.
     pub offset: i64,
     /// The leader epoch of its batch; -1 for none.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
 }
 
 #[derive(Clone, Copy)]

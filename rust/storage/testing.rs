@@ -9,6 +9,7 @@ use super::recovery::{Extent, LoadArgs, RecoveryProgress};
 use super::{Appended, LogConfig, TopicPartition, Uuid};
 use crate::error::Result;
 use crate::io::{Clock, FileSystem, ManualClock, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 
 /// The time at which tests begin.
@@ -136,7 +137,7 @@ impl Bench {
     /// Appends a batch of `count` records of `size` bytes stamped now.
     pub fn append(&self, log: &mut Log, count: usize, size: usize) -> Appended {
         let mut bytes = batch(self.now_ms(), count, size);
-        log.append_as_leader(&mut bytes, 0, Origin::Client, self.now_ms())
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, self.now_ms())
             .unwrap()
     }
 }
@@ -162,7 +163,7 @@ pub fn producer_batch(timestamp: i64, producer_id: i64, sequence: i32, is_transa
 /// The marker that ends a transaction.
 pub fn marker(log: &mut Log, producer_id: i64, commit: bool, now_ms: i64) -> Appended {
     let mut bytes = end_transaction_marker(commit, producer_id, 0, 0, now_ms);
-    log.append_as_leader(&mut bytes, 0, Origin::Coordinator, now_ms)
+    log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Coordinator, now_ms)
         .unwrap()
 }
 

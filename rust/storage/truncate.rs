@@ -9,6 +9,7 @@ use super::log::Log;
 use super::segment::Segment;
 use super::state_file;
 use crate::error::Result;
+use crate::place::LeaderEpoch;
 
 /// A truncation that has begun; each may be repeated from the start.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +70,7 @@ impl Log {
     /// - (c) it knows no epoch: at the other's end
     ///
     /// Returns where it was cut.
-    pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (i32, i64)) -> Result<i64> {
+    pub fn truncate_to_epoch(&mut self, (epoch, end_offset): (LeaderEpoch, i64)) -> Result<i64> {
         let end = self.offsets.end();
         let cut = match self.epochs.end_offset_for(epoch, end) {
             Some((known, own_end)) if known == epoch => own_end.min(end_offset), // (a)

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use kafkastore::error::ErrorCode;
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{BatchBuilder, Batches, Codec};
 use kafkastore::wire::ApiTable;
 use kafkastore::wire::list_offsets::{FOLLOWER_VERSION, decode_follower_response, encode_follower_request, timestamp};
@@ -157,8 +158,11 @@ fn ask_around(broker: &TestBroker, client: &mut Client, place: &Place, damage: &
             assert!(ALLOWED.contains(&code), "{}: ListOffsets {time}: {code}", damage.name);
             is_told |= code == ErrorCode::CORRUPT_MESSAGE.0;
         }
-        let ends = broker.partition(0).end_offset_for_epoch(0, 0).unwrap();
-        assert_eq!(ends, (0, BATCHES), "{}", damage.name);
+        let ends = broker
+            .partition(0)
+            .end_offset_for_epoch(LeaderEpoch(0), LeaderEpoch(0))
+            .unwrap();
+        assert_eq!(ends, (LeaderEpoch(0), BATCHES), "{}", damage.name);
     }
     is_told
 }

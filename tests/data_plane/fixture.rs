@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use kafkastore::broker::{Broker, BrokerRow, Event, Lease, Options, Partition, PartitionRow, TopicRow};
 use kafkastore::io::{FaultFileSystem, FileSystem, OsFileSystem};
 use kafkastore::net::{Engine, ListenerConfig};
+use kafkastore::place::LeaderEpoch;
 use kafkastore::storage::log_loader::LoadProgress;
 use kafkastore::storage::{LogConfig, LogContext, ProducerStateConfig};
 use kafkastore::wire::{ApiRange, ApiTable};
@@ -171,7 +172,7 @@ impl TestBroker {
         let row = |index| PartitionRow {
             index,
             leader: replicas[0],
-            leader_epoch: 0,
+            leader_epoch: LeaderEpoch(0),
             replicas: replicas.into(),
             in_sync_replicas: replicas.into(),
             offline_replicas: [].into(),
@@ -188,7 +189,7 @@ impl TestBroker {
     pub fn lease(&self, topic: &str, index: i32, leader_epoch: i32, replicas: &[i32], in_sync: &[i32]) {
         let lease = Lease {
             leader: replicas[0],
-            leader_epoch,
+            leader_epoch: LeaderEpoch(leader_epoch),
             partition_epoch: 0,
             replicas: replicas.into(),
             in_sync_replicas: in_sync.into(),

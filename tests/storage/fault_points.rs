@@ -17,6 +17,7 @@ use std::sync::Arc;
 use kafkastore::io::{
     Clock, Descriptors, Fault, FaultFileSystem, FileSystem, KeptFileSystem, ManualClock, OsFileSystem,
 };
+use kafkastore::place::LeaderEpoch;
 use kafkastore::record::{BatchBuilder, Batches, Codec, Origin, end_transaction_marker};
 use kafkastore::storage::partition_metadata::PartitionMetadata;
 use kafkastore::storage::{
@@ -112,7 +113,7 @@ impl Run {
         let mut bytes = builder.build(0, -1);
         match self
             .log
-            .append_as_leader(&mut bytes, epoch, Origin::Coordinator, NOW_MS)
+            .append_as_leader(&mut bytes, LeaderEpoch(epoch), Origin::Coordinator, NOW_MS)
         {
             Ok(appended) => {
                 self.appended.insert(appended.first_offset, value);
@@ -124,7 +125,9 @@ impl Run {
     fn abort(&mut self) {
         self.fs.relieve();
         let mut bytes = end_transaction_marker(false, 5, 0, 0, NOW_MS);
-        let result = self.log.append_as_leader(&mut bytes, 0, Origin::Coordinator, NOW_MS);
+        let result = self
+            .log
+            .append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Coordinator, NOW_MS);
         self.failures += u32::from(result.is_err());
     }
 
@@ -247,7 +250,7 @@ fn check(dir: &Path, promise: &Promise, case: &str) {
     let mut builder = BatchBuilder::new(Codec::None);
     builder.append(NOW_MS, None, Some(b"after"), &[]);
     let mut bytes = builder.build(0, -1);
-    let appended = log.append_as_leader(&mut bytes, 9, Origin::Client, NOW_MS);
+    let appended = log.append_as_leader(&mut bytes, LeaderEpoch(9), Origin::Client, NOW_MS);
     let appended = appended.unwrap_or_else(|error| panic!("{case}: {error:?}"));
     log.close().unwrap_or_else(|error| panic!("{case}: {error}"));
     let clean = Promise {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::broker::{Broker, Options};
 use crate::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::format::CLEAN_SHUTDOWN;
 use crate::storage::log_loader::LoadProgress;
@@ -30,7 +31,7 @@ fn append(broker: &Broker, index: i32) {
     batch.append(1, None, Some(b"value"), &[]);
     let partition = broker.partition("topic", index).unwrap();
     let mut log = partition.log();
-    log.append_as_leader(&mut batch.build(0, -1), 0, Origin::Client, 1)
+    log.append_as_leader(&mut batch.build(0, -1), LeaderEpoch(0), Origin::Client, 1)
         .unwrap();
 }
 

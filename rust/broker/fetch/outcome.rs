@@ -7,6 +7,7 @@ use super::{INLINE_BYTES, Splice};
 use crate::broker::fetch_session::RowUpdate;
 use crate::broker::partition::ReadResult;
 use crate::error::ErrorCode;
+use crate::place::LeaderEpoch;
 use crate::storage::{AbortedTxn, FileSlice};
 use crate::wire::{AbortedTransaction, FetchPartitionHead, FetchResponseWriter};
 
@@ -47,7 +48,7 @@ impl Outcome {
         }
     }
 
-    pub(super) fn write(&self, index: i32, current_leader: Option<(i32, i32)>, sink: Sink<'_, '_>) {
+    pub(super) fn write(&self, index: i32, current_leader: Option<(i32, LeaderEpoch)>, sink: Sink<'_, '_>) {
         let Sink {
             writer,
             splices,
@@ -69,8 +70,8 @@ impl Outcome {
             log_start_offset: self.read.log_start,
             aborted: aborted.as_deref(),
             preferred_read_replica: self.read.preferred_read_replica.unwrap_or(-1),
-            diverging_epoch: self.read.diverging_epoch,
-            current_leader,
+            diverging_epoch: self.read.diverging_epoch.map(|(epoch, end)| (epoch.get(), end)),
+            current_leader: current_leader.map(|(leader, epoch)| (leader, epoch.get())),
             snapshot_id: None,
         };
         writer.partition(&head, Some(length));

@@ -6,8 +6,8 @@ fn row(topic: &str, index: i32, fetch_offset: i64) -> FetchRow {
         topic,
         index,
         fetch_offset,
-        current_leader_epoch: -1,
-        last_fetched_epoch: -1,
+        current_leader_epoch: LeaderEpoch::NONE,
+        last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1000,
         log_start: -1,
         high_watermark: i64::MAX,
@@ -155,7 +155,7 @@ fn in_a_new_leader_epoch_everything_is_told_again() {
     let client = Client::new(10);
     let id = client.open(vec![row("t", 0, 0)]);
     let in_epoch = |epoch| FetchRow {
-        current_leader_epoch: epoch,
+        current_leader_epoch: LeaderEpoch(epoch),
         ..row("t", 0, 0)
     };
     let ask = |session_epoch, rows| client.fetch(asked(id, session_epoch, rows), &[quiet(0)]).unwrap().2;

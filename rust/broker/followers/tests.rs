@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::{FollowerFetch, Followers, Proposal};
 use crate::broker::Lease;
 use crate::broker::testing::{NODE, lease};
+use crate::place::LeaderEpoch;
 
 const LAG: Duration = Duration::from_secs(30);
 const A: i32 = 2;
@@ -22,7 +23,7 @@ const fn fetch_of(node_id: i32, log_end: i64) -> FollowerFetch {
     FollowerFetch {
         node_id,
         broker_epoch: 7,
-        leader_epoch: -1,
+        leader_epoch: LeaderEpoch::NONE,
         log_start: 0,
         log_end,
     }
@@ -155,7 +156,7 @@ fn follower_joins_at_the_high_watermark_and_the_epochs_start() {
     leader.fetch(B, 20, 81);
     let proposal = leader.followers.propose_joining(B, 20).unwrap();
     assert_eq!(proposal.in_sync_replicas, [(NODE, -1), (A, 7), (B, 7)]);
-    assert_eq!((proposal.leader_epoch, proposal.partition_epoch), (5, 0));
+    assert_eq!((proposal.leader_epoch.get(), proposal.partition_epoch), (5, 0));
 }
 
 /// spec: R0.12
@@ -353,7 +354,7 @@ fn late_fetch_of_an_earlier_life_or_leader_epoch_says_nothing() {
     for (leader_epoch, broker_epoch, is_noted) in [(-1, 6, false), (4, 7, false), (5, 7, true), (5, -1, true)] {
         let fetch = FollowerFetch {
             broker_epoch,
-            leader_epoch,
+            leader_epoch: LeaderEpoch(leader_epoch),
             ..late
         };
         assert_eq!(leader.followers.note_fetch(fetch, 20, leader.start), is_noted);

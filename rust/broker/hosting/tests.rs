@@ -5,6 +5,7 @@ use super::super::testing::{Fixture, START_MS, batch, lease};
 use super::*;
 use crate::broker::Event;
 use crate::io::Fault;
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::format::{PARTITION_METADATA, RECOVERY_POINT_CHECKPOINT};
 use crate::storage::log_dir::Checkpoint;
@@ -146,7 +147,7 @@ fn a_deleted_log_leaves_service_at_once_and_its_files_later() {
     append(&fixture, 0);
     fixture.broker.delete_logs("t", &[0]).unwrap();
     assert!(fixture.broker.partition("t", 0).is_err());
-    assert!(partition.leading(-1).is_err());
+    assert!(partition.leading(LeaderEpoch::NONE).is_err());
     assert_eq!(ends(&fixture.broker), [(1, 0)]);
     let names: Vec<String> = fs::read_dir(&fixture.dirs[0])
         .unwrap()
@@ -211,7 +212,7 @@ fn a_topic_that_cannot_be_written_takes_only_its_directory_offline() {
     assert_eq!(fixture.broker.failed_log_dirs(), [fixture.dirs[0].clone()]);
     let events = fixture.broker.events.take(10);
     assert!(matches!(&events[..], [Event::LogDirFailed { log_dir, .. }] if *log_dir == fixture.dirs[0]));
-    assert!(fixture.partition("t", 0).leading(-1).is_err());
+    assert!(fixture.partition("t", 0).leading(LeaderEpoch::NONE).is_err());
     let config = Arc::new(LogConfig::default());
     let more = [(2, fixture.dirs[0].clone()), (3, fixture.dirs[1].clone())];
     let errors = fixture.broker.create_logs("t", [7; 16], &config, &more);

@@ -30,12 +30,12 @@ fn partitions_that_are_not_given_stay_as_they_were() {
     let mut changed = row("a", [1; 16], 5);
     changed.partitions.retain(|p| p.index == 1 || p.index == 4);
     for partition in &mut changed.partitions {
-        partition.leader_epoch = 7;
+        partition.leader_epoch = LeaderEpoch(7);
     }
     image.publish_topics(vec![changed]);
     let epochs = |image: &Image| -> Vec<_> {
         let topic = image.topic_by_id(&[1; 16]).unwrap();
-        topic.partitions.iter().map(|p| (p.index, p.leader_epoch)).collect()
+        topic.partitions.iter().map(|p| (p.index, p.leader_epoch.0)).collect()
     };
     assert_eq!(epochs(&image.load()), [(0, 0), (1, 7), (2, 0), (4, 7)]);
     assert_eq!(

@@ -3,7 +3,7 @@ use super::*;
 fn lease(epoch: i32, isr: &[i32]) -> Lease {
     Lease {
         leader: 1,
-        leader_epoch: epoch,
+        leader_epoch: LeaderEpoch(epoch),
         partition_epoch: 0,
         replicas: Box::new([1, 2]),
         in_sync_replicas: isr.into(),
@@ -13,7 +13,7 @@ fn lease(epoch: i32, isr: &[i32]) -> Lease {
 // spec: R1.11 (KIP-320)
 #[test]
 fn a_client_with_another_epoch_is_told_which_side_is_old() {
-    let code = |told: i32| lease(5, &[1]).check_epoch(told).err().map(|e| e.code());
+    let code = |told: i32| lease(5, &[1]).check_epoch(LeaderEpoch(told)).err().map(|e| e.code());
     assert_eq!(code(-1), None);
     assert_eq!(code(5), None);
     assert_eq!(code(4), Some(ErrorCode::FENCED_LEADER_EPOCH));
@@ -23,7 +23,7 @@ fn a_client_with_another_epoch_is_told_which_side_is_old() {
 // spec: R0.15
 #[test]
 fn an_assigned_broker_follows_whoever_else_leads() {
-    assert_eq!(lease(4, &[1]).source_for(2), Some((1, 4)));
+    assert_eq!(lease(4, &[1]).source_for(2), Some((1, LeaderEpoch(4))));
     assert_eq!(lease(4, &[1]).source_for(1), None, "it leads");
     assert_eq!(lease(4, &[1]).source_for(3), None, "it is not assigned");
     let offline = Lease {

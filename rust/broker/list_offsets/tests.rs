@@ -125,7 +125,7 @@ fn end_is_not_told_before_the_high_watermark_has_reached_the_epoch() {
     let fetch = FollowerFetch {
         node_id: 2,
         broker_epoch: -1,
-        leader_epoch: -1,
+        leader_epoch: LeaderEpoch::NONE,
         log_start: 0,
         log_end: 3,
     };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::broker::Options;
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::log_loader::LoadProgress;
 use crate::storage::testing::{START_MS, batch};
@@ -54,7 +55,7 @@ fn stopped() -> tempfile::TempDir {
             let mut batch = batch(START_MS, 1, 400);
             partition
                 .log()
-                .append_as_leader(&mut batch, 0, Origin::Client, START_MS)
+                .append_as_leader(&mut batch, LeaderEpoch(0), Origin::Client, START_MS)
                 .unwrap();
         }
         partition.refresh();

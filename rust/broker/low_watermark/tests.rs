@@ -3,6 +3,7 @@ use std::time::Instant;
 use crate::broker::testing::{Fixture, NODE, batch, broker_row, give, lease};
 use crate::broker::{Event, FollowerFetch};
 use crate::error::ErrorCode;
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 
 /// Three records on this leader and on broker 2; broker 3 is a replica that does not live.
@@ -29,7 +30,7 @@ fn note(fixture: &Fixture, node_id: i32, log_start: i64) {
     let fetch = FollowerFetch {
         node_id,
         broker_epoch: -1,
-        leader_epoch: 1,
+        leader_epoch: LeaderEpoch(1),
         log_start,
         log_end: 3,
     };

@@ -7,6 +7,7 @@ use super::*;
 use crate::broker::testing::{Fixture, NODE, START_MS, batch, give, lease};
 use crate::broker::{Lease, Options};
 use crate::io::Fault;
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::log_dir::Listing;
 
@@ -276,11 +277,17 @@ fn a_copy_of_a_follower_is_cut_as_the_follower_is() {
             ..lease(3, &[NODE, NODE + 1], &[NODE + 1])
         }),
     );
-    assert_eq!(one.partition.truncate_to_leader(3, (0, 7)).unwrap().at, 7);
+    assert_eq!(
+        one.partition
+            .truncate_to_leader(LeaderEpoch(3), (LeaderEpoch(0), 7))
+            .unwrap()
+            .at,
+        7
+    );
     while fixture.broker.move_on(&one) {}
     assert_eq!(*one.partition.log_dir(), fixture.dirs[1]);
     assert_eq!(one.partition.log().log_end_offset(), 7);
-    assert_eq!(one.partition.fetch_position(3).unwrap().log_end, 7);
+    assert_eq!(one.partition.fetch_position(LeaderEpoch(3)).unwrap().log_end, 7);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::leadership::min_in_sync_replicas;
 use super::{Awaited, Lease, Partition, WaitKind};
 use crate::broker::metrics::Count;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::record::{Origin, Rejection, Room, Validated, validate, validate_within};
 use crate::storage::{AppendError, AppendOptions, Appended, Log};
 
@@ -31,7 +32,12 @@ impl Partition {
 
     /// The same for a coordinator whose state is that of this leader epoch: under another one the batch is refused,
     /// since others may have written since.
-    pub fn append_in_epoch(&self, batch: &mut [u8], leader_epoch: i32, now_ms: i64) -> Result<Done, AppendError> {
+    pub fn append_in_epoch(
+        &self,
+        batch: &mut [u8],
+        leader_epoch: LeaderEpoch,
+        now_ms: i64,
+    ) -> Result<Done, AppendError> {
         let judge = |log: &Log, batch: &[u8]| {
             let lease = self.leadership.lease(); // it stays while the log is locked
             if lease.as_ref().is_none_or(|lease| lease.leader_epoch != leader_epoch) {
@@ -86,7 +92,7 @@ impl Partition {
 
     /// The lease that was loaded, if it lets something be appended with these `acks`.
     fn admitting<'a>(&self, log: &Log, lease: Option<&'a Arc<Lease>>, acks: i16) -> Result<&'a Arc<Lease>> {
-        let lease = self.leading_by(lease, -1)?;
+        let lease = self.leading_by(lease, LeaderEpoch::NONE)?;
         let (in_sync, needed) = (lease.in_sync_replicas.len(), min_in_sync_replicas(log, lease));
         if acks == -1 && in_sync < needed {
             let (topic, index) = (&self.topic, self.index);

@@ -4,6 +4,7 @@
 use super::Partition;
 use super::leadership::min_in_sync_replicas;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 
 /// What must happen before a produce is answered, beyond the local append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Partition {
         // Before the lease is looked at: the offsets of the next leader's records say nothing of these.
         let is_reached = reached(awaited.flushed, self.offsets.flushed())
             && reached(awaited.high_watermark, self.offsets.high_watermark());
-        let lease = self.leading(-1)?;
+        let lease = self.leading(LeaderEpoch::NONE)?;
         if awaited.term != self.leadership.term() {
             let message = format!("another broker has led {}-{} meanwhile", self.topic, self.index);
             return Err(Error::rejected(ErrorCode::NOT_LEADER_OR_FOLLOWER, message));

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use super::{Isolation, Partition};
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 
 /// How long a consumer counts as reading here after its last fetch: longer than most pause between two.
 const READER_STAYS: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ pub(super) struct Readers {
 
 impl Partition {
     /// Whether this broker may serve a reader with that leader epoch; true when it does so as a follower.
-    pub fn check_reader(&self, current_leader_epoch: i32, served_by: ServedBy) -> Result<bool> {
+    pub fn check_reader(&self, current_leader_epoch: LeaderEpoch, served_by: ServedBy) -> Result<bool> {
         self.check_online()?;
         let lease = self.leadership.lease();
         let Some(lease) = lease.as_deref() else {

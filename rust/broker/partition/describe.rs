@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{IsrSize, Partition};
 use crate::broker::figures::PartitionFigures;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::storage::producer_state::ProducerEntry;
 
 /// A producer as `DescribeProducers` tells it.
@@ -47,7 +48,7 @@ impl Partition {
 
     /// Producers with state in this log.
     pub fn describe_producers(&self) -> Result<Vec<ProducerDescription>> {
-        self.leading(-1)?;
+        self.leading(LeaderEpoch::NONE)?;
         let log = self.log.lock();
         let describe = |(id, entry): (i64, &ProducerEntry)| ProducerDescription {
             producer_id: id,
@@ -63,7 +64,7 @@ impl Partition {
     /// Moves the log start (spec: `DeleteRecords`); -1 means the high watermark. Returns the offset that was meant,
     /// which the low watermark reaches when all replicas have followed.
     pub fn delete_records(&self, before_offset: i64) -> Result<i64> {
-        self.leading(-1)?;
+        self.leading(LeaderEpoch::NONE)?;
         if !self.log.lock().config().is_deleted {
             return Err(Error::rejected(
                 ErrorCode::POLICY_VIOLATION,

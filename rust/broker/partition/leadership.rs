@@ -15,6 +15,7 @@ use crate::broker::followers::Followers;
 use crate::broker::lease::Lease;
 use crate::broker::planted;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::storage::Log;
 
 /// See the module.
@@ -167,7 +168,7 @@ impl Partition {
     }
 
     /// The lease, if it makes this broker the leader and the client's epoch agrees.
-    pub fn leading(&self, current_leader_epoch: i32) -> Result<Arc<Lease>> {
+    pub fn leading(&self, current_leader_epoch: LeaderEpoch) -> Result<Arc<Lease>> {
         let lease = self.leadership.lease();
         self.leading_by(lease.as_ref(), current_leader_epoch).map(Arc::clone)
     }
@@ -176,7 +177,7 @@ impl Partition {
     pub(super) fn leading_by<'a>(
         &self,
         lease: Option<&'a Arc<Lease>>,
-        current_leader_epoch: i32,
+        current_leader_epoch: LeaderEpoch,
     ) -> Result<&'a Arc<Lease>> {
         self.check_online()?;
         match self.leadership.led(lease) {
@@ -195,7 +196,7 @@ impl Partition {
     }
 
     /// The leader and epoch that a refused client is told (KIP-951).
-    pub fn current_leader(&self) -> Option<(i32, i32)> {
+    pub fn current_leader(&self) -> Option<(i32, LeaderEpoch)> {
         self.leadership.lease().as_ref().map(|l| (l.leader, l.leader_epoch))
     }
 }

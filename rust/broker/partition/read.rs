@@ -7,6 +7,7 @@
 
 use super::{Partition, ServedBy};
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::storage::{AbortedTxn, FileSlice, Log, Wait};
 use crate::wire::list_offsets::timestamp;
 
@@ -27,9 +28,9 @@ pub struct ReadRequest<'a> {
     /// First offset wanted.
     pub offset: i64,
     /// The leader epoch that the reader believes in, or -1.
-    pub current_leader_epoch: i32,
+    pub current_leader_epoch: LeaderEpoch,
     /// The epoch of the last record that the reader has, or -1.
-    pub last_fetched_epoch: i32,
+    pub last_fetched_epoch: LeaderEpoch,
     /// Bytes at most.
     pub max_bytes: usize,
     /// Return the first batch even when it alone is larger (KIP-74).
@@ -58,7 +59,7 @@ pub struct ReadResult {
     /// Transactions aborted within the slice (`read_committed` only).
     pub aborted: Option<Vec<AbortedTxn>>,
     /// Where the reader's log parts from ours: (epoch, end offset) (KIP-595).
-    pub diverging_epoch: Option<(i32, i64)>,
+    pub diverging_epoch: Option<(LeaderEpoch, i64)>,
     /// Who serves the reader instead (KIP-392).
     pub preferred_read_replica: Option<i32>,
     /// This broker follows: the reader is a consumer that was sent here.
@@ -97,7 +98,7 @@ impl Partition {
     }
 
     fn read_here(&self, request: &ReadRequest<'_>) -> Result<ReadResult> {
-        if request.last_fetched_epoch >= 0
+        if request.last_fetched_epoch.is_some()
             && let Some(diverging) = self.diverging_epoch(request)?
         {
             return Ok(ReadResult {
@@ -175,7 +176,7 @@ impl Partition {
     }
 
     /// Where the reader's log parts from this one, by the epoch of its last record (KIP-595).
-    fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(i32, i64)>> {
+    fn diverging_epoch(&self, request: &ReadRequest<'_>) -> Result<Option<(LeaderEpoch, i64)>> {
         let log = self.log.lock();
         let asked = request.last_fetched_epoch;
         let Some((epoch, end_offset)) = log.epochs().end_offset_for(asked, log.log_end_offset()) else {
@@ -187,7 +188,7 @@ impl Partition {
 
     /// The first record at or after a timestamp, or with [`timestamp::MAX`] the one with the greatest, below the
     /// reader's bound: (timestamp, offset, leader epoch). Reads files.
-    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, i32)>> {
+    pub fn lookup_timestamp(&self, target: i64, isolation: Isolation) -> Result<Option<(i64, i64, LeaderEpoch)>> {
         let (plan, truncations) = {
             let log = self.log.lock();
             let plan = if target == timestamp::MAX {
@@ -203,7 +204,11 @@ impl Partition {
     }
 
     /// The end of a leader epoch in this log: (epoch, end offset), both -1 when it is not known (KIP-101, KIP-279).
-    pub fn end_offset_for_epoch(&self, current_leader_epoch: i32, leader_epoch: i32) -> Result<(i32, i64)> {
+    pub fn end_offset_for_epoch(
+        &self,
+        current_leader_epoch: LeaderEpoch,
+        leader_epoch: LeaderEpoch,
+    ) -> Result<(LeaderEpoch, i64)> {
         let lease = self.leading(current_leader_epoch)?;
         let log = self.log.lock();
         if leader_epoch == lease.leader_epoch {
@@ -212,6 +217,6 @@ impl Partition {
         Ok(log
             .epochs()
             .end_offset_for(leader_epoch, log.log_end_offset())
-            .unwrap_or((-1, -1)))
+            .unwrap_or((LeaderEpoch::NONE, -1)))
     }
 }

@@ -15,6 +15,7 @@ use crate::broker::lease::Lease;
 use crate::broker::metrics::Count;
 use crate::broker::waiters::WaitKind;
 use crate::error::{Error, ErrorCode, Result};
+use crate::place::LeaderEpoch;
 use crate::storage::{AppendError, Log};
 
 /// Where a follower goes on.
@@ -23,7 +24,7 @@ pub struct FetchPosition {
     /// The next offset.
     pub log_end: i64,
     /// The leader epoch of the last record, -1 in an empty log.
-    pub last_epoch: i32,
+    pub last_epoch: LeaderEpoch,
     /// First offset.
     pub log_start: i64,
     /// As this replica knows it.
@@ -55,7 +56,7 @@ pub struct Cut {
 #[derive(Debug, Clone, Copy)]
 pub struct Fetched<'a> {
     /// The leader epoch of the lease under which it was asked.
-    pub leader_epoch: i32,
+    pub leader_epoch: LeaderEpoch,
     /// Whole batches, maybe cut short at the end.
     pub records: &'a [u8],
     /// The leader's.
@@ -98,7 +99,7 @@ impl Partition {
     /// The low watermark: the least log start of this leader and of those followers that live. -1 while one of them has
     /// not fetched.
     pub fn low_watermark(&self, is_alive: impl Fn(i32) -> bool) -> Result<i64> {
-        let lease = self.leading(-1)?;
+        let lease = self.leading(LeaderEpoch::NONE)?;
         let start = self.offsets.log_start();
         match &*self.leadership.followers() {
             Some(followers) => Ok(followers.low_watermark(start, is_alive)),
@@ -169,7 +170,7 @@ impl Partition {
 // ---- following
 impl Partition {
     /// The log, if the lease has this broker follow in that leader epoch.
-    fn following(&self, leader_epoch: i32) -> Result<MutexGuard<'_, Log>> {
+    fn following(&self, leader_epoch: LeaderEpoch) -> Result<MutexGuard<'_, Log>> {
         self.check_online()?;
         let log = self.log.lock();
         let lease = self.leadership.lease();
@@ -185,11 +186,11 @@ impl Partition {
     }
 
     /// Where to fetch from, in that leader epoch.
-    pub fn fetch_position(&self, leader_epoch: i32) -> Result<FetchPosition> {
+    pub fn fetch_position(&self, leader_epoch: LeaderEpoch) -> Result<FetchPosition> {
         let log = self.following(leader_epoch)?;
         Ok(FetchPosition {
             log_end: log.log_end_offset(),
-            last_epoch: log.epochs().latest_epoch().unwrap_or(-1),
+            last_epoch: log.epochs().latest_epoch().unwrap_or(LeaderEpoch::NONE),
             log_start: log.log_start_offset(),
             high_watermark: self.offsets.high_watermark(),
         })
@@ -233,11 +234,11 @@ impl Partition {
     }
 
     /// Cuts the log where it parts from the leader's, see [`Log::truncate_to_epoch`].
-    pub fn truncate_to_leader(&self, leader_epoch: i32, end_of_epoch: (i32, i64)) -> Result<Cut> {
+    pub fn truncate_to_leader(&self, leader_epoch: LeaderEpoch, end_of_epoch: (LeaderEpoch, i64)) -> Result<Cut> {
         self.cut(leader_epoch, |log| log.truncate_to_epoch(end_of_epoch).map(drop))
     }
 
-    fn cut(&self, leader_epoch: i32, cut: impl FnOnce(&mut Log) -> Result<()>) -> Result<Cut> {
+    fn cut(&self, leader_epoch: LeaderEpoch, cut: impl FnOnce(&mut Log) -> Result<()>) -> Result<Cut> {
         let mut log = self.following(leader_epoch)?;
         let flushed = log.recovery_point();
         cut(&mut log)?;
@@ -249,7 +250,7 @@ impl Partition {
     }
 
     /// Empties the log and starts it at the leader's first offset: this log ends before it.
-    pub fn start_anew_at(&self, leader_epoch: i32, offset: i64) -> Result<()> {
+    pub fn start_anew_at(&self, leader_epoch: LeaderEpoch, offset: i64) -> Result<()> {
         let mut log = self.following(leader_epoch)?;
         log.truncate_fully_and_start_at(offset)?;
         self.offsets.restart_at(offset);
@@ -258,7 +259,7 @@ impl Partition {
     }
 
     /// Cuts the log at the leader's end, which is before this log's: the leader was elected without it (unclean).
-    pub fn truncate_to_end_of_leader(&self, leader_epoch: i32, offset: i64) -> Result<Cut> {
+    pub fn truncate_to_end_of_leader(&self, leader_epoch: LeaderEpoch, offset: i64) -> Result<Cut> {
         self.cut(leader_epoch, |log| log.truncate_to(offset).map(drop))
     }
 }

@@ -5,6 +5,7 @@ use super::super::testing::{Calls, Fixture, NODE, START_MS, batch, give, lease, 
 use super::super::waiters::Waiter;
 use super::*;
 use crate::io::Fault;
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::{AppendError, Appended};
 
@@ -17,8 +18,8 @@ fn append(partition: &Partition, acks: i16) -> Result<(Appended, Awaited), Appen
 fn read_at(offset: i64, isolation: Isolation) -> ReadRequest<'static> {
     ReadRequest {
         offset,
-        current_leader_epoch: -1,
-        last_fetched_epoch: -1,
+        current_leader_epoch: LeaderEpoch::NONE,
+        last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1 << 20,
         at_least_one_batch: true,
         isolation,
@@ -72,11 +73,16 @@ fn only_the_leader_in_its_epoch_serves() {
         assert_eq!(partition.current_leader(), hint);
     }
     give(&partition, Some(lease(5, &[NODE], &[NODE])));
-    assert_eq!(code(partition.leading(4)), ErrorCode::FENCED_LEADER_EPOCH);
-    assert_eq!(code(partition.leading(6)), ErrorCode::UNKNOWN_LEADER_EPOCH);
-    assert_eq!(code(partition.leading(5)), ErrorCode::NONE);
+    assert_eq!(code(partition.leading(LeaderEpoch(4))), ErrorCode::FENCED_LEADER_EPOCH);
+    assert_eq!(code(partition.leading(LeaderEpoch(6))), ErrorCode::UNKNOWN_LEADER_EPOCH);
+    assert_eq!(code(partition.leading(LeaderEpoch(5))), ErrorCode::NONE);
     append(&partition, 1).unwrap();
-    assert_eq!(partition.end_offset_for_epoch(-1, 5).unwrap(), (5, 1));
+    assert_eq!(
+        partition
+            .end_offset_for_epoch(LeaderEpoch::NONE, LeaderEpoch(5))
+            .unwrap(),
+        (LeaderEpoch(5), 1)
+    );
 }
 
 // spec: R3.4
@@ -94,7 +100,7 @@ fn too_few_in_sync_replicas_are_told_before_and_after_the_append() {
     let fetch = FollowerFetch {
         node_id: 2,
         broker_epoch: -1,
-        leader_epoch: -1,
+        leader_epoch: LeaderEpoch::NONE,
         log_start: 0,
         log_end: 1,
     };
@@ -249,9 +255,11 @@ fn produce_of_an_earlier_term_is_not_acknowledged_by_the_records_of_another_lead
     give(&partition, Some(lease(1, &[NODE, 2], &[NODE, 2])));
     assert!(!partition.is_satisfied(awaited).unwrap(), "it leads on");
     give(&partition, Some(lease(2, &[2, NODE], &[2])));
-    partition.truncate_to_leader(2, (0, 0)).unwrap();
+    partition
+        .truncate_to_leader(LeaderEpoch(2), (LeaderEpoch(0), 0))
+        .unwrap();
     let mut records = batch(START_MS + 1);
-    crate::record::set_offset_and_epoch(&mut records, 0, 2);
+    crate::record::set_offset_and_epoch(&mut records, 0, LeaderEpoch(2));
     take_fetched(&partition, 2, &records, 1);
     give(&partition, Some(lease(3, &[NODE, 2], &[NODE, 2])));
     assert_eq!(partition.offsets().high_watermark, 1);
@@ -310,12 +318,15 @@ fn a_reader_whose_log_parts_from_ours_is_told_where() {
     give(&partition, Some(lease(3, &[NODE], &[NODE])));
     append(&partition, 1).unwrap();
     let request = ReadRequest {
-        last_fetched_epoch: 0,
+        last_fetched_epoch: LeaderEpoch(0),
         ..read_at(2, Isolation::LogEnd)
     };
-    assert_eq!(partition.read(&request).unwrap().diverging_epoch, Some((0, 1)));
+    assert_eq!(
+        partition.read(&request).unwrap().diverging_epoch,
+        Some((LeaderEpoch(0), 1))
+    );
     let request = ReadRequest {
-        last_fetched_epoch: 3,
+        last_fetched_epoch: LeaderEpoch(3),
         ..read_at(2, Isolation::LogEnd)
     };
     assert_eq!(partition.read(&request).unwrap().diverging_epoch, None);
@@ -389,7 +400,10 @@ fn appends_call_fetches_and_flushes_call_produces_and_leases_call_both() {
     watch();
     partition.set_offline();
     assert_eq!(called(), [1, 2]);
-    assert_eq!(code(partition.leading(-1)), ErrorCode::KAFKA_STORAGE_ERROR);
+    assert_eq!(
+        code(partition.leading(LeaderEpoch::NONE)),
+        ErrorCode::KAFKA_STORAGE_ERROR
+    );
 }
 
 #[test]
@@ -429,7 +443,7 @@ fn a_log_that_is_cut_while_it_is_read_takes_no_directory_offline() {
         let cut = Arc::clone(&partition);
         fixture.faults.before_next("read:.log", move || {
             give(&cut, Some(lease(2, &[2, NODE], &[2, NODE])));
-            cut.truncate_to_end_of_leader(2, 0).unwrap();
+            cut.truncate_to_end_of_leader(LeaderEpoch(2), 0).unwrap();
         });
         let error = read();
         fixture.broker.storage_failed(&partition, &error);

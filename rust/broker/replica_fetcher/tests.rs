@@ -6,6 +6,7 @@ use crate::broker::testing::{Fixture, batch, lease, request, row};
 use crate::broker::{Api, Event, Fetch, Lease, ListOffsets, Place, Proposal, Request, Rest, Scratch, Served, Splice};
 use crate::error::ErrorCode;
 use crate::io::Fault;
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::LogConfig;
 
@@ -277,7 +278,11 @@ fn new_replica_of_a_log_that_starts_within_a_batch_copies_it() {
     assert_eq!((copied.log_start, copied.log_end), (13, 30));
     assert_eq!(copied.log_end, given.log_end);
     assert_eq!(
-        follower.fetch_position(pair.leader_epoch).unwrap().last_epoch,
+        follower
+            .fetch_position(LeaderEpoch(pair.leader_epoch))
+            .unwrap()
+            .last_epoch
+            .get(),
         pair.leader_epoch
     );
     assert!(pair.bytes(1).ends_with(&pair.bytes(2)), "two of the three batches");
@@ -390,7 +395,12 @@ fn failing_disk_of_a_follower_takes_its_directory_offline() {
     pair.append(1);
     pair.at(2).faults.arm("write:.log", 1, Fault::InputOutput);
     pair.fetch(2);
-    let code = pair.at(2).partition(TOPIC, 0).fetch_position(0).unwrap_err().code();
+    let code = pair
+        .at(2)
+        .partition(TOPIC, 0)
+        .fetch_position(LeaderEpoch(0))
+        .unwrap_err()
+        .code();
     assert_eq!(code, ErrorCode::KAFKA_STORAGE_ERROR);
     assert_eq!(pair.at(2).broker.failed_log_dirs().len(), 1);
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::broker::testing::{CALLER, Fixture, request};
 use crate::broker::{Broker, BrokerRow, Caller, PartitionRow, Scratch, TopicRow};
+use crate::place::LeaderEpoch;
 use crate::wire::Writer;
 
 /// Two brokers, of which 2 is reached on another listener only; three partitions, led by 1, by 2 and by nobody.
@@ -18,7 +19,7 @@ fn publish(broker: &Broker) {
     let partition = |(index, leader)| PartitionRow {
         index,
         leader,
-        leader_epoch: 0,
+        leader_epoch: LeaderEpoch(0),
         replicas: [1].into(),
         in_sync_replicas: [1].into(),
         offline_replicas: [].into(),

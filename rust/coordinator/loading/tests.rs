@@ -4,6 +4,7 @@ use crate::coordinator::homes::READ_BYTES;
 use crate::coordinator::records::{OffsetValue, write_offset_key, write_offset_value};
 use crate::coordinator::testing::{TOPIC_ID, World, nobody};
 use crate::error::ErrorCode;
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Batches, Codec, ControlType, Origin, end_transaction_marker};
 
 const UNSTABLE: ErrorCode = ErrorCode::UNSTABLE_OFFSET_COMMIT;
@@ -69,7 +70,7 @@ impl KafkasLog {
 
     fn end(&mut self, producer_id: i64, kind: ControlType) {
         let mut batch = end_transaction_marker(kind == ControlType::Commit, producer_id, 0, 0, 1);
-        crate::record::set_offset_and_epoch(&mut batch, self.next, 0);
+        crate::record::set_offset_and_epoch(&mut batch, self.next, LeaderEpoch(0));
         self.bytes.extend(batch);
         self.next += 1;
     }

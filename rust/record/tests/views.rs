@@ -1,5 +1,6 @@
 //! Header, batch view, rewriting, builder and control records by example.
 
+use crate::place::LeaderEpoch;
 use crate::record::*;
 
 fn sample(codec: Codec) -> Vec<u8> {
@@ -24,7 +25,7 @@ fn header_reads_every_field_where_kafka_puts_it() {
     let header = BatchHeader::parse(&bytes).unwrap();
     assert_eq!(header.base_offset, 0x0001_0203_0405_0607);
     assert_eq!(header.batch_length, 0x0809_0a0b);
-    assert_eq!(header.partition_leader_epoch, 0x0c0d_0e0f);
+    assert_eq!(header.partition_leader_epoch, LeaderEpoch(0x0c0d_0e0f));
     assert_eq!(header.crc, 0x1112_1314);
     assert_eq!(header.attributes, 0x1516);
     assert_eq!(header.last_offset_delta, 0x1718_191a);
@@ -146,11 +147,11 @@ fn crc32c_has_the_catalogue_check_value() {
 #[test]
 fn set_offset_and_epoch_keeps_the_crc() {
     let mut bytes = sample(Codec::Zstd);
-    set_offset_and_epoch(&mut bytes, 1 << 40, 77);
+    set_offset_and_epoch(&mut bytes, 1 << 40, LeaderEpoch(77));
     let batch = first(&bytes);
     batch.verify_crc().unwrap();
     assert_eq!(
-        (batch.header().base_offset, batch.header().partition_leader_epoch),
+        (batch.header().base_offset, batch.header().partition_leader_epoch.get()),
         (1 << 40, 77)
     );
 }

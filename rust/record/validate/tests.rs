@@ -1,6 +1,7 @@
 //! Validation by example; every case was compared with Apache Kafka 4.3's own validator.
 
 use crate::error::ErrorCode;
+use crate::place::LeaderEpoch;
 use crate::record::header::{CONTROL_BIT, LOG_APPEND_TIME_BIT};
 use crate::record::rewrite::seal;
 use crate::record::*;
@@ -270,7 +271,7 @@ fn a_producer_that_claims_append_time_is_refused_where_it_matters() {
         let max_timestamp = validate(&bytes, &Rules::default(), Origin::Client, NOW_MS)
             .unwrap()
             .max_timestamp();
-        assign(&mut bytes, 7, 1, TimestampType::CreateTime, max_timestamp);
+        assign(&mut bytes, 7, LeaderEpoch(1), TimestampType::CreateTime, max_timestamp);
         let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
         batch.verify_crc().unwrap();
         assert_eq!(batch.header().timestamp_type(), TimestampType::CreateTime);
@@ -282,7 +283,13 @@ fn a_maximum_that_the_records_belie_is_corrected() {
     let mut bytes = patched(Codec::None, 35, &(NOW_MS + 99).to_be_bytes());
     let validated = validate(&bytes, &Rules::default(), Origin::Client, NOW_MS).unwrap();
     assert_eq!(validated.max_timestamp(), NOW_MS + 2);
-    assign(&mut bytes, 0, 0, TimestampType::CreateTime, validated.max_timestamp());
+    assign(
+        &mut bytes,
+        0,
+        LeaderEpoch(0),
+        TimestampType::CreateTime,
+        validated.max_timestamp(),
+    );
     let (batch, _) = Batch::split_first(&bytes).unwrap().unwrap();
     batch.verify_crc().unwrap();
     assert_eq!(batch.header().max_timestamp, NOW_MS + 2);

@@ -5,13 +5,13 @@
 //! - (a) it began beyond what was expected (a hole), and without it there is none;
 //! - (b) it alone has a later epoch.
 
-use crate::place::Position;
+use crate::place::{LeaderEpoch, Position};
 
 /// The batches of one leader epoch that stand together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EpochRun {
     /// The epoch.
-    pub epoch: i32,
+    pub epoch: LeaderEpoch,
     /// Base offset of its first batch.
     pub base_offset: i64,
     /// Base offset of its last batch.
@@ -114,9 +114,9 @@ impl Order {
     }
 
     /// Takes in a batch's leader epoch; −1 (before there were any) says nothing.
-    pub fn epoch(&mut self, position: Position, base_offset: i64, epoch: i32) -> Result<(), Misplaced> {
-        if epoch < 0 {
-            return if epoch == -1 {
+    pub fn epoch(&mut self, position: Position, base_offset: i64, epoch: LeaderEpoch) -> Result<(), Misplaced> {
+        if epoch.is_none() {
+            return if epoch == LeaderEpoch::NONE {
                 Ok(())
             } else {
                 Err((position, format!("leader epoch {epoch} is none")))

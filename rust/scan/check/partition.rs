@@ -16,6 +16,7 @@ use super::plan::{PartitionPlan, SegmentPlan};
 use super::segment::Outcome;
 use super::state::StateFiles;
 use crate::io::FileSystem;
+use crate::place::LeaderEpoch;
 
 /// Everything found in a partition's segments and between them; and bytes read here.
 pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>) -> (Vec<Finding>, u64) {
@@ -83,7 +84,7 @@ pub fn finish(fs: &dyn FileSystem, plan: &PartitionPlan, outcomes: Vec<Outcome>)
 /// (a) and (b)
 fn between(plan: &PartitionPlan, outcomes: &[Outcome], is_compacted: bool) -> Vec<Finding> {
     let mut found = Vec::new();
-    let mut latest: Option<(&Path, EpochRun, i32)> = None;
+    let mut latest: Option<(&Path, EpochRun, LeaderEpoch)> = None;
     for (segment, outcome) in plan.segments.iter().zip(outcomes) {
         if let Some(next) = segment
             .next_base
@@ -112,7 +113,9 @@ fn between(plan: &PartitionPlan, outcomes: &[Outcome], is_compacted: bool) -> Ve
         }
         if let Some(last) = outcome.runs.last() {
             let before = outcome.runs.len().checked_sub(2).and_then(|at| outcome.runs.get(at));
-            let before = before.map_or(latest.map_or(-1, |(_, run, _)| run.epoch), |run| run.epoch);
+            let before = before.map_or(latest.map_or(LeaderEpoch::NONE, |(_, run, _)| run.epoch), |run| {
+                run.epoch
+            });
             latest = Some((&segment.path, *last, before));
         }
     }

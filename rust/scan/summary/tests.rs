@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::super::testing::*;
 use super::super::{Bound, Isolation};
 use super::{Summary, TimeLimits};
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec};
 
 fn naive(seen: &[Seen], start: i64, end: i64, limits: TimeLimits) -> (u64, Option<(i64, i64)>) {
@@ -104,7 +105,7 @@ fn neither_markers_nor_aborted_records_are_counted() {
     let mut log = bench.create();
     for (producer, is_committed) in [(1, false), (2, true)] {
         let mut bytes = producer_batch(START_MS, producer, 0, true);
-        log.append_as_leader(&mut bytes, 0, crate::record::Origin::Client, START_MS)
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), crate::record::Origin::Client, START_MS)
             .unwrap();
         marker(&mut log, producer, is_committed, START_MS);
     }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::super::testing::*;
 use super::super::{AbortedRange, Isolation};
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::Log;
 
@@ -39,7 +40,8 @@ fn run(bench: &Bench, steps: &[Step]) -> (Log, i64, Vec<AbortedRange>) {
             Step::Data(producer) => {
                 let at = producer as usize;
                 let mut bytes = producer_batch(START_MS, producer, sequences[at], true);
-                log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+                log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
+                    .unwrap();
                 sequences[at] += 1;
                 open[at].get_or_insert(end);
             }

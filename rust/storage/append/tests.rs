@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::AppendError;
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::record::{Batch, Batches, Origin, TimestampType};
 use crate::storage::Log;
 use crate::storage::testing::{Bench, START_MS, batch, marker, producer_batch, read_all};
@@ -19,10 +20,10 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     let first = log
-        .append_as_leader(&mut batch(START_MS, 3, 10), 7, Origin::Client, START_MS)
+        .append_as_leader(&mut batch(START_MS, 3, 10), LeaderEpoch(7), Origin::Client, START_MS)
         .unwrap();
     let second = log
-        .append_as_leader(&mut batch(START_MS, 2, 10), 8, Origin::Client, START_MS)
+        .append_as_leader(&mut batch(START_MS, 2, 10), LeaderEpoch(8), Origin::Client, START_MS)
         .unwrap();
     assert_eq!(
         (first.first_offset, first.last_offset, first.log_append_time_ms),
@@ -38,7 +39,7 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
     assert_eq!(
         headers
             .iter()
-            .map(|it| (it.base_offset, it.partition_leader_epoch))
+            .map(|it| (it.base_offset, it.partition_leader_epoch.get()))
             .collect::<Vec<_>>(),
         [(0, 7), (3, 8)]
     );
@@ -46,7 +47,7 @@ fn batches_get_the_next_offsets_and_the_leaders_epoch() {
         .epochs()
         .entries()
         .iter()
-        .map(|it| (it.epoch, it.start_offset))
+        .map(|it| (it.epoch.get(), it.start_offset))
         .collect();
     assert_eq!(epochs, [(7, 0), (8, 3)]);
     assert_eq!(log.size_bytes(), bytes.len() as u64);
@@ -58,7 +59,7 @@ fn log_append_time_stamps_the_batch_and_keeps_its_crc_right() {
     let mut log = bench.create();
     let now = START_MS + 5000;
     let appended = log
-        .append_as_leader(&mut batch(START_MS, 2, 10), 0, Origin::Client, now)
+        .append_as_leader(&mut batch(START_MS, 2, 10), LeaderEpoch(0), Origin::Client, now)
         .unwrap();
     assert_eq!(appended.log_append_time_ms, now);
     let bytes = bytes_of(&bench);
@@ -77,7 +78,9 @@ fn a_refused_batch_leaves_no_trace() {
     log.materialise().unwrap();
     let mut bad = batch(START_MS, 1, 10);
     bad[70] ^= 1;
-    let error = log.append_as_leader(&mut bad, 0, Origin::Client, START_MS).unwrap_err();
+    let error = log
+        .append_as_leader(&mut bad, LeaderEpoch(0), Origin::Client, START_MS)
+        .unwrap_err();
     assert_eq!(error.code(), ErrorCode::CORRUPT_MESSAGE);
     assert_eq!((log.log_end_offset(), bytes_of(&bench).len()), (0, 0));
 }
@@ -87,7 +90,7 @@ fn a_batch_larger_than_a_segment_is_refused() {
     let bench = Bench::new(&[("segment.bytes", "500")]);
     let mut log = bench.create();
     let error = log
-        .append_as_leader(&mut batch(START_MS, 1, 1000), 0, Origin::Client, START_MS)
+        .append_as_leader(&mut batch(START_MS, 1, 1000), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert_eq!(error.code(), ErrorCode::RECORD_LIST_TOO_LARGE);
 }
@@ -97,17 +100,37 @@ fn a_retried_batch_is_answered_with_its_first_offsets_and_not_written_again() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     let first = log
-        .append_as_leader(&mut producer_batch(START_MS, 9, 0, false), 0, Origin::Client, START_MS)
+        .append_as_leader(
+            &mut producer_batch(START_MS, 9, 0, false),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
         .unwrap();
-    log.append_as_leader(&mut producer_batch(START_MS, 9, 1, false), 0, Origin::Client, START_MS)
-        .unwrap();
+    log.append_as_leader(
+        &mut producer_batch(START_MS, 9, 1, false),
+        LeaderEpoch(0),
+        Origin::Client,
+        START_MS,
+    )
+    .unwrap();
     let again = log
-        .append_as_leader(&mut producer_batch(START_MS, 9, 0, false), 0, Origin::Client, START_MS)
+        .append_as_leader(
+            &mut producer_batch(START_MS, 9, 0, false),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
         .unwrap();
     assert_eq!((again.first_offset, again.is_duplicate), (first.first_offset, true));
     assert_eq!(log.log_end_offset(), 2);
     let gap = log
-        .append_as_leader(&mut producer_batch(START_MS, 9, 5, false), 0, Origin::Client, START_MS)
+        .append_as_leader(
+            &mut producer_batch(START_MS, 9, 5, false),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
         .unwrap_err();
     assert_eq!(gap.code(), ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
 }
@@ -117,8 +140,13 @@ fn an_aborted_transaction_is_found_by_readers_of_its_range_across_segments() {
     let bench = Bench::new(&[]);
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
-    log.append_as_leader(&mut producer_batch(START_MS, 9, 0, true), 0, Origin::Client, START_MS)
-        .unwrap();
+    log.append_as_leader(
+        &mut producer_batch(START_MS, 9, 0, true),
+        LeaderEpoch(0),
+        Origin::Client,
+        START_MS,
+    )
+    .unwrap();
     assert_eq!(log.last_stable_offset(2), 1, "the transaction is open");
     log.roll(START_MS).unwrap();
     marker(&mut log, 9, false, START_MS);
@@ -143,8 +171,13 @@ fn a_follower_keeps_offsets_and_epochs_and_leaves_out_a_cut_batch() {
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
     let mut log = leader.create();
     for epoch in [3, 3, 5] {
-        log.append_as_leader(&mut batch(START_MS, 2, 10), epoch, Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut batch(START_MS, 2, 10),
+            LeaderEpoch(epoch),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
     }
     let bytes = bytes_of(&leader);
     let mut copy = follower.create();
@@ -164,7 +197,7 @@ fn a_follower_takes_nothing_where_a_bit_has_changed_on_the_way() {
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
     let mut log = leader.create();
     for _ in 0..2 {
-        log.append_as_leader(&mut batch(START_MS, 2, 10), 3, Origin::Client, START_MS)
+        log.append_as_leader(&mut batch(START_MS, 2, 10), LeaderEpoch(3), Origin::Client, START_MS)
             .unwrap();
     }
     let mut bytes = bytes_of(&leader);
@@ -181,7 +214,7 @@ fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_th
     let (leader, follower) = (Bench::new(&[]), Bench::new(&[]));
     let mut log = leader.create();
     for _ in 0..2 {
-        log.append_as_leader(&mut batch(START_MS, 10, 10), 3, Origin::Client, START_MS)
+        log.append_as_leader(&mut batch(START_MS, 10, 10), LeaderEpoch(3), Origin::Client, START_MS)
             .unwrap();
     }
     let bytes = bytes_of(&leader);
@@ -197,7 +230,7 @@ fn an_empty_log_keeps_its_start_within_the_first_batch_and_another_takes_none_th
     assert_eq!(copy.append_as_follower(first).unwrap(), Some(9));
     assert_eq!((copy.log_start_offset(), copy.log_end_offset()), (4, 10));
     copy.truncate_fully_and_start_at(0).unwrap();
-    copy.append_as_leader(&mut batch(START_MS, 4, 10), 3, Origin::Client, START_MS)
+    copy.append_as_leader(&mut batch(START_MS, 4, 10), LeaderEpoch(3), Origin::Client, START_MS)
         .unwrap();
     let refused = copy.append_as_follower(first).unwrap_err();
     assert_eq!(refused.code(), ErrorCode::CORRUPT_MESSAGE);
@@ -213,7 +246,7 @@ fn a_failed_write_is_cut_off_and_the_next_one_succeeds() {
         bench.append(&mut log, 1, 10);
         disk.arm("write:.log", 1, fault);
         let error = log
-            .append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+            .append_as_leader(&mut batch(START_MS, 1, 10), LeaderEpoch(0), Origin::Client, START_MS)
             .unwrap_err();
         assert!(matches!(error, AppendError::Storage(Error::Io { .. })), "{error:?}");
         assert_eq!(error.code(), ErrorCode::KAFKA_STORAGE_ERROR);
@@ -229,11 +262,11 @@ fn a_failed_write_that_cannot_be_cut_off_poisons_the_log() {
     let bench = Bench::on(Arc::new(disk.clone()), &[]);
     let mut log = bench.create();
     disk.arm("write:.log", 1, Fault::Crash);
-    log.append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+    log.append_as_leader(&mut batch(START_MS, 1, 10), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert!(log.is_poisoned());
     let error = log
-        .append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+        .append_as_leader(&mut batch(START_MS, 1, 10), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert!(
         matches!(error, AppendError::Storage(Error::Poisoned { .. })),
@@ -267,7 +300,7 @@ fn follower_that_writes_many_batches_at_once_keeps_what_one_by_one_gives() {
         for n in 0..200 {
             let mut batch = batch(START_MS + n, 1 + n as usize % 3, 10 + n as usize % 90);
             leader
-                .append_as_leader(&mut batch, n as i32 / 50, Origin::Client, START_MS + n)
+                .append_as_leader(&mut batch, LeaderEpoch(n as i32 / 50), Origin::Client, START_MS + n)
                 .unwrap();
             bytes.extend_from_slice(&batch);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{TOGETHER, sync_together};
 use crate::error::Error;
 use crate::io::{Fault, FaultFileSystem, FileSystem, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::storage::log::Log;
 use crate::storage::testing::Bench;
 use crate::storage::{LogConfig, TopicPartition};
@@ -47,7 +48,7 @@ fn an_unused_log_closes_without_a_call() {
     let disk = FaultFileSystem::new(Arc::new(OsFileSystem));
     let bench = Bench::on(Arc::new(disk.clone()), &[]);
     let mut log = bench.create();
-    log.begin_epoch(3);
+    log.begin_epoch(LeaderEpoch(3));
     log.materialise().unwrap();
     disk.arm("none", 0, Fault::Crash);
     log.close().unwrap();
@@ -82,7 +83,7 @@ fn many_logs_are_synced_by_two_calls_and_open_cleanly() {
     disk.lose_unsynced().unwrap();
     let log = bench.reopen_clean().unwrap();
     assert_eq!((log.log_end_offset(), log.report().segments_checked), (2, 0));
-    assert_eq!(log.epochs().latest_epoch(), Some(0));
+    assert_eq!(log.epochs().latest_epoch(), Some(LeaderEpoch(0)));
 }
 
 #[test]

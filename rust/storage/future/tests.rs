@@ -13,7 +13,7 @@ fn copy_of(bench: &Bench, other: &Path) -> Log {
 fn append(log: &mut Log, leader_epoch: i32, records: usize) {
     log.append_as_leader(
         &mut batch(START_MS, records, 50),
-        leader_epoch,
+        LeaderEpoch(leader_epoch),
         Origin::Client,
         START_MS,
     )

@@ -10,7 +10,7 @@ use crate::storage::test_fixtures::{fixture, fixture_text};
 fn cache(entries: &[(i32, i64)]) -> EpochCache {
     let mut cache = EpochCache::default();
     for &(epoch, start_offset) in entries {
-        assert!(cache.assign(epoch, start_offset));
+        assert!(cache.assign(LeaderEpoch(epoch), start_offset));
     }
     cache
 }
@@ -19,7 +19,7 @@ fn pairs(cache: &EpochCache) -> Vec<(i32, i64)> {
     cache
         .entries()
         .iter()
-        .map(|entry| (entry.epoch, entry.start_offset))
+        .map(|entry| (entry.epoch.get(), entry.start_offset))
         .collect()
 }
 
@@ -41,7 +41,7 @@ fn flushing_writes_only_what_changed_and_open_reads_it() {
     let mut epochs = EpochCache::open(&counting, dir.path()).unwrap();
     epochs.flush(&counting, dir.path()).unwrap();
     assert!(!counting.counts().contains_key("sync:dir"), "nothing to write yet");
-    epochs.assign(0, 0);
+    epochs.assign(LeaderEpoch(0), 0);
     assert!(epochs.is_dirty());
     epochs.flush(&counting, dir.path()).unwrap();
     epochs.flush(&counting, dir.path()).unwrap();
@@ -59,7 +59,7 @@ fn flushing_writes_only_what_changed_and_open_reads_it() {
 fn a_change_during_a_flush_stays_dirty() {
     let mut epochs = cache(&[(0, 0)]);
     let flush = epochs.begin_flush().unwrap();
-    epochs.assign(1, 10);
+    epochs.assign(LeaderEpoch(1), 10);
     epochs.complete_flush(&flush);
     assert!(epochs.is_dirty());
 }
@@ -71,7 +71,7 @@ fn a_file_that_is_garbage_asks_for_a_rebuild() {
         fs::write(dir.path().join(LEADER_EPOCH_CHECKPOINT), bytes).unwrap();
         let mut epochs = EpochCache::open(&OsFileSystem, dir.path()).unwrap();
         assert!(epochs.must_rebuild() && epochs.is_dirty() && epochs.entries().is_empty());
-        epochs.assign(3, 0);
+        epochs.assign(LeaderEpoch(3), 0);
         epochs.flush(&OsFileSystem, dir.path()).unwrap();
         assert!(!epochs.must_rebuild());
     }
@@ -92,7 +92,7 @@ fn assigning_keeps_epochs_and_offsets_ascending() {
         (&[(1, 5)], 9, -1, &[(1, 5)]),
     ] {
         let mut epochs = cache(entries);
-        epochs.assign(epoch, start_offset);
+        epochs.assign(LeaderEpoch(epoch), start_offset);
         assert_eq!(pairs(&epochs), expected, "{entries:?} + ({epoch}, {start_offset})");
     }
 }
@@ -112,18 +112,31 @@ fn end_offsets_are_those_that_kafka_answers() {
         (4, Some((4, 30))),
         (6, Some((4, 30))),
     ] {
-        assert_eq!(epochs.end_offset_for(asked, 35), expected, "{asked}");
+        assert_eq!(
+            epochs
+                .end_offset_for(LeaderEpoch(asked), 35)
+                .map(|(epoch, end)| (epoch.get(), end)),
+            expected,
+            "{asked}"
+        );
     }
-    assert_eq!(EpochCache::default().end_offset_for(0, 35), None);
+    assert_eq!(EpochCache::default().end_offset_for(LeaderEpoch(0), 35), None);
 }
 
 #[test]
 fn offsets_belong_to_the_epoch_that_wrote_them() {
     let epochs = cache(&[(2, 10), (4, 20)]);
     for (offset, expected) in [(9, None), (10, Some(2)), (19, Some(2)), (20, Some(4)), (99, Some(4))] {
-        assert_eq!(epochs.epoch_for_offset(offset), expected, "{offset}");
+        assert_eq!(
+            epochs.epoch_for_offset(offset).map(LeaderEpoch::get),
+            expected,
+            "{offset}"
+        );
     }
-    assert_eq!((epochs.latest_epoch(), epochs.previous_epoch()), (Some(4), Some(2)));
+    assert_eq!(
+        (epochs.latest_epoch(), epochs.previous_epoch()),
+        (Some(LeaderEpoch(4)), Some(LeaderEpoch(2)))
+    );
 }
 
 #[test]
@@ -204,7 +217,7 @@ proptest! {
                 0 => epoch += amount as i32,
                 1 => {
                     if amount > 0 {
-                        epochs.assign(epoch, log.epochs.len() as i64);
+                        epochs.assign(LeaderEpoch(epoch), log.epochs.len() as i64);
                     }
                     log.epochs.extend(std::iter::repeat_n(epoch, amount));
                 }
@@ -220,10 +233,10 @@ proptest! {
                 _ => {}
             }
             for asked in -1..=epoch + 1 {
-                prop_assert_eq!(epochs.end_offset_for(asked, log.epochs.len() as i64), log.end_offset_for(asked));
+                prop_assert_eq!(epochs.end_offset_for(LeaderEpoch(asked), log.epochs.len() as i64).map(|(epoch, end)| (epoch.get(), end)), log.end_offset_for(asked));
             }
             for (offset, written) in log.records() {
-                prop_assert_eq!(epochs.epoch_for_offset(offset), Some(written));
+                prop_assert_eq!(epochs.epoch_for_offset(offset), Some(LeaderEpoch(written)));
             }
         }
     }

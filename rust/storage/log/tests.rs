@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::testing::{Bench, START_MS, batch};
 use crate::storage::topic_partition::DirKind;
@@ -52,7 +53,7 @@ fn a_closed_log_has_what_kafka_expects_and_takes_nothing_more() {
     assert_eq!(bench.names(), expected);
     assert_eq!(log.recovery_point(), 2);
     let error = log
-        .append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS)
+        .append_as_leader(&mut batch(START_MS, 1, 1), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
 }
@@ -67,7 +68,7 @@ fn a_deleted_log_moves_aside_under_kafkas_name() {
     assert!(name.starts_with("topic-0.") && name.ends_with("-delete"), "{name}");
     assert!(!bench.path().exists() && to.exists());
     assert!(
-        log.append_as_leader(&mut batch(START_MS, 1, 1), 0, Origin::Client, START_MS)
+        log.append_as_leader(&mut batch(START_MS, 1, 1), LeaderEpoch(0), Origin::Client, START_MS)
             .is_err()
     );
 }
@@ -79,7 +80,7 @@ fn a_changed_configuration_counts_at_once() {
     let config = crate::storage::LogConfig::from_pairs([("max.message.bytes", "100")]).unwrap();
     log.set_config(Arc::new(config));
     let error = log
-        .append_as_leader(&mut batch(START_MS, 1, 500), 0, Origin::Client, START_MS)
+        .append_as_leader(&mut batch(START_MS, 1, 500), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap_err();
     assert_eq!(error.code(), ErrorCode::MESSAGE_TOO_LARGE);
 }

@@ -4,6 +4,7 @@ mod history;
 
 use proptest::prelude::*;
 
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::Log;
 use crate::storage::testing::{Bench, START_MS};
@@ -18,7 +19,7 @@ fn sample(bench: &Bench, batches: &[Vec<i64>]) -> (Log, Vec<(i64, i64)>) {
             records.push((START_MS + timestamp, records.len() as i64));
             builder.append(START_MS + timestamp, Some(b"k"), Some(&[7; 60]), &[]);
         }
-        log.append_as_leader(&mut builder.build(0, -1), 3, Origin::Client, START_MS)
+        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(3), Origin::Client, START_MS)
             .unwrap();
     }
     (log, records)
@@ -74,7 +75,7 @@ fn what_is_found_carries_the_leader_epoch() {
     let (log, _) = sample(&bench, &[vec![0, 5]]);
     let found = log.lookup_timestamp(START_MS + 1).unwrap().resolve().unwrap().unwrap();
     assert_eq!(
-        (found.timestamp, found.offset, found.leader_epoch),
+        (found.timestamp, found.offset, found.leader_epoch.get()),
         (START_MS + 5, 1, 3)
     );
 }

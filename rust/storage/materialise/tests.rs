@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode};
 use crate::io::{Fault, FaultFileSystem, OsFileSystem};
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::partition_metadata::PartitionMetadata;
 use crate::storage::testing::{Bench, START_MS, batch, read_all};
@@ -19,7 +20,7 @@ fn faulty() -> (FaultFileSystem, Bench) {
 }
 
 fn append(log: &mut Log) -> Result<i64, AppendError> {
-    log.append_as_leader(&mut batch(START_MS, 1, 10), 0, Origin::Client, START_MS)
+    log.append_as_leader(&mut batch(START_MS, 1, 10), LeaderEpoch(0), Origin::Client, START_MS)
         .map(|appended| appended.first_offset)
 }
 
@@ -32,7 +33,7 @@ fn topic_id(bench: &Bench) -> Option<Uuid> {
 fn a_new_log_is_empty_and_touches_no_file() {
     let (disk, bench) = faulty();
     let mut log = bench.create_for(Some(TOPIC_ID));
-    log.begin_epoch(3);
+    log.begin_epoch(LeaderEpoch(3));
     assert_eq!(
         (log.log_start_offset(), log.log_end_offset(), log.size_bytes()),
         (0, 0, 0)
@@ -103,7 +104,7 @@ fn a_new_log_that_starts_anew_elsewhere_is_made() {
 fn closing_makes_the_directory_of_a_log_that_was_never_written() {
     let bench = Bench::new(&[]);
     let mut log = bench.create_for(Some(TOPIC_ID));
-    log.begin_epoch(0);
+    log.begin_epoch(LeaderEpoch(0));
     log.close().unwrap();
     assert_eq!(bench.names(), ["00000000000000000000.log", "partition.metadata"]);
     let log = bench.reopen_clean().unwrap();

@@ -6,6 +6,7 @@ mod snapshots;
 use super::entry::NO_SEQUENCE;
 use super::*;
 use crate::error::ErrorCode;
+use crate::place::LeaderEpoch;
 use crate::record::{BatchHeader, ControlRecord, ControlType, Origin};
 use crate::storage::topic_partition::TopicPartition;
 
@@ -17,7 +18,7 @@ fn data(producer_id: i64, epoch: i16, sequence: i32, count: i32, base_offset: i6
     BatchHeader {
         base_offset,
         batch_length: 100,
-        partition_leader_epoch: 0,
+        partition_leader_epoch: LeaderEpoch(0),
         magic: 2,
         crc: 0,
         attributes: 0,

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::error::Error;
+use crate::place::LeaderEpoch;
 use crate::record::{Batches, Origin};
 use crate::storage::LogConfig;
 use crate::storage::log::Log;
@@ -203,8 +204,13 @@ fn missing_index_and_state_files_are_rebuilt() {
             let bench = bench();
             let (mut log, point) = written(&bench, 35);
             let all = batches(&log);
-            log.append_as_leader(&mut producer_batch(START_MS, 5, 0, false), 0, Origin::Client, START_MS)
-                .unwrap();
+            log.append_as_leader(
+                &mut producer_batch(START_MS, 5, 0, false),
+                LeaderEpoch(0),
+                Origin::Client,
+                START_MS,
+            )
+            .unwrap();
             log.close().unwrap();
             drop(log);
             for name in bench.names().iter().filter(|name| name.ends_with(suffix)) {
@@ -229,8 +235,13 @@ fn an_unreadable_epoch_checkpoint_is_rebuilt_from_all_batches() {
     let bench = bench();
     let mut log = bench.create();
     for epoch in [1, 1, 4] {
-        log.append_as_leader(&mut batch(START_MS, 1, 2000), epoch, Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut batch(START_MS, 1, 2000),
+            LeaderEpoch(epoch),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
     }
     log.close().unwrap();
     let entries = log.epochs().entries().to_vec();
@@ -245,11 +256,17 @@ fn producers_and_open_transactions_come_back() {
         let mut log = bench.create();
         for sequence in 0..3 {
             let mut bytes = producer_batch(START_MS, 7, sequence, true);
-            log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+            log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
+                .unwrap();
         }
         marker(&mut log, 7, true, START_MS);
-        log.append_as_leader(&mut producer_batch(START_MS, 7, 3, true), 0, Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut producer_batch(START_MS, 7, 3, true),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
         if is_clean {
             log.close().unwrap();
         }
@@ -257,7 +274,12 @@ fn producers_and_open_transactions_come_back() {
         let mut log = bench.open(0, is_clean).unwrap();
         assert_eq!((log.log_end_offset(), log.last_stable_offset(5)), (5, 4));
         let retry = log
-            .append_as_leader(&mut producer_batch(START_MS, 7, 3, true), 0, Origin::Client, START_MS)
+            .append_as_leader(
+                &mut producer_batch(START_MS, 7, 3, true),
+                LeaderEpoch(0),
+                Origin::Client,
+                START_MS,
+            )
             .unwrap();
         assert_eq!((retry.is_duplicate, retry.first_offset), (true, 4));
     }
@@ -274,8 +296,13 @@ fn transaction_index_of_batches_that_recovery_cut_off_names_nothing_at_the_next_
             bench.append(&mut log, 1, 10);
             kept_bytes = log.size_bytes();
         }
-        log.append_as_leader(&mut producer_batch(START_MS, 9, 0, true), 0, Origin::Client, START_MS)
-            .unwrap();
+        log.append_as_leader(
+            &mut producer_batch(START_MS, 9, 0, true),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
+        .unwrap();
         marker(&mut log, 9, false, START_MS);
         log.close().unwrap();
         drop(log);

@@ -1,5 +1,6 @@
 //! When a segment ends, and what it leaves on disk.
 
+use crate::place::LeaderEpoch;
 use crate::storage::testing::{Bench, batch, read_all};
 
 // spec: R4.1
@@ -46,7 +47,7 @@ fn a_follower_rolls_when_offsets_jump_too_far() {
     let mut log = bench.create();
     bench.append(&mut log, 1, 10);
     let mut bytes = batch(bench.now_ms(), 1, 10);
-    crate::record::set_offset_and_epoch(&mut bytes, far, 0);
+    crate::record::set_offset_and_epoch(&mut bytes, far, LeaderEpoch(0));
     assert_eq!(log.append_as_follower(&bytes).unwrap(), Some(far));
     assert_eq!(log.segment_count(), 2);
     assert_eq!(read_all(&log, 0, far + 1, 10_000), [(0, 1), (far, far + 1)]);

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::io::OsFileSystem;
+use crate::place::LeaderEpoch;
 use crate::record::LOG_OVERHEAD;
 
 /// A batch in the twin: base offset, next offset, position, bytes.
@@ -36,7 +37,7 @@ fn header(base_offset: i64, count: i32, bytes: i32, max_timestamp: i64) -> Batch
     BatchHeader {
         base_offset,
         batch_length: bytes - LOG_OVERHEAD as i32,
-        partition_leader_epoch: 0,
+        partition_leader_epoch: LeaderEpoch(0),
         magic: 2,
         crc: 0,
         attributes: 0,

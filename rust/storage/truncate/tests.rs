@@ -1,5 +1,6 @@
 //! Cutting the end off.
 
+use crate::place::LeaderEpoch;
 use crate::record::Origin;
 use crate::storage::producer_state::ProducerEntry;
 use crate::storage::testing::{Bench, START_MS, batch, producer_batch, read_all};
@@ -9,7 +10,7 @@ fn sample() -> (Bench, crate::storage::Log) {
     let mut log = bench.create();
     for n in 0..30 {
         let mut bytes = batch(START_MS + n, 2, 60);
-        log.append_as_leader(&mut bytes, n as i32 / 10, Origin::Client, START_MS + n)
+        log.append_as_leader(&mut bytes, LeaderEpoch(n as i32 / 10), Origin::Client, START_MS + n)
             .unwrap();
     }
     (bench, log)
@@ -45,12 +46,18 @@ fn truncation_takes_producers_back() {
     let mut log = bench.create();
     for sequence in 0..3 {
         let mut bytes = producer_batch(START_MS, 7, sequence, false);
-        log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
+            .unwrap();
     }
     log.truncate_to(1).unwrap();
     assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(0));
     let next = log
-        .append_as_leader(&mut producer_batch(START_MS, 7, 1, false), 0, Origin::Client, START_MS)
+        .append_as_leader(
+            &mut producer_batch(START_MS, 7, 1, false),
+            LeaderEpoch(0),
+            Origin::Client,
+            START_MS,
+        )
         .unwrap();
     assert_eq!((next.first_offset, next.is_duplicate), (1, false));
 }
@@ -62,7 +69,8 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
     let mut log = bench.create();
     for sequence in 0..6 {
         let mut bytes = producer_batch(START_MS, 7, sequence, false);
-        log.append_as_leader(&mut bytes, 0, Origin::Client, START_MS).unwrap();
+        log.append_as_leader(&mut bytes, LeaderEpoch(0), Origin::Client, START_MS)
+            .unwrap();
         if sequence == 1 {
             log.roll(START_MS).unwrap();
         }
@@ -72,7 +80,7 @@ fn truncation_knows_producers_by_what_lies_below_the_log_start() {
     assert_eq!(log.producers().entry(7).map(ProducerEntry::last_sequence), Some(4));
     let mut repeated = producer_batch(START_MS, 7, 3, false);
     let again = log
-        .append_as_leader(&mut repeated, 0, Origin::Client, START_MS)
+        .append_as_leader(&mut repeated, LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap();
     assert_eq!((again.first_offset, again.is_duplicate), (3, true));
 }

@@ -64,7 +64,7 @@ fn golden(is_clean: bool) -> Golden {
             };
             partition
                 .log()
-                .append_as_leader(&mut bytes, number / 50, Origin::Client, START_MS)
+                .append_as_leader(&mut bytes, LeaderEpoch(number / 50), Origin::Client, START_MS)
                 .unwrap();
             if number == BATCHES / 2 {
                 partition.log().flush().unwrap();

@@ -33,8 +33,8 @@ fn at(base: i64, mut bytes: Vec<u8>) -> Vec<u8> {
 fn read(partition: &Partition, offset: i64, isolation: Isolation) -> Result<ReadResult> {
     partition.read(&ReadRequest {
         offset,
-        current_leader_epoch: 3,
-        last_fetched_epoch: -1,
+        current_leader_epoch: LeaderEpoch(3),
+        last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1 << 20,
         at_least_one_batch: true,
         isolation,
@@ -103,7 +103,7 @@ fn follower_serves_read_committed_up_to_its_last_stable_offset_with_aborted_tran
 #[test]
 fn readers_are_refused_where_there_is_no_replica_of_their_epoch() {
     let (fixture, partition) = follower();
-    let asked = |epoch, served_by| code(partition.check_reader(epoch, served_by));
+    let asked = |epoch, served_by| code(partition.check_reader(LeaderEpoch(epoch), served_by));
     let wrong = ErrorCode::NOT_LEADER_OR_FOLLOWER;
     for (epoch, any, leader) in [
         (-1, ErrorCode::NONE, wrong),
@@ -127,7 +127,10 @@ fn readers_are_refused_where_there_is_no_replica_of_their_epoch() {
         assert_eq!(asked(3, ServedBy::AnyReplica), wrong, "{why}");
     }
     give(&partition, Some(lease(3, &[NODE, LEADER], &[NODE])));
-    assert_eq!(partition.check_reader(3, ServedBy::AnyReplica).ok(), Some(false));
+    assert_eq!(
+        partition.check_reader(LeaderEpoch(3), ServedBy::AnyReplica).ok(),
+        Some(false)
+    );
     drop(fixture);
     partition.set_offline();
     assert_eq!(asked(3, ServedBy::AnyReplica), ErrorCode::KAFKA_STORAGE_ERROR);

@@ -212,11 +212,11 @@ fn follower_that_knows_no_epoch_is_cut_at_the_end_of_its_leader() {
     pair.fetch_until_equal(2);
     let partition = pair.at(2).partition(TOPIC, 0);
     partition.flush().unwrap();
-    let cut = partition.truncate_to_end_of_leader(0, 3).unwrap();
+    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), 3).unwrap();
     assert_eq!(
         (cut.at, cut.is_below_flushed, partition.offsets().log_end),
         (3, true, 3)
     );
-    let cut = partition.truncate_to_end_of_leader(0, 4).unwrap();
+    let cut = partition.truncate_to_end_of_leader(LeaderEpoch(0), 4).unwrap();
     assert_eq!((cut.at, cut.is_below_flushed), (3, false));
 }

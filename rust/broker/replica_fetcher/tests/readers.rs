@@ -12,8 +12,8 @@ fn consume(pair: &Pair, node: i32, offset: i64) -> Vec<u8> {
     let partition = pair.at(node).partition(TOPIC, 0);
     let request = ReadRequest {
         offset,
-        current_leader_epoch: -1,
-        last_fetched_epoch: -1,
+        current_leader_epoch: LeaderEpoch::NONE,
+        last_fetched_epoch: LeaderEpoch::NONE,
         max_bytes: 1 << 20,
         at_least_one_batch: true,
         isolation: Isolation::ReadUncommitted,

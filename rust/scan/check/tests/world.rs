@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::io::OsFileSystem;
+use crate::place::LeaderEpoch;
 use crate::record::{BATCH_HEADER, BatchBuilder, BatchHeader, Codec, Origin, end_transaction_marker};
 use crate::scan::check::{Check, Finding, Options, Report, Severity};
 use crate::storage::format::file_path;
@@ -183,7 +184,7 @@ fn fill_events(dir: &Path, partition: TopicPartition) -> i64 {
         let mut builder = BatchBuilder::new(CODECS[number as usize % CODECS.len()]);
         add_records(&mut builder, number);
         let epoch = i32::from(number >= 40);
-        log.append_as_leader(&mut builder.build(0, -1), epoch, Origin::Client, START_MS)
+        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(epoch), Origin::Client, START_MS)
             .unwrap();
     }
     log.close().unwrap();
@@ -201,11 +202,11 @@ fn fill_tx(dir: &Path, partition: TopicPartition) -> i64 {
             .transactional(true);
         add_records(&mut builder, number);
         *sequence += 3;
-        log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+        log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
             .unwrap();
         if number % 6 >= 4 {
             let mut marker = end_transaction_marker(number % 4 == 1, producer, 0, 0, START_MS + 10 * number);
-            log.append_as_leader(&mut marker, 0, Origin::Coordinator, START_MS)
+            log.append_as_leader(&mut marker, LeaderEpoch(0), Origin::Coordinator, START_MS)
                 .unwrap();
         }
     }

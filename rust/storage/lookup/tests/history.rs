@@ -5,6 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::small;
+use crate::place::LeaderEpoch;
 use crate::record::{BatchBuilder, Codec, Origin};
 use crate::storage::testing::{Bench, START_MS};
 use crate::storage::{FoundTimestamp, Log, LogConfig};
@@ -94,7 +95,7 @@ impl Twin {
         }
         let appended = self
             .log
-            .append_as_leader(&mut builder.build(0, -1), 3, Origin::Client, START_MS);
+            .append_as_leader(&mut builder.build(0, -1), LeaderEpoch(3), Origin::Client, START_MS);
         appended.unwrap();
         self.batches.push(batch);
     }

@@ -313,7 +313,7 @@ fn a_compacted_segment_may_end_too_early() {
     for at in 0..40 {
         // Replicated batches are not judged: those of the test have no keys.
         let mut bytes = keyed(at);
-        crate::record::set_offset_and_epoch(&mut bytes, at * 2, 0);
+        crate::record::set_offset_and_epoch(&mut bytes, at * 2, LeaderEpoch(0));
         log.append_as_follower(&bytes).unwrap();
     }
     log.flush().unwrap();
@@ -334,7 +334,7 @@ fn a_crash_while_a_log_is_cut_leaves_no_hole_that_compaction_would_explain() {
     let mut log = bench.create();
     for at in 0..40 {
         let mut bytes = batch(START_MS, 2, 50);
-        crate::record::set_offset_and_epoch(&mut bytes, at * 2, 0);
+        crate::record::set_offset_and_epoch(&mut bytes, at * 2, LeaderEpoch(0));
         log.append_as_follower(&bytes).unwrap();
     }
     drop(log);
@@ -363,7 +363,7 @@ fn a_torn_batch_full_of_headers_is_not_read_again_for_each() {
     }
     let mut builder = crate::record::BatchBuilder::new(crate::record::Codec::None);
     builder.append(START_MS, None, Some(&headers), &[]);
-    log.append_as_leader(&mut builder.build(0, -1), 0, Origin::Client, START_MS)
+    log.append_as_leader(&mut builder.build(0, -1), LeaderEpoch(0), Origin::Client, START_MS)
         .unwrap();
     drop(log);
     let path = last_log(&bench);
@@ -458,7 +458,7 @@ fn leader_epochs_that_are_gone_are_read_from_the_batches() {
         let mut log = bench.create();
         for epoch in [3, 5] {
             let mut bytes = batch(START_MS, 2, 50);
-            log.append_as_leader(&mut bytes, epoch, Origin::Client, START_MS)
+            log.append_as_leader(&mut bytes, LeaderEpoch(epoch), Origin::Client, START_MS)
                 .unwrap();
         }
         let epochs = log.epochs().entries().to_vec();
