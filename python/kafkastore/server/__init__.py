@@ -1,2 +1,2 @@
-"""The broker's life: ``broker`` (start, stop), ``assembly`` (its parts), ``kafka_apis`` and ``dispatch`` (a request
-finds its handler)."""
+"""The broker's life: ``broker`` (start, stop), ``assembly`` (its parts), ``kafka_apis`` and ``dispatch`` (the handler
+of a request)."""

@@ -1,9 +1,9 @@
-"""Puts the parts of a broker together, when its logs are open: each is made once and given what it needs.
+"""Puts the parts of a broker together, when its logs are open: each part is made once and gets what it needs.
 
-The order is that of what needs what. Two things are needed before they can be there: handlers are asked for by parts
-that the services of handlers have (:class:`~kafkastore.server.dispatch.Dispatch`), and the group coordinator and the
-producer ids are made when somebody asks for them first, which keeps a start short and an idle broker small. Nothing
-here starts, reads or writes.
+A part is made after the parts that it needs, with two exceptions. Handlers need the services, and parts of the services
+need handlers: these get a :class:`~kafkastore.server.dispatch.Dispatch`, which gets the services at the end. The group
+coordinator and the producer ids are made when a request first needs them, which keeps a start short and an idle broker
+small. Nothing here starts, reads or writes.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 
 class Parts:
-    """See the module. What a broker has when its logs are open is given; ``member``, ``isr_changes``, ``dispatch`` and
-    ``services`` are what it starts, stops and asks from then on. To be made on the loop that the broker is to run
+    """See the module. The arguments are what a broker has when its logs are open; from then on the broker starts, stops
+    and asks ``member``, ``isr_changes``, ``dispatch`` and ``services``. Must be made on the loop that the broker runs
     on."""
 
     def __init__(
@@ -116,7 +116,8 @@ class Parts:
         )
 
     def _take_orders(self, log_manager: LogManager) -> None:
-        """What this broker does with its replicas, and proposes for them."""
+        """Makes the parts that carry out the controller's orders for this broker's replicas, and that propose changes
+        of the in-sync sets."""
         config, image, engine = self._config, self._image, self._engine
         node_id, listener, held = config.node_id, config.inter_broker_listener, MetadataImage()
         self._held = held
@@ -128,7 +129,7 @@ class Parts:
         self.isr_changes = IsrChanges(node_id, held, engine, manager, to_controller.ask, stored.read_state)
 
     def _find_controller(self, stored_topics: StoredTopics) -> None:
-        """The one of this process, which may be in charge."""
+        """Makes the controller of this process, which may be elected."""
         config, node_id = self._config, self._config.node_id
         listener = config.inter_broker_listener
         take_order = partial(take, self._assigned, listener)
@@ -144,7 +145,7 @@ class Parts:
         )
 
     def _ask_controller(self, dynamic_configs: DynamicConfigs, kept_configs: KeptConfigs) -> None:
-        """What the controller is asked for, here or elsewhere."""
+        """Makes the parts that send requests to the controller, on this broker or on another."""
         config, store, image, controller = self._config, self._store, self._image, self._controller
         self._config_changes = ConfigChanges(
             config,
@@ -166,7 +167,7 @@ class Parts:
         )
         self._assigned.on_deleted = self._topics.tell_deleted
 
-    # ---- when somebody asks first
+    # ---- made when a request first needs them
     def _start_groups(self) -> GroupCoordinator:
         from kafkastore.coordinator import group_service
 

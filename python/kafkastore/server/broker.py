@@ -1,10 +1,10 @@
-"""One broker's life: what starts after what, and stops before what (spec R0.2).
+"""One broker's life: the order in which its parts start and stop (spec R0.2).
 
 Start: store and cluster id → data plane → log directories with recovery → topics and logs reconciled → housekeeping →
 into the cluster (registration, controller, leases, coordinators) → listeners. Nothing is served before recovery ends;
-the listeners open last. In a cluster with others they open before the broker joins, since another's controller has to
-reach it: until it has told, every partition answers NOT_LEADER_OR_FOLLOWER. Stop is the reverse: the clean-shutdown
-markers come last.
+the listeners open last. In a cluster with other brokers the listeners open before the broker joins, since the
+controller on another broker has to reach it: until the controller has sent LeaderAndIsr, every partition answers
+NOT_LEADER_OR_FOLLOWER. Stop is the reverse: the clean-shutdown markers come last.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class StopRequested(Exception):  # noqa: N818 - nothing went wrong
 class Broker:
     """See the module. ``start`` and ``stop`` run once each, on one loop. Several brokers may run in one process.
 
-    ``end(status)`` ends the process, at once: for a bug after which nothing of the broker may be closed in order.
-    Without it :meth:`run_until_stopped` raises, and leaves everything as it lies.
+    ``end(status)`` ends the process at once, after a bug that forbids an orderly stop. Without it
+    :meth:`run_until_stopped` raises, and closes nothing.
     """
 
     store: MetadataStore
@@ -101,7 +101,7 @@ class Broker:
 
     @property
     def services(self) -> BrokerServices:
-        """What handlers are given; there when the logs are open, as the next two."""
+        """The services that handlers get. Available once the logs are open, like :attr:`member` and :meth:`serve`."""
         assert self.parts is not None
         return self.parts.services
 
@@ -117,8 +117,8 @@ class Broker:
 
     # ---- start
     async def start(self) -> None:
-        """Returns when the listeners are open. Raises StartupError, or StopRequested when that came first, with
-        everything closed again; a recovery that was under way may still run in its thread."""
+        """Returns when the listeners are open. Raises StartupError, or StopRequested when a stop was requested first;
+        everything is closed again then, but a recovery that was under way may still run in its thread."""
         known_log_dirs.refuse_missing(self.config)
         self.surroundings.refuse_missing_store(self.config)
         self.config.load_secret()
@@ -150,7 +150,7 @@ class Broker:
             raise StartupError(str(error)) from None
         except StoreUnavailableError as unavailable:
             try:
-                if self._marks is not None:  # damage may be the cause, and then it is what there is to say
+                if self._marks is not None:  # damage may be the cause; then the check raises the error to report
                     await asyncio.wait_for(self._marks.finish_check(), DAMAGE_LIMIT_S)
                 raise
             except TimeoutError:  # the disk has not answered at all
@@ -192,7 +192,7 @@ class Broker:
         finally:
             log_losses.tell(self.engine)
         if not opening.done():
-            raise StopRequested  # what is on the disk is as after a crash: the next start recovers it
+            raise StopRequested  # the logs are as after a crash: the next start recovers them
         log_losses.refuse_missing(config, self.engine, topics)
         self._has_logs = True
         for directory, failure in opening.result():
@@ -219,8 +219,8 @@ class Broker:
             raise StopRequested
 
     async def _unless_stopped(self, step: Coroutine[Any, Any, None]) -> None:
-        """Waits for a step that others may hold up, a store or a controller. Raises StopRequested, with the step
-        cancelled."""
+        """Waits for a step that a store or a controller may delay. Raises StopRequested, with the step cancelled, when
+        a stop is requested first."""
         doing = asyncio.ensure_future(step)
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
@@ -234,7 +234,7 @@ class Broker:
             await asyncio.gather(doing, stopping, return_exceptions=True)
 
     async def _meet_cluster(self) -> Reconciled:
-        """What this broker lost, as it is to register."""
+        """Makes the parts and reconciles topics and logs. Returns what this broker lost, for its registration."""
         from kafkastore.membership.reconcile import OpenBroker, reconcile
         from kafkastore.server.assembly import Parts
 
@@ -268,7 +268,7 @@ class Broker:
         assert self.parts is not None
         services = self.parts.services
         self.engine.publish_api_versions(api_version_ranges())
-        # it loads what this broker leads, though nobody may have asked the control plane for a group yet
+        # the coordinator loads the offsets partitions that this broker leads, even before the first group request
         services.replica_manager.start_when_led(OFFSETS_TOPIC, services.groups.get)
         self.log_manager.start_housekeeping(services.loop)
         client_log.install()
@@ -282,7 +282,7 @@ class Broker:
         self._apis.start()
 
     def observed(self) -> Observed:
-        """The parts whose figures the metrics are."""
+        """The parts whose figures the metrics show."""
         from kafkastore.server.metrics import Observed
 
         assert self.parts is not None
@@ -322,7 +322,7 @@ class Broker:
         asyncio.get_running_loop().call_soon(_warm_up)
 
     async def _abandon(self) -> None:
-        """After a start that failed: what is open is closed; no listener was open."""
+        """Closes what a failed start has opened."""
         if self._metrics is not None:
             await self._metrics.stop()
         if self.parts is not None:
@@ -339,8 +339,9 @@ class Broker:
         await self.store.close()
 
     def _may_close_logs(self) -> bool:
-        """Whether clean-shutdown markers may be written: not in directories that may be another broker's, and not
-        before the leader epochs are raised after an unclean stop, or the next start would not raise them."""
+        """Whether clean-shutdown markers may be written. They must not be written in directories that may belong to
+        another broker, nor before the leader epochs are raised after an unclean stop: the next start would not raise
+        them."""
         return self._has_logs and (self._is_settled or not self.engine.unclean_log_dirs())
 
     # ---- run and stop
@@ -357,7 +358,7 @@ class Broker:
             raise StartupError(self._failure)
 
     async def stop(self) -> None:
-        """Answers what is in flight, closes the logs with their clean-shutdown markers, ends the session."""
+        """Answers the requests in flight, closes the logs with their clean-shutdown markers, ends the session."""
         services = self.services
         assert self._apis is not None
         logger.info("Stopping")
@@ -367,7 +368,7 @@ class Broker:
         await services.config_changes.stop()
         await self.member.leave()
         if services.groups.made is not None:
-            services.groups.made.shutdown()  # answers the joins that wait, so that the network can close
+            services.groups.made.shutdown()  # answers pending JoinGroup requests, so that the network can close
         await _run_blocking(self.engine.close_network, CLOSE_NETWORK_LIMIT_MS)
         self._apis.cancel()
         services.replica_manager.fail_appends()
@@ -383,8 +384,8 @@ class Broker:
         logger.info("Stopped")
 
     async def _close_logs(self) -> None:
-        """Where it fails there is no clean-shutdown marker; that is the outcome of the broker, and no reason to stop
-        halfway. After a bug the logs stay as they lie."""
+        """Closes the logs. A log directory that could not be closed gets no clean-shutdown marker: the error becomes
+        the broker's failure, and the stop goes on. After a failed thread nothing is closed."""
         if self._has_died:
             return
         try:
@@ -395,9 +396,10 @@ class Broker:
                     f"the logs could not all be closed ({error}); the next start recovers those that were not"
                 )
 
-    # ---- what the data plane tells
+    # ---- events of the data plane
     def _on_log_dir_failed(self, event: LogDirFailed) -> None:
-        """The directory's partitions go offline, the others serve; without any directory left the broker stops."""
+        """Takes the directory's partitions offline; other partitions are served on. Stops the broker when no directory
+        is left."""
         if event.log_dir in self.log_manager.failed:
             return
         logger.error("Log directory %s failed: %s", event.log_dir, event.reason)
@@ -412,8 +414,8 @@ class Broker:
             self.request_stop()
 
     def _on_thread_failed(self, event: ThreadFailed) -> None:
-        """Ends the broker as after a crash: a supervisor starts it again, and recovery checks what was written. An
-        orderly stop would wait for the thread, and mark logs as clean that are not."""
+        """Ends the broker as a crash would: a supervisor starts it again, and recovery checks the logs. An orderly stop
+        would wait for the failed thread, and would write clean-shutdown markers for logs that are not clean."""
         logger.critical("Thread %s of the data plane failed (%s); the broker ends at once", event.thread, event.reason)
         if self._end is not None:
             self._end(FAILED)
@@ -427,5 +429,5 @@ async def _run_blocking(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _warm_up() -> None:
-    """Imports the codec while the first client connects: the first request would wait for it (some 40 ms)."""
+    """Imports the codec while the first client connects: else the first request waits for the import (some 40 ms)."""
     import kafkastore.requests.codec  # noqa: F401

@@ -1,8 +1,8 @@
-"""A request finds its handler: of a connection (``kafka_apis.py``), of this broker itself, of another broker that
-passed it on.
+"""Finds the handler of a request. The request came over a connection (``kafka_apis.py``), from this broker itself, or
+in an Envelope from another broker.
 
-Handlers are imported when the first request of their API arrives. This module and ``kafka_apis.py`` alone know where
-they are; whoever is below asks :class:`Dispatch`, which is given the broker's services when they are there.
+Handlers are imported when the first request of their API arrives. Only this module and ``kafka_apis.py`` know where the
+handlers are; lower layers ask :class:`Dispatch`. ``assembly.py`` gives it the broker's services when they are made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Dispatch:
     """See the module. Runs on the loop."""
 
     services: BrokerServices
-    """Set once, before any request: they have parts that ask for handlers here."""
+    """Set once, before any request. Not a constructor argument, since the services have parts that need this object."""
 
     def context(self, request: Any, api: Api) -> RequestContext:
         return RequestContext(request, api, self.services)

@@ -1,8 +1,8 @@
 """asyncio without TLS.
 
 The control plane opens no sockets: the data plane has them all. ``import asyncio`` would load ``ssl`` (OpenSSL, its
-certificates' bookkeeping and 3 MB) for nothing, so it is imported while ``ssl`` cannot be found, which asyncio allows
-for. Whoever imports ``ssl`` afterwards gets it.
+certificates' bookkeeping and 3 MB) for nothing, so this module hides ``ssl`` while it imports asyncio, which asyncio
+allows for. A later ``import ssl`` succeeds.
 """
 
 from __future__ import annotations

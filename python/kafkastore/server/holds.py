@@ -1,8 +1,8 @@
-"""How long requests hold the loop: the longest step of each API since somebody last looked.
+"""How long requests hold the loop: the longest step of each API since the last :meth:`Holds.look`.
 
 Place: ``kafka_apis.py`` times each step of a request, from one wait to the next. ``loop_lag.py`` learns of each step of
 :data:`NAMED_S` or more and names it when the loop was held for long.
-Never: measures what is no request's (the controller's own events, housekeeping), or anything that waits.
+Never: measures work that belongs to no request (the controller's own events, housekeeping), or time spent waiting.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAMED_S: Final = 0.005
 
 
 class Holds:
-    """See the module. ``now`` is a clock in seconds, ``lag`` that of the loop, where it is known."""
+    """See the module. ``now`` is a clock in seconds, ``lag`` the loop's LoopLag, where the loop has one."""
 
     __slots__ = ("_lag", "_longest", "_recent", "now")
 
@@ -33,8 +33,8 @@ class Holds:
         self._recent = Recent(now)
 
     def recent(self) -> dict[str, float]:
-        """By API the longest hold in seconds of the last one to two minutes; changes nothing that :meth:`look`
-        gives."""
+        """By API the longest hold in seconds of the last one to two minutes. Does not change the result of
+        :meth:`look`."""
         return self._recent.longest()
 
     def look(self) -> dict[str, float]:
@@ -56,7 +56,7 @@ class Holds:
         return _Timed(self, api, work)
 
     def ran(self, step: str, held_s: float) -> None:
-        """A step that may be no request's."""
+        """A step of a request or of an event has run for ``held_s``."""
         if held_s >= NAMED_S and self._lag is not None:
             self._lag.ran(step, held_s)
 
@@ -91,4 +91,4 @@ class _Timed:
         except StopIteration as finished:
             return finished.value
         finally:
-            error = None  # it would keep this frame, and this frame keeps it, with all that the work has in hand
+            error = None  # a cycle else: the error keeps this frame, and the frame the error, with the work's objects

@@ -32,7 +32,7 @@ _REASON = (
 
 
 def refuse_missing(config: BrokerConfig) -> None:
-    """Case A of a store in a file; before it is opened."""
+    """Case A where the metadata store is a file; runs before the store is opened. Raises StartupError."""
     if config.get("zookeeper.connect") is None and not os.path.exists(config.metadata_path):
         _refuse_missing(config)
 
@@ -44,7 +44,7 @@ def _refuse_missing(config: BrokerConfig) -> None:
 
 
 async def missing(store: MetadataStore, config: BrokerConfig) -> dict[str, str]:
-    """Case B: directory -> why it is offline; case A of a store in ZooKeeper. Raises StartupError."""
+    """Case B: directory -> why it is offline. Case A where the metadata store is ZooKeeper: raises StartupError."""
     known = await _known(store, config)
     if not known and config.get("zookeeper.connect") is not None:
         _refuse_missing(config)

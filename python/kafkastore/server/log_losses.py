@@ -1,10 +1,10 @@
-"""What a start does about logs that lack records which were durable: who may lose them, who refuses, what people are
-told.
+"""What a start does about logs that lack durable records: which losses it allows, which it refuses, what it logs.
 
-The data plane compares each log with what was written of it before (docs/storage.md). It is told first of which
-partitions another in-sync replica is known: those are set aside or opened short, register as unclean, and are fetched
-again from their leader. Of all others the start is refused, until the file is back or the loss is accepted in the
-configuration. Partitions without a directory are judged here, since the metadata says which topics there are.
+The data plane compares each log with the checkpoints written before (docs/storage.md). Before that, this module gives
+it the partitions that have another in-sync replica: their damaged logs are set aside or opened short, the broker
+registers as unclean, and the records are fetched again from the leader. For any other partition the start is refused,
+until the file is restored or the loss is accepted in the configuration. Partitions whose directory is missing are
+judged here, since the metadata says which topics exist.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ logger = logging.getLogger("kafkastore.server.log_losses")
 ACCEPT_KEY = "kafkastore.accept.log.loss"
 
 WHOLE_LINES = 200
-"""Sentences with a line each; of those beyond only the partitions are named, many in a line."""
+"""How many notes are logged with a line each; for further notes only the partitions are named, many in a line."""
 
 NAMES_A_LINE = 50
 
@@ -67,7 +67,7 @@ def _has_other(node_id: int, topic: StoredTopic, number: int) -> bool:
 
 
 def tell(engine: Engine) -> None:
-    """What was found in the logs: each partition is named, a few hundred with a line of their own."""
+    """Logs what recovery found: names each partition, the first :data:`WHOLE_LINES` with a line of their own."""
     notes = engine.take_recovery_notes()
     notes.sort(key=lambda note: not note.is_loss)  # losses first; the rest as it came
     for note in notes[:WHOLE_LINES]:
@@ -80,8 +80,8 @@ def tell(engine: Engine) -> None:
 
 
 def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, StoredTopic]) -> None:
-    """Raises StartupError when a partition of this broker has no directory any more, and nobody else has its
-    records."""
+    """Raises StartupError when a partition of this broker has no directory any more, no other in-sync replica, and no
+    accepted loss."""
     allowed = set(accepted(config))
     others = {(name, number) for name, numbers in replicated(config, topics) for number in numbers}
     refused = []

@@ -3,10 +3,10 @@
 Place: the command runs its broker on a :class:`ControlLoop`, whose selector sees each pass from its beginning
 (``select`` returns) to its end (``select`` is called again). A timer or an event that is due within a pass waits for
 the rest of it, so the longest pass is the longest delay. ``holds.py`` and ``kafka_apis.py`` name the step that ran
-longest in a pass; ``metrics.py`` shows the figures. Invariants: the figures take the same memory for ever. Nothing is
-measured before :meth:`LoopLag.begin`: a start may take its time. Never: asks the loop for a wake-up, so a broker at
-rest stays at rest; watches a loop that somebody else made (a program that runs brokers of its own, the simulator),
-since asyncio lets nobody look into one.
+longest in a pass; ``metrics.py`` shows the figures. Invariants: the figures never take more memory. Nothing is
+measured before :meth:`LoopLag.begin`: passes during the start of a broker may be long. Never: asks the loop for a
+wake-up, so an idle broker stays idle; watches a loop that is no :class:`ControlLoop` (of a program that runs brokers of
+its own, of the simulator), since asyncio has no hook into an existing loop.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ BOUNDS_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.
 ms."""
 
 LONG_S: Final = 0.1
-"""A pass of which a line is logged: twice what nothing may take."""
+"""A longer pass is logged: twice the 50 ms that nothing may hold the loop for."""
 
 LINES_APART_S: Final = 10.0
-"""Long passes in between are counted, and the next line says how many there were."""
+"""The least time between two log lines. Long passes in between are counted, and the next line has their number."""
 
 UNNAMED: Final = "no request took long of it: timers, the controller, housekeeping or other processes"
 
@@ -75,7 +75,7 @@ class LoopLag:
     def begin(self) -> None:
         """The broker serves from now on."""
         self.is_watching = True
-        self._step_s = 0.0  # what ran before says nothing of the first pass
+        self._step_s = 0.0  # steps that ran before do not belong to the first pass
 
     def longest_s(self) -> float:
         """The longest pass of the last one to two minutes."""
@@ -85,12 +85,12 @@ class LoopLag:
         return Passes(tuple(self._counts), self._sum_s)
 
     def ran(self, step: str, held_s: float) -> None:
-        """A step of this pass, of a request or an event; the longest is named if the pass is long."""
+        """A step of a request or an event ran in this pass; the log line of a long pass names the longest step."""
         if held_s > self._step_s:
             self._step, self._step_s = step, held_s
 
     def end_pass(self, began: float, now: float) -> None:
-        """For the selector."""
+        """Called by the selector at the end of each pass."""
         pass_s = now - began
         self._counts[bisect_left(BOUNDS_S, pass_s)] += 1
         self._sum_s += pass_s
@@ -129,7 +129,7 @@ class _WatchedSelector(selectors.DefaultSelector):
         super().__init__()
         self._lag = lag
         self._now = now
-        self._began: float | None = None  # the pass; None before the first that counts
+        self._began: float | None = None  # when the pass began; None before the first pass that is measured
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         lag, now = self._lag, self._now

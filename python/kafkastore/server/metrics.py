@@ -1,8 +1,8 @@
 """The metrics of one broker: takes the figures, and serves the page of ``kafkastore.metrics.listener``.
 
-What the control plane knows is read on its loop, in turns; what the data plane knows is read, and the page is made, on
-a thread of the page. Without the key none of this is imported, but for the counts of ``isr_changes.py``, ``holds.py``
-and ``loop_lag.py``.
+The control plane's figures are read on its loop, in turns. The data plane's figures are read, and the page is made, on
+a thread of the page. Without the key this module is not imported; ``isr_changes.py``, ``holds.py`` and ``loop_lag.py``
+count in any case.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LOOP_LIMIT_S: Final = 8.0
 
 
 class Seat(Protocol):
-    """Of the controller."""
+    """What the metrics read of the controller."""
 
     @property
     def is_active(self) -> bool: ...
@@ -57,7 +57,7 @@ class Observed(NamedTuple):
     isr_counts: Mapping[str, int]
     holds: Holds
     lag: LoopLag | None
-    """None on a loop that somebody else made."""
+    """None on a loop that is no ControlLoop."""
 
 
 class Metrics:
@@ -126,7 +126,7 @@ class Metrics:
 
 
 async def cluster_figures(observed: Observed) -> dict[str, float]:
-    """What the control plane knows, by the names of ``metrics/families.py``. Runs on the loop, in turns."""
+    """The control plane's figures, by the names of ``metrics/families.py``. Runs on the loop, in turns."""
     image, logs, controller = observed.image, observed.log_manager, observed.controller
     found: dict[str, float] = {
         "ActiveControllerCount": int(controller.is_active),

@@ -1,7 +1,7 @@
-"""The longest of what was measured in the last one to two minutes, by name.
+"""The longest duration measured in the last one to two minutes, by name.
 
-Place: ``holds.py`` has the steps of requests by API, ``loop_lag.py`` the passes of the loop. Never: asks a clock while
-something is noted (whoever measures has just done so), or takes more memory than there are names.
+Place: ``holds.py`` notes the steps of requests by API, ``loop_lag.py`` the passes of the loop. Never: reads a clock in
+:meth:`Recent.note` (the caller has just read it), or keeps more than two figures for a name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RECENT_S: Final = 60.0
-"""How long a figure is remembered, at least; at most twice that."""
+"""A figure is remembered for this long at least, and for twice this at most."""
 
 
 class Recent:
@@ -23,7 +23,7 @@ class Recent:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._longest: dict[str, float] = {}  # of this minute
-        self._before: dict[str, float] = {}  # of the one before
+        self._before: dict[str, float] = {}  # of the minute before
         self._over_at = now() + RECENT_S
 
     def note(self, name: str, took_s: float, now: float) -> None:
@@ -34,7 +34,7 @@ class Recent:
             self._longest[name] = took_s
 
     def longest(self) -> dict[str, float]:
-        """In seconds, by name. Changes nothing, and may be called from other threads than the one that notes."""
+        """In seconds, by name. Changes nothing; other threads than the thread that calls :meth:`note` may call it."""
         before, longest = self._at(self._now())
         found = dict(before)
         for name, took_s in longest.copy().items():
@@ -42,8 +42,8 @@ class Recent:
         return found
 
     def _at(self, now: float) -> tuple[dict[str, float], dict[str, float]]:
-        """The minute before and this one: what is older than RECENT_S is of the minute before, nothing is left of
-        older ones."""
+        """The figures of the minute before and of this minute, at the time ``now``. Once RECENT_S is over, this
+        minute's figures become those of the minute before; older figures are dropped."""
         if now < self._over_at:
             return self._before, self._longest
         return (self._longest if now < self._over_at + RECENT_S else {}), {}

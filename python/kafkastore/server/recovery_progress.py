@@ -1,4 +1,4 @@
-"""One line on stderr while the logs are opened, when that takes long enough to wonder."""
+"""A progress line on stderr while the logs are opened, when that takes longer than :data:`FIRST_LOOK_S`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
 FIRST_LOOK_S = 0.5
-"""A start that is faster than this says nothing."""
+"""A start that is faster than this prints nothing."""
 
 LOOK_INTERVAL_S = 0.2
 BAR_WIDTH = 30
@@ -19,7 +19,7 @@ BAR_WIDTH = 30
 async def show_progress(
     opening: asyncio.Future[Any], stopping: Coroutine[Any, Any, Any], progress: Callable[[], tuple[int, int, int, int]]
 ) -> None:
-    """Waits for ``opening``, and raises what it raises, or for ``stopping``."""
+    """Waits until ``opening`` or ``stopping`` ends. Raises the exception of ``opening``, if it has one."""
     asked = asyncio.ensure_future(stopping)
     try:
         await _show_until_either(opening, asked, progress)

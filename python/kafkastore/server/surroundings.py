@@ -1,5 +1,5 @@
 """What a broker takes from outside: how its data plane is made, its store opened, other brokers reached; the clock;
-where ids come from. The defaults are those of a real broker; a simulation, or a test, gives others. Several brokers in
+where ids come from. The defaults are those of a real broker; a simulation or a test passes its own. Several brokers in
 one process share nothing.
 """
 
@@ -31,7 +31,7 @@ def now_ms() -> int:
 
 
 def connect(host: str, port: int, client_id: str, **options: Any) -> BrokerClient:
-    """The client of another broker; its code is imported with the first."""
+    """The client of another broker. The client's code is imported at the first call."""
     from kafkastore.interbroker.client import BrokerClient
 
     return BrokerClient(host, port, client_id, **options)
@@ -44,14 +44,14 @@ class Surroundings:
     make_engine: Callable[[int, str, list[str], dict[str, str]], Engine] = Engine
     open_store: Callable[[BrokerConfig], MetadataStore] = open_store
     refuse_missing_store: Callable[[BrokerConfig], None] = refuse_missing_store
-    """Raises StartupError where the store in a file has to be there and is not."""
+    """Raises StartupError where the metadata store is a file that has to exist and does not."""
     now_ms: Callable[[], int] = now_ms
     make_id: Callable[[], bytes] = new_id
-    """Of a cluster, and of topics."""
+    """Makes the id of a cluster or of a topic."""
     connect: Callable[..., BrokerClient] = connect
     """``(host, port, client id, secret=)``: the client of another broker."""
     open_connection: Callable[[str, int], Awaitable[Connection]] = asyncio.open_connection
-    """How the presence of another broker is looked at."""
+    """Opens the connection that shows whether another broker is reachable."""
 
 
 REAL = Surroundings()
