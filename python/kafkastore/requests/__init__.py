@@ -1,3 +1,3 @@
-"""What a request is on its way to a handler, and what handlers are given: ``registry`` (which APIs), ``context`` (one
-request), ``services`` (the broker), ``admission`` (when it may begin), ``forwarding`` (to the controller),
-``error_response``."""
+"""Requests on their way to a handler, and the objects that handlers get: ``registry`` (which APIs are served),
+``context`` (one request), ``services`` (the broker), ``admission`` (when a request may begin), ``forwarding`` (to the
+controller), ``error_response``."""

@@ -1,13 +1,14 @@
 """How much memory the requests that the control plane works on may take together (``kafkastore.control.max.bytes``,
 issue 13, item 3).
 
-Place: ``server/kafka_apis.py`` asks before a request is read and tells when it is answered. Bodies that are not read
-yet are the data plane's to count (``rust/broker/budget.rs``). Invariants: a request weighs what reading it may make of
-it, later what its answer has become, too. It begins when its weight fits; one large and one small one may always be
-under way, whatever they weigh. Those that wait go in their order, the large ones apart from the others, which have room
-of their own. Requests that cost little weigh nothing: a heartbeat or a join waits for nobody here. While clients do not
-take their answers (``kafkastore.unsent.max.bytes``), none begins, for ten seconds at most. Never: refuses, reads a
-request, looks into one.
+Place: ``server/kafka_apis.py`` asks for admission before it reads a request and calls :meth:`Admission.leave` when the
+request is answered. The data plane counts the bodies that are not read yet (``rust/broker/budget.rs``). Invariants: a
+request weighs the memory that reading it may take; the bytes of its answer are added as they are written. A request
+begins when its weight fits; one large and one small request may always be under way, whatever they weigh. Large and
+small requests wait in two queues, each in the order of arrival; large requests leave some room to the small ones.
+Requests that cost little weigh nothing: a Heartbeat or JoinGroup never waits here. While clients do not take their
+answers (``kafkastore.unsent.max.bytes``), no request with a weight begins, for ten seconds at most. Never: refuses a
+request, reads it, looks at its content.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FREE_BYTES: Final = 1024
-"""A body of so many bytes makes little of itself."""
+"""A body up to this size takes little memory when it is read: it weighs nothing."""
 
 LARGE_BYTES: Final = 64 * 1024
-"""Beyond it a body waits with its like alone; as ``Size`` in ``rust/broker/budget.rs``."""
+"""A request with a longer body is large and waits in the queue of large requests; as ``Size`` in
+``rust/broker/budget.rs``."""
 
 GROWTH: Final = 32
-"""Bytes in memory that reading makes of a byte at most: a row of eight bytes becomes an object with a name."""
+"""How many bytes of memory reading takes for each byte of a body, at most: a row of eight bytes becomes an object with
+a name."""
 
 DEAR_WEIGHT: Final = 1 << 20
 DEAR: Final = frozenset(
@@ -45,13 +48,13 @@ DEAR: Final = frozenset(
 """Their work and answers grow with what the broker has, whatever the request's size: they weigh a megabyte at least."""
 
 RELIEF_S: Final = 0.05
-"""How often it is looked whether clients have taken their answers."""
+"""How often Admission checks whether clients have taken their answers."""
 
 PATIENCE_S: Final = 10.0
 
 
 class Ticket:
-    """What one request holds."""
+    """The weight of one request and the memory that it holds."""
 
     __slots__ = ("answer_bytes", "future", "held_bytes", "is_in", "is_large", "weight")
 
@@ -65,7 +68,8 @@ class Ticket:
 
 
 class _Lane:
-    """Those of one kind: how many with a weight are under way, up to where more may begin, who waits."""
+    """The large or the small requests: how many with a weight are under way, up to which total another may begin, and
+    which requests wait."""
 
     __slots__ = ("count", "max_bytes", "waiting")
 
@@ -83,20 +87,20 @@ class Admission:
         self._is_pressed = is_pressed
         self._pressed_since: float | None = None
         self._is_look_due = False
-        self.max_bytes = max_bytes - max_bytes // 4  # the quarter is the bodies'
+        self.max_bytes = max_bytes - max_bytes // 4  # a quarter is left for the bodies that are not read yet
         self.used_bytes = 0
         self._lanes = {False: _Lane(self.max_bytes), True: _Lane(self.max_bytes - max_bytes // 8)}
         self.writing = asyncio.Lock()
 
     def ticket(self, api_name: str, body_bytes: int) -> Ticket:
-        """Of a request that has not begun."""
+        """The ticket of a request that has not begun."""
         weight = body_bytes * GROWTH if body_bytes > FREE_BYTES else 0
         if api_name in DEAR:
             weight = max(weight, DEAR_WEIGHT)
         return Ticket(weight, is_large=body_bytes > LARGE_BYTES)
 
     def try_enter(self, ticket: Ticket) -> bool:
-        """Whether it may begin at once; else it has to wait."""
+        """Lets the request begin if there is room. False when it has to wait (:meth:`enter`)."""
         lane = self._lanes[ticket.is_large]
         if ticket.weight and (lane.waiting or not self._fits(lane, ticket)):
             return False
@@ -104,7 +108,7 @@ class Admission:
         return True
 
     async def enter(self, ticket: Ticket) -> None:
-        """Waits for its turn; cancelled, it has none."""
+        """Waits until the request may begin. When the wait is cancelled or fails, the request holds nothing."""
         lane = self._lanes[ticket.is_large]
         ticket.future = future = self._loop.create_future()
         lane.waiting.append((ticket, future))
@@ -116,15 +120,16 @@ class Admission:
             raise
         finally:
             ticket.future = None
-            del future  # an exception that it holds holds this frame, and with it the request
+            del future  # an exception in the future holds this frame, and the frame would hold the future: a cycle
 
     def give_up(self, ticket: Ticket, error: Exception) -> None:
-        """Nobody waits for its answer: if it still waits for its turn, that ends with this."""
+        """The answer is not wanted any more: if the request still waits in :meth:`enter`, the wait raises ``error``."""
         if ticket.future is not None and not ticket.future.done():
             ticket.future.set_exception(error)
 
     def leave(self, ticket: Ticket) -> None:
-        """It is answered, or what it takes is somebody else's to count. Any number of times."""
+        """The request is answered, or another part of the broker counts its memory from now on. May be called
+        again."""
         if not ticket.is_in:
             return
         ticket.is_in = False
@@ -135,7 +140,7 @@ class Admission:
 
     # ---- answers
     def note_answer(self, ticket: Ticket, answer_bytes: int) -> None:
-        """So many bytes of its answer are written."""
+        """``answer_bytes`` of the request's answer are written so far."""
         if ticket.is_in and answer_bytes > ticket.answer_bytes:
             self.used_bytes += answer_bytes - ticket.answer_bytes
             ticket.held_bytes += answer_bytes - ticket.answer_bytes
@@ -143,7 +148,7 @@ class Admission:
 
     @property
     def is_over(self) -> bool:
-        """Whether more is held than the limit: then one long answer after the other is written, under
+        """Whether the requests hold more memory than the limit. Long answers are then written one at a time, under
         :attr:`writing`."""
         return self.used_bytes > self.max_bytes
 
@@ -166,7 +171,7 @@ class Admission:
         if self._pressed_since is None:
             self._pressed_since = self._loop.time()
         if self._loop.time() - self._pressed_since >= PATIENCE_S:
-            self._pressed_since = None  # one goes on
+            self._pressed_since = None  # one request may begin; the next waits PATIENCE_S again
             return False
         if not self._is_look_due:
             self._is_look_due = True
@@ -181,7 +186,7 @@ class Admission:
         for lane in self._lanes.values():
             while lane.waiting:
                 ticket, future = lane.waiting[0]
-                if not future.done():  # whoever waited may have been cancelled
+                if not future.done():  # the request that waits may have been cancelled or given up
                     if not self._fits(lane, ticket):
                         break
                     self._let_in(lane, ticket)

@@ -1,4 +1,4 @@
-"""kio's readers and writers, for the entry of every request. What importing them takes: ``interbroker/codec.py``."""
+"""kio's readers and writers, for the entry of every request. ``interbroker/codec.py`` says what their import costs."""
 
 from kafkastore.interbroker.codec import SerialError, entity_reader, entity_writer
 

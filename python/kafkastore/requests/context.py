@@ -1,4 +1,5 @@
-"""What a handler is given of a request: its context. Of the broker it is given ``services``.
+"""The context of a request, which its handler gets. The handler reaches the broker by the context's ``broker``
+(``services.py``).
 
 A handler is ``async def handle(context: RequestContext, request: HeartbeatRequest) -> Unwritten`` in
 ``handlers/<api>.py``. kio has one dataclass per API and version; ``interbroker/request_types`` has the types of a
@@ -9,8 +10,8 @@ as :class:`~kafkastore.interbroker.encoding.Rows`: they are made while the answe
 A handler that walks more than it answers makes a ``context.turn()`` and gives way between two items.
 
 A handler runs its first step outside of a task (most finish in it): it may await futures, locks and executors, but
-``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future. One that
-waits for other clients returns a :class:`Later`, which takes no task at all.
+``asyncio.timeout`` and ``asyncio.wait_for`` need a task, so a deadline is ``loop.call_later`` on a future. A handler
+that waits for other clients returns a :class:`Later`, which takes no task at all.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ _encoders: dict[tuple[int, int, str], Encoder] = {}
 
 
 class AbandonedError(Exception):
-    """Nobody waits for the answer of this request: no more work is done for it."""
+    """The client of this request has gone, or the broker stops: no more work is done for the request."""
 
 
 class Later(Generic[Result]):
-    """The answer of a handler that waits for other clients, made of what :meth:`put` is given, once, before or after
-    the handler has returned this. Whoever waits costs a callback and no task: a rebalance has thousands of them. It can
-    be awaited, too."""
+    """The answer of a handler that waits for other clients. It is made of the result that :meth:`put` gets, once,
+    before or after the handler has returned this object. A request that waits costs a callback and no task: a rebalance
+    has thousands of them. A Later can be awaited, too."""
 
     __slots__ = ("_make", "_on_result", "_results")
 
@@ -72,17 +73,18 @@ class Later(Generic[Result]):
         assert self._make is not None, "answered twice"
         assert not self._results, "answered twice"
         self._results.append(result)
-        # the callback has this object: let go, or requests and results would wait for the collector of cycles
+        # the callback holds this object; without the cycle, requests and results are freed at once
         callback, self._on_result = self._on_result, None
         if callback is not None:
             callback()
 
     def on_result(self, callback: Callable[[], None]) -> None:
-        """``callback`` is called when the result comes; it has not come yet."""
+        """``callback`` is called when the result comes. Must be called before that."""
         self._on_result = callback
 
     def response(self) -> Unwritten:
-        """Of the result that has come; once, since neither the result nor what makes the response is kept."""
+        """Makes the response of the result that has come. May be called once, since neither the result nor the function
+        that makes the response is kept."""
         make, self._make = self._make, None
         assert make is not None
         return make(self._results.pop())
@@ -90,7 +92,7 @@ class Later(Generic[Result]):
     def __await__(self) -> Generator[Any, None, Unwritten]:
         if not self._results:
             future = asyncio.get_running_loop().create_future()
-            self.on_result(lambda: None if future.done() else future.set_result(None))  # it may be cancelled
+            self.on_result(lambda: None if future.done() else future.set_result(None))  # the wait may be cancelled
             yield from future
         return self.response()
 
@@ -104,8 +106,8 @@ class RequestContext:
         self.request = request
         self.api = api
         self.broker = broker
-        self.is_abandoned = False  # nobody waits for the answer: the client has gone, or the broker stops
-        self.decoded: Any = None  # what was read, until it is let go
+        self.is_abandoned = False  # the client has gone, or the broker stops: the answer is not wanted any more
+        self.decoded: Any = None  # the request as kio's object, until let_go
         self.admission: Admission | None = None
         self.ticket: Ticket | None = None
 
@@ -114,7 +116,8 @@ class RequestContext:
         return self.request.api_version
 
     def turn(self) -> Turn:
-        """For work on this request; it ends at the end of a slice when nobody waits for the answer any more."""
+        """A turn for work on this request. The work ends with AbandonedError at the end of a slice when the request is
+        abandoned."""
         return Turn(self.check_wanted)
 
     def check_wanted(self) -> None:
@@ -122,15 +125,16 @@ class RequestContext:
             raise AbandonedError
 
     def let_go(self) -> None:
-        """What the request brought is kept by somebody who counts it, or by nobody: a handler says so before it waits
-        for other clients, who could not come in otherwise."""
+        """Drops the request's body and its weight in the admission. A handler calls this before it waits for other
+        clients, when another part of the broker counts the request's content, or none keeps it: the requests of the
+        other clients could not be admitted otherwise."""
         self.decoded = None
         if self.admission is not None and self.ticket is not None:
             self.request.forget_body()
             self.admission.leave(self.ticket)
 
     def encoder(self, name: str) -> Encoder:
-        """Of kio's class ``name`` of this response's version."""
+        """The encoder of kio's class ``name`` of this response's version."""
         key = self.api.key, self.request.api_version, name
         found = _encoders.get(key)
         if found is None:
@@ -145,7 +149,8 @@ class RequestContext:
         return self.encoder(name).row(fields)
 
     def unwritten_row(self, name: str, /, **fields: Any) -> Unwritten:
-        """The same for a row that may have many rows itself, given as ``Rows``: it is written with the answer."""
+        """As :meth:`row`, for a row with an array of many rows, given as ``Rows``: it is encoded when the answer is
+        written."""
         return self.encoder(name).unwritten(fields)
 
     def answer(self, **fields: Any) -> Unwritten:
@@ -157,7 +162,7 @@ class RequestContext:
         return schema_class(self.api, self.request.api_version, "response")
 
     def as_entity(self, response: Any) -> Any:
-        """A handler's response as kio's object, for whoever asked from within this process."""
+        """A handler's response as kio's object, for a caller within this process."""
         from kafkastore.interbroker.codec import entity_reader
 
         if type(response) is not Unwritten:
@@ -173,7 +178,7 @@ def schema_class(api: Api, version: int, direction: str) -> type[Any]:
 
 
 _NOT_IN_KIO = frozenset(("controlled_shutdown", "leader_and_isr", "stop_replica", "update_metadata"))
-"""Kafka 4 dropped them, and kio with it; ours are in the same style."""
+"""APIs that Kafka 4 dropped, and kio with it; Kafkastore has schemas of its own for them, in kio's style."""
 
 
 def _schema_module(api: Api, version: int, direction: str) -> ModuleType:

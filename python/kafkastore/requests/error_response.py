@@ -1,8 +1,8 @@
 """Turns an error into the response of the API that was asked, as Kafka's ``AbstractRequest.getErrorResponse``.
 
-Where the response has an error code of its own it goes there and every array stays empty; otherwise each item that the
-request named is answered with the error (a topic to create, a partition of a topic, a resource). Works from kio's
-dataclasses, so it needs no code per API; :data:`_PAIRS` names the arrays that are called differently in the response.
+Where the response has an error code of its own, the error goes there and every array stays empty. Otherwise each item
+that the request named (a topic to create, a partition of a topic, a resource) is answered with the error. Works from
+kio's dataclasses, so it needs no code per API; :data:`_PAIRS` has the arrays whose names differ in the response.
 """
 
 from __future__ import annotations
@@ -52,20 +52,20 @@ _UNKNOWN = frozenset(
 
 
 def expected(error: Exception) -> tuple[int, str] | None:
-    """The code and the sentence that a client is told of an error; ``None`` of a bug, which is logged and told as
-    :data:`UNEXPECTED`."""
+    """The error code and message that the client gets for ``error``. ``None`` for a bug, which the caller logs and
+    answers with :data:`UNEXPECTED`."""
     if isinstance(error, KafkastoreError):
         return error.code, error.client_message
     return (error.code, str(error)) if isinstance(error, EngineError) else None
 
 
 def error_response(api: Api, version: int, request: Any, code: int, message: str | None) -> Any:
-    """The response of ``api`` at ``version`` that says that ``request`` failed."""
+    """The response of ``api`` at ``version`` to a ``request`` that failed."""
     return _answer(schema_class(api, version, "response"), request, code, message, _entity)
 
 
 def error_answer(api: Api, version: int, request: Any, code: int, message: str | None) -> Unwritten:
-    """The same, each row made when it is written."""
+    """As :func:`error_response`, but each row is made when it is written."""
     answer: Unwritten = _answer(schema_class(api, version, "response"), request, code, message, _unwritten)
     return answer
 
@@ -114,7 +114,8 @@ def _asked_items(asked: Any, name: str) -> tuple[Any, ...]:
 
 
 def _repeated(asked: Any, name: str, values: dict[str, Any]) -> Any:
-    """What the response repeats of the request's item under ``name``: a field of the same name, or the item itself."""
+    """The value that the response field ``name`` repeats from the request's item: its field of the same name, or the
+    item itself. None when it repeats nothing."""
     if isinstance(asked, str | int):
         is_its_name = name in _NAMES and not any(known in values for known in _NAMES)
         return asked if is_its_name else None

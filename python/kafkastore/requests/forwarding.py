@@ -1,13 +1,14 @@
-"""Administrative requests reach the controller from any broker, and end at their own time (KIP-590; spec R2.4, R2.8).
+"""Administrative requests reach the controller from any broker, and end at their timeout (KIP-590; spec R2.4, R2.8).
 
-The way of one: its timeout begins → while this broker is the controller its handler runs here → otherwise the request
-goes in an Envelope to the controller over the inter-broker listener, and the answer comes back unread → while there is
-no controller, or the one that is known cannot be reached, it waits for the next. NOT_CONTROLLER never reaches a client.
+The way of a request: its timeout begins → while this broker is the controller its handler runs here → otherwise the
+request goes in an Envelope to the controller over the inter-broker listener, and this broker passes the answer back
+without decoding it → while there is no controller, or the known controller cannot be reached, the request waits and is
+tried again. NOT_CONTROLLER never reaches a client.
 
 Invariants: whatever a request waits for (a lock, the store, the controller's queue, another broker), it is answered
-with REQUEST_TIMED_OUT when its time is up; what it waited for is cancelled then, so an event of the controller that has
-not begun does not happen later. A request whose outcome is not known is answered REQUEST_TIMED_OUT at once; only those
-of :func:`_is_repeatable` are asked again. An enclosed request is never passed on again.
+with REQUEST_TIMED_OUT when its timeout is over; the wait is cancelled then, so an event of the controller that has
+not begun does not happen later. A request whose outcome is not known is answered REQUEST_TIMED_OUT at once; only
+requests of :func:`_is_repeatable` are tried again. A request that came in an Envelope is never passed on again.
 """
 
 from __future__ import annotations
@@ -67,13 +68,13 @@ FORWARDED: Final = frozenset(
         "ListPartitionReassignments",
     )
 )
-"""Done by the controller alone."""
+"""Requests that only the controller serves."""
 
 CHECK_TIMEOUT: Final = frozenset(("CreateTopics", "DeleteTopics", "CreatePartitions"))
-"""Their handlers say in which order a timeout that is over is judged."""
+"""Requests whose handlers check for themselves whether the timeout is zero or less, in their own order."""
 
 CONFIGURE: Final = frozenset(("AlterConfigs", "IncrementalAlterConfigs"))
-"""Topics are the controller's to configure, brokers are asked themselves."""
+"""The controller changes the configuration of topics; each broker changes its own."""
 
 TOPIC: Final = 2
 """org.apache.kafka.common.config.ConfigResource.Type"""
@@ -84,21 +85,23 @@ DEFAULT_TIMEOUT_MS: Final = 30_000
 """Of a request that does not say how long it waits: Kafka's request.timeout.ms."""
 
 ANSWER_S: Final = 0.1
-"""How long after the timeout the controller's own answer to it is waited for, which names each topic."""
+"""How long after the timeout this broker still waits for the controller's own REQUEST_TIMED_OUT answer, which names
+each topic."""
 
 FIRST_RETRY_S: Final = 0.02
 LAST_RETRY_S: Final = 0.2
-"""Between two looks for a controller; a change that the store tells ends the wait."""
+"""The first and the longest time between two attempts to find a controller. An election ends the wait early."""
 
 LARGE_BYTES: Final = 16 * 1024
-"""Of an enclosed body: one of them is read in a pass of the loop, as in ``server/kafka_apis.py``."""
+"""Above this size the body in an Envelope waits for its turn: one is read in a pass of the loop, as in
+``server/kafka_apis.py``."""
 
 METADATA_LIMIT_S: Final = 1.0
-"""How long an answer waits until the broker that passed the request on knows of what was changed."""
+"""How long an answer waits until the broker that passed the request on has received the changed metadata."""
 
 
 class Asked(NamedTuple):
-    """What a handler looks at of a request that did not come from a client of this broker."""
+    """A request that did not come from a client of this broker, with the fields that handlers read."""
 
     api_key: int
     api_version: int
@@ -109,8 +112,8 @@ class Asked(NamedTuple):
 
 
 class Forwarding:
-    """See the module. Runs on the loop. ``catch_up(topics)`` takes over configurations that the controller has
-    written."""
+    """See the module. Runs on the loop. ``catch_up(topics)`` takes over the topic configurations that the controller
+    has written."""
 
     def __init__(
         self,
@@ -133,14 +136,16 @@ class Forwarding:
         controller.on_elected = lambda _: self._changed.set()
 
     async def close(self) -> None:
-        """The broker leaves: what waits for a controller ends, so that a stop does not wait for it."""
+        """The broker leaves the cluster: requests that wait for a controller end, so that a stop does not wait for
+        them."""
         self._is_closed = True
         self._changed.set()
         await self.connections.close()
 
     # ---- requests of clients
     def around(self, api: Api, handler: Handler) -> Handler:
-        """The handler of ``api`` as clients are served by it: ``handler`` where it runs, in its time."""
+        """The handler of ``api`` for requests of clients: runs ``handler`` here or on the controller, within the
+        request's timeout."""
         if api.name not in LIMITED:
             return handler
 
@@ -159,21 +164,21 @@ class Forwarding:
         return serve
 
     async def _configure(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
-        """The topics of a request go to the controller together; it may be done twice. The rest is served here, since a
-        broker is asked for its own configuration."""
+        """Sends the topics of a request to the controller together; the change may be done twice. Serves the other
+        resources here, since a client sends changes of a broker's configuration to that broker."""
         if self._controller.is_active or not any(one.resource_type == TOPIC for one in request.resources):
             return await _within(deadline, handler(context, request))
         if any(one.resource_type != TOPIC for one in request.resources):
             return await self._configure_both(context, request, handler, deadline)
         answer = await self._ask(context, request, handler, deadline, is_repeatable=True)
         names = {one.resource_name for one in request.resources} & self._image.topics.keys()
-        with suppress(RequestTimedOutError, StoreError):  # it is done; the watch tells this broker soon
+        with suppress(RequestTimedOutError, StoreError):  # the change is done; the watch brings it here soon
             await _within(deadline, self._catch_up(names))
         return answer
 
     async def _configure_both(self, context: RequestContext, request: Any, handler: Handler, deadline: float) -> Any:
-        """Each part as a request of its own; the answer has both. What fails of the topics as a whole is said of
-        each."""
+        """Serves each part as a request of its own and puts both results into one answer. When the request for the
+        topics fails as a whole, each topic gets the error."""
         others = tuple(one for one in request.resources if one.resource_type != TOPIC)
         topics = replace(request, resources=tuple(one for one in request.resources if one.resource_type == TOPIC))
         here = await _within(deadline, handler(context, replace(request, resources=others)))
@@ -209,8 +214,8 @@ class Forwarding:
 
     # ---- requests of this broker itself
     async def ask(self, request: Any, timeout_ms: int) -> Any:
-        """The controller's answer, wherever it is, to a request of kio's style that may be repeated. Raises
-        RequestTimedOutError."""
+        """Returns the answer of the controller, which may be this broker, to a request of kio's style that may be
+        repeated. Raises RequestTimedOutError."""
         api, version = BY_KEY[request.__api_key__], request.__version__
         asked = Asked(api.key, version, f"broker-{self._config.node_id}", "", "", b"".join(row_pieces(request)))
         context = self._handlers.context(asked, api)
@@ -223,9 +228,10 @@ class Forwarding:
 
     # ---- requests that another broker passes on
     async def serve_envelope(self, envelope: Any, asker: int) -> bytes:
-        """What the answer carries, as the controller. Raises NotControllerError when nothing was done,
-        InvalidRequestError for what may not be passed on. ``asker`` is the broker, which knows of the change when this
-        returns."""
+        """Serves a request as the controller and returns the bytes of its answer for the Envelope. Raises
+        NotControllerError when nothing was done, InvalidRequestError for a request that may not be passed on. ``asker``
+        is the broker that passed the request on; before this returns, it waits for ``asker`` to receive the change, for
+        :data:`METADATA_LIMIT_S` at most."""
         from kafkastore.interbroker.codec import SerialError
         from kafkastore.interbroker.envelope import passed_by, response_data
 
@@ -289,13 +295,13 @@ class Forwarding:
     async def _here(
         self, context: RequestContext, request: Any, handler: Handler, deadline: float, *, is_repeatable: bool
     ) -> Any:
-        """Raises NotControllerError when nothing was done, or all may be done again."""
+        """Raises NotControllerError when nothing was done, or when the request may be repeated."""
         try:
             return await _within(deadline, handler(context, request))
         except (NotControllerError, SessionExpiredError) as error:
             if is_repeatable or type(error) is NotControllerError:
                 raise NotControllerError from None
-            raise RequestTimedOutError from None  # it was the controller when it began
+            raise RequestTimedOutError from None  # this broker was the controller when the request began
 
     async def _there(
         self, context: RequestContext, request: Any, deadline: float, attempt: int, *, is_repeatable: bool
@@ -320,8 +326,8 @@ class Forwarding:
         return response_body(data, is_flexible=is_flexible)
 
     def _address(self, attempt: int) -> tuple[str, int]:
-        """Of the controller: as the store tells, or as controllers have told. They differ while one has just been
-        replaced."""
+        """The controller's address. The store and UpdateMetadata may name different controllers just after an election:
+        the attempts take turns between them. Raises NotTakenError when no controller is known."""
         image = self._image
         known = (self._controller.controller_id, image.controller_id)
         others = [one for one in dict.fromkeys(known) if one != self._config.node_id and one in image.brokers]
@@ -337,7 +343,7 @@ def _resource(one: Any) -> tuple[int, str]:
 
 
 async def _within(deadline: float, doing: Coroutine[Any, Any, Any]) -> Any:
-    """Needs a task. Raises RequestTimedOutError, with ``doing`` cancelled."""
+    """Must run in a task. Raises RequestTimedOutError, with ``doing`` cancelled, at the deadline."""
     try:
         async with asyncio.timeout_at(deadline):
             return await doing
@@ -357,7 +363,7 @@ def _with_timeout(request: Any, left_s: float) -> Any:
 
 
 def _is_repeatable(api: Api, request: Any) -> bool:
-    """Whether doing it twice is as doing it once, in what is changed and in the answer."""
+    """Whether the request may be done twice: it changes nothing, and its answer stays the same."""
     return api.name == "ListPartitionReassignments" or getattr(request, "validate_only", False)
 
 
@@ -371,7 +377,7 @@ _readers: dict[tuple[int, int], Callable[[bytes, int], tuple[Any, int]]] = {}
 
 
 def _decode(shape: int, version: int, entity_class: type[Any], body: bytes) -> Any:
-    """``shape`` is the key of a request, or -1 - key of its response."""
+    """Decodes ``body``. ``shape`` is the API key for a request, -1 - key for a response."""
     reader = _readers.get((shape, version))
     if reader is None:
         from kafkastore.interbroker import shapes

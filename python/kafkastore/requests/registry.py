@@ -1,7 +1,7 @@
-"""The one table of APIs: what is served, in which versions, by whom.
+"""The one table of APIs: which APIs are served, in which versions, by which plane.
 
 Dispatch, the ApiVersions that the data plane answers, the generated documentation table and the tests all come from
-here. The ranges are Apache Kafka 4.3's (what it advertises; InitProducerId 6 is unstable there and so not offered).
+here. The ranges are those that Apache Kafka 4.3 advertises (InitProducerId 6 is unstable there and so not offered).
 Produce is advertised from 0 because older librdkafka turns compression off otherwise (KAFKA-18659); 0-2 are refused on
 receipt.
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 NO_FLEXIBLE_VERSION = 32767
 
 MAX_ROWS = 120_000
-"""Of a client's request: the partitions of the largest cluster, 100,000, in their topics. Reading them takes some 20 ms
-and 15 MB."""
+"""The most rows of a client's request: enough for the 100,000 partitions of the largest cluster, and their topics.
+Reading them takes some 20 ms and 15 MB."""
 
 _DEARER_ROWS = {
     "AlterConfigs": 60_000,
@@ -32,9 +32,10 @@ _DEARER_ROWS = {
     "DescribeConfigs": 80_000,
     "IncrementalAlterConfigs": 60_000,
 }
-"""Where reading :data:`MAX_ROWS` takes 60 ms: of requests that change configurations, two rows for a resource with one
-key, 30,000 of them; of those that delete topics or create ACLs, one row, with an id or with six fields. Where it takes
-50 ms on a slow machine: of those that describe configurations or quotas."""
+"""Lower limits for the requests of which reading :data:`MAX_ROWS` takes longer. It takes 60 ms for requests that change
+configurations (a resource with one key is two rows: 30,000 resources), and for requests that delete topics or create
+ACLs (each is one row, with an id or with six fields). It takes 50 ms on a slow machine for requests that describe
+configurations or quotas."""
 
 
 class Api:
@@ -79,7 +80,7 @@ class Api:
 
     @property
     def max_rows(self) -> int | None:
-        """Of a request; what another broker asks is not bounded."""
+        """The most rows of a request; None, no limit, for requests between brokers."""
         if self.is_inter_broker:
             return None
         return _DEARER_ROWS.get(self.name, MAX_ROWS)
@@ -151,18 +152,18 @@ _DROPPED_BY_KAFKA_4 = frozenset(("LeaderAndIsr", "StopReplica", "UpdateMetadata"
 
 APIS: tuple[Api, ...] = tuple(Api(*row) for row in _ROWS)
 INTER_BROKER_APIS: tuple[Api, ...] = tuple(Api(*row, is_inter_broker=True) for row in _INTER_BROKER_ROWS)
-"""What brokers ask of each other, on the listener ``inter.broker.listener.name`` alone; not told by ApiVersions."""
+"""Requests between brokers, on the listener ``inter.broker.listener.name`` alone; not advertised in ApiVersions."""
 
 AUTHENTICATION_APIS: tuple[Api, ...] = tuple(Api(*row) for row in _AUTHENTICATION_ROWS)
-"""How brokers prove to each other that they are brokers; not told by ApiVersions while clients have nothing to
-prove."""
+"""How brokers authenticate to each other; not advertised in ApiVersions as long as clients do not authenticate."""
 
 BY_KEY: dict[int, Api] = {api.key: api for api in APIS + INTER_BROKER_APIS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS + INTER_BROKER_APIS}
 
 
 def markdown_table(kafka: Mapping[int, str]) -> str:
-    """The table of the documentation: each API served, its versions beside Apache Kafka's (by key), by whom."""
+    """The table of the documentation: each API served, its versions beside Apache Kafka's (``kafka``, by key), and the
+    plane or handler that serves it."""
     rows = ["| key | API | Apache Kafka 4.3 | here | flexible from | served by |", "|---|---|---|---|---|---|"]
     for api in APIS:
         flexible = "none" if api.flexible_from == NO_FLEXIBLE_VERSION else str(api.flexible_from)
@@ -173,7 +174,7 @@ def markdown_table(kafka: Mapping[int, str]) -> str:
 
 
 def api_version_ranges() -> list[ServedVersions]:
-    """What ``Engine.publish_api_versions`` takes."""
+    """The argument of ``Engine.publish_api_versions``."""
     from kafkastore._core import ServedVersions  # here, since the table is also read where there is no engine
 
     told = [(api, True) for api in APIS] + [(api, False) for api in INTER_BROKER_APIS + AUTHENTICATION_APIS]

@@ -1,7 +1,8 @@
-"""What a handler is given of its broker. One record, made once by ``server/assembly.py``; nothing in it is replaced.
+"""The parts of the broker that handlers use, in one record. ``server/assembly.py`` makes it once; nothing in it is
+replaced.
 
-Never: what no handler needs (the store, the sockets, the broker's membership), or anything that a part of the broker
-takes: each is given its own by its constructor.
+Never: holds parts that no handler needs (the store, the sockets, the broker's membership), or serves the parts of the
+broker: each part gets the others that it needs by its constructor.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ T = TypeVar("T")
 
 
 class Provider(Generic[T]):
-    """A part that is made, and its code imported, when somebody asks for it first."""
+    """A part that is made, and its code imported, at the first :meth:`get`."""
 
     __slots__ = ("_make", "made")
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
         self.made: T | None = None
-        """None until then."""
+        """The part; None before the first :meth:`get`."""
 
     def get(self) -> T:
         if self.made is None:
@@ -47,7 +48,7 @@ class Provider(Generic[T]):
 
 
 class Once:
-    """Something that is said once in the life of a broker."""
+    """A message that is logged once in the life of a broker."""
 
     __slots__ = ("_is_over",)
 

@@ -1,23 +1,23 @@
 """The one entry of every request into the control plane (spec R0.3): decode, dispatch, encode. Holds no logic of its
 own.
 
-The engine's requests and events come in lots when its eventfd is readable; a pass of the loop begins no more of them
-when :data:`SLICE_S` is over. A request is checked against its shape (``sanitize``) before kio sees a byte of it, since
-kio allocates by the counts it reads. The handler's first step runs at once, without a task; only a handler that waits
-becomes one, so nobody waits for a slow one. One that waits for other clients gives its answer later (``context.Later``)
-and becomes none. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the queue of all long work
-(``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A connection has at most one
-request here, so none of this changes the order of its answers. Answers made in one pass of the loop go back in one
-call.
+The engine's requests and events come in lots when its eventfd is readable; once :data:`SLICE_S` is over, a pass of the
+loop begins no further request or event. A request is checked against its shape (``sanitize``) before kio sees a byte of
+it, since kio allocates by the counts it reads. The handler's first step runs at once, without a task; a handler that
+waits goes on in a task, so other requests do not wait for a slow handler. A handler that waits for other clients
+returns a ``context.Later`` and takes no task. Requests of more than :data:`LARGE_BYTES` are read one a pass, in the
+queue of all long work (``purgatory/turns.py``), and answers that take longer than a slice are written in slices. A
+connection has at most one request here, so none of this changes the order of its answers. Answers made in one pass of
+the loop go back in one call.
 
-The readers of kio are native code that never lets go of the interpreter, so a thread of their own would hold the loop
-as long as this does: what bounds them is the number of rows that a shape lets through.
+The readers of kio are native code that never releases the interpreter lock, so a reader on a thread of its own would
+hold the loop for as long: the number of rows that a shape lets through bounds the time of a reader.
 
 What can go wrong: A malformed body → one log line, connection closed. B an API or version that is not served → the same
 (the data plane refuses these before, except in a race). C a KafkastoreError → the API's error response. D any other
-exception → logged with its traceback, UNKNOWN_SERVER_ERROR; when it comes of reading the request, the connection is
-closed. E a panic in a call of the engine is no Exception and passes all of this; the engine tells of it (ThreadFailed),
-which ends the process. F nobody waits for the answer any more, since the client has gone or the broker stops: the work
+exception → logged with its traceback, UNKNOWN_SERVER_ERROR; when reading the request raised it, the connection is
+closed. E a panic in a call of the engine is no Exception and passes all of this; the engine reports it (ThreadFailed),
+which ends the process. F the answer is not wanted any more, since the client has gone or the broker stops: the work
 ends at its next turn and the connection is closed.
 """
 
@@ -69,14 +69,14 @@ LOT = 64
 """Requests and events taken at a time."""
 
 SLICE_S = 0.005
-"""No request or event is begun in a pass of the loop when it is over, so that timers and long work get their turn under
+"""A pass of the loop begins no request or event after this time, so that timers and long work get their turn under
 load."""
 
 LONG_BYTES = 64 * 1024
-"""Of an answer, which has to fit from then on (``requests/admission.py``)."""
+"""An answer of this size or more counts against the memory limit (``requests/admission.py``)."""
 
 LARGE_BYTES = 16 * 1024
-"""Of a body. Reading this much takes 2 ms at most, whatever the rows are."""
+"""A body above this size waits for its turn. Reading this much takes 2 ms at most, whatever the rows are."""
 
 
 class MalformedRequestError(Exception):
@@ -102,9 +102,9 @@ class KafkaApis:
         self.holds = Holds(lag=lag_of(broker.loop))
         max_bytes = int(broker.config.get("kafkastore.control.max.bytes"))
         self.admission = Admission(broker.loop, max_bytes, broker.engine.has_much_unsent)
-        self._admitted: dict[int, RequestContext] = {}  # by token: those with a weight that are not answered yet
-        self._taken: deque[Any] = deque()  # events of a lot that did not get their turn yet
-        self._goes_on = False  # whether a call for them is on its way
+        self._admitted: dict[int, RequestContext] = {}  # by token: requests with a weight that are not answered yet
+        self._taken: deque[Any] = deque()  # requests and events of a lot that have not begun yet
+        self._goes_on = False  # whether a call of _go_on is scheduled for them
         self._is_stopping = False
         self._answers: list[tuple[int, bytes | None]] = []
         self._is_flush_due = False
@@ -120,7 +120,7 @@ class KafkaApis:
         self.broker.loop.add_reader(self.broker.engine.fileno(), self._on_readable)
 
     async def drain(self) -> None:
-        """Waits for the requests under way; none come any more once the network is closed."""
+        """Waits for the requests under way. Called when the network is closed, so that no further requests come."""
         import asyncio
 
         while self._tasks:
@@ -145,7 +145,7 @@ class KafkaApis:
 
     # ---- in
     def _on_readable(self) -> None:
-        """A lot, or what the slice before left of it."""
+        """Begins the requests and events of a lot, or of the rest that the slice before left."""
         taken, time = self._taken, self.broker.loop.time
         began = time()
         over_at = began + SLICE_S
@@ -155,12 +155,12 @@ class KafkaApis:
             event = taken.popleft()
             try:
                 self._on_event(event)
-            except Exception:  # the events behind it were taken with it: their clients would wait for ever
+            except Exception:  # the rest of the lot is handled, or the clients of its requests would wait for ever
                 logger.exception("%s could not be handled", type(event).__name__)
                 if isinstance(event, Request):
-                    self._put(event.token, None)  # its client would wait for ever, too
+                    self._put(event.token, None)  # or the client of this request would wait for ever, too
             now = time()
-            if not isinstance(event, Request):  # its steps are timed by API
+            if not isinstance(event, Request):  # the steps of a request are timed by API
                 self.holds.ran(type(event).__name__, now - began)
             if now >= over_at:
                 break
@@ -254,7 +254,7 @@ class KafkaApis:
             self._go_on_in_task(context, self._finish(context, _Resumed(coroutine, waits_for)))
 
     def _answer(self, context: RequestContext, response: Any) -> None:
-        """With what a handler has returned."""
+        """Answers with the handler's result, at once or when the result of a Later comes."""
         if type(response) is not Later:
             self._respond(context, response)
         elif response.has_result:
@@ -264,7 +264,7 @@ class KafkaApis:
             self._parked[token] = context
 
             def on_result() -> None:
-                if self._parked.pop(token, None) is None:  # it was given up
+                if self._parked.pop(token, None) is None:  # cancel() has closed the connection of this request
                     return
                 began = self.holds.now()
                 try:
@@ -299,7 +299,7 @@ class KafkaApis:
         await self.holds.timed(api, work)
 
     async def _serve_later(self, context: RequestContext) -> None:
-        """There is no room for what it may take."""
+        """Serves a request that has to wait for memory (``requests/admission.py``)."""
         ticket, token = context.ticket, context.request.token
         assert ticket is not None
         try:
@@ -312,7 +312,8 @@ class KafkaApis:
         await self._serve_large(context)
 
     async def _serve_large(self, context: RequestContext) -> None:
-        """One of them is read in a pass of the loop, and what it asks for begins in another."""
+        """Reads a large request in one pass of the loop and calls its handler in another; a pass reads one large
+        request at most."""
         turn = context.turn()
         try:
             await turn.wait()
@@ -322,7 +323,7 @@ class KafkaApis:
         except AbandonedError:
             self._put(context.request.token, None)
             return
-        if context.api.name not in LIMITED:  # these are passed on as they came
+        if context.api.name not in LIMITED:  # those requests go to the controller with the body as it came
             context.request.forget_body()
         await self._finish(context, self._handler(context)(context, context.decoded))
 
@@ -337,7 +338,7 @@ class KafkaApis:
             self._respond(context, response)
 
     def _context(self, request: Request) -> RequestContext | None:
-        """None for what is not served; its connection is closed."""
+        """None, with the connection closed, for an API or a version that is not served."""
         api = BY_KEY.get(request.api_key)
         if api is None or not api.has_version(request.api_version):
             self._close(request, f"API key {request.api_key} version {request.api_version} is not served")
@@ -358,12 +359,12 @@ class KafkaApis:
         except MalformedRequestError as error:
             self._close(request, str(error))
             return False
-        except Exception:  # D: unread, it cannot be answered
+        except Exception:  # D: a request that could not be read cannot be answered
             logger.exception("API key %d v%d could not be read", request.api_key, request.api_version)
             self._put(request.token, None)
             return False
         if context.api.is_inter_broker and not self._may_give_orders(request):
-            self._respond_error(context, ClusterAuthorizationFailedError())  # no effect, whoever it is
+            self._respond_error(context, ClusterAuthorizationFailedError())  # the request had no effect
             return False
         return True
 
@@ -384,14 +385,15 @@ class KafkaApis:
         self._put(request.token, None)
 
     def _may_give_orders(self, request: Request) -> bool:
-        """Whether its connection may act as a broker; a broker that is alone takes none, from anywhere."""
+        """Whether the connection of ``request`` may act as a broker. A broker without a cluster takes no inter-broker
+        requests from any connection."""
         return request.is_broker and self.broker.config.is_member
 
     def _decode(self, context: RequestContext) -> Any:
         request, version = context.request, context.api_version
         reader = self._readers.get((request.api_key, version)) or self._make_reader(request.api_key, version)
         collects = gc.isenabled()
-        gc.disable()  # the body becomes a tree that is kept: to look for cycles in it costs more than reading it
+        gc.disable()  # the body becomes a tree that is kept: searching it for cycles costs more than reading it
         try:
             decoded, _ = reader(sanitize(request.api_key, version, request.body), 0)
         except TooManyRowsError:
@@ -431,7 +433,8 @@ class KafkaApis:
         self._write(context, row_pieces(response))
 
     def _write(self, context: RequestContext, pieces: Iterator[bytes], *, is_error: bool = False) -> None:
-        """At once what takes no longer than a slice, and little memory when there is none; the rest in turns."""
+        """Writes the answer at once when that takes no longer than a slice and, while memory is over its limit, less
+        than :data:`LONG_BYTES`. Otherwise the rest of the answer is written in turns."""
         out, time = io.BytesIO(), self.broker.loop.time
         over_at = time() + SLICE_S
         try:
@@ -448,7 +451,8 @@ class KafkaApis:
     async def _go_on_writing(
         self, context: RequestContext, pieces: Iterator[bytes], out: io.BytesIO, *, is_error: bool
     ) -> None:
-        """While there is no room, one answer after the other is written to its end."""
+        """Writes the rest of an answer in turns. While memory is over its limit, only one answer is written at a
+        time."""
         turn, admission, ticket = context.turn(), self.admission, context.ticket
         noted, is_alone = 0, False
         try:
@@ -492,13 +496,13 @@ class KafkaApis:
                 "%s v%d from %s (%s) failed", context.api.name, request.api_version, request.client_host,
                 request.client_id or "", exc_info=error,
             )  # fmt: skip
-        # whoever still holds the error (a task that has ended with it) would hold all that the handler had in hand
+        # a task that has ended with the error may still hold it, and by the traceback all objects of the handler
         error.__traceback__ = error.__context__ = error.__cause__ = None
         response = error_answer(context.api, request.api_version, context.decoded, *(told or UNEXPECTED))
         self._write(context, response.pieces(), is_error=True)
 
     def _put(self, token: int, body: bytes | None) -> None:
-        """Queues an answer; all those of one pass of the loop go out together."""
+        """Queues an answer; the answers of one pass of the loop go out together. None closes the connection."""
         self._answers.append((token, body))
         self._end(token)
         if not self._is_flush_due:
@@ -506,7 +510,8 @@ class KafkaApis:
             self.broker.loop.call_soon(self._flush)
 
     def _end(self, token: int) -> None:
-        """The control plane has done with it; an exception may still hold its context."""
+        """The control plane has finished the request: releases its memory, since an exception may still hold the
+        context."""
         context = self._admitted.pop(token, None)
         if context is not None:
             context.let_go()
