@@ -2,12 +2,13 @@
 ``/config/changes``).
 
 A change is the new content of ``/config/topics/T`` or ``/config/brokers/N`` and, in the same ``multi``, a sequential
-node ``/config/changes/config_change_NNNNNNNNNN`` that names it. Every broker watches the children of
-``/config/changes`` and reads what the new ones name, so a change that comes twice does no harm. The controller's broker
-keeps the newest :data:`KEPT_CHANGES` nodes; a broker that finds as many at once may have missed some, and reads
-everything. So it does when it starts to watch, which is also after a session that expired took the watch with it.
+node ``/config/changes/config_change_NNNNNNNNNN`` that names the topic or broker. Every broker watches the children of
+``/config/changes`` and reads the configurations that new children name, so a change that comes twice does no harm. The
+controller's broker keeps the newest :data:`KEPT_CHANGES` nodes and deletes older ones; a broker that finds so many new
+nodes at once may have missed some, and reads all configurations. It also reads all of them when it begins to watch: at
+its start, and after its session expired, which ends the watch.
 
-New overrides are made from those that stand in the store: whoever does so holds :attr:`ConfigChanges.lock` meanwhile.
+New overrides are made from the overrides in the store: code that does so must hold :attr:`ConfigChanges.lock`.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ RETRY_S: Final = 1.0
 
 
 class ConfigChanges:
-    """See the module. Runs on the loop. ``image`` is what all brokers are told of topics, ``held`` what this one does;
-    ``tell_waiting`` is called when what is configured has changed here."""
+    """See the module. Runs on the loop. ``image`` is the cluster's metadata, ``held`` the replicas that this broker
+    holds; ``tell_waiting`` is called when topic configurations have changed here."""
 
     def __init__(
         self,
@@ -75,16 +76,16 @@ class ConfigChanges:
         self._is_controller = is_controller
         self._tell_waiting = tell_waiting
         self.lock = asyncio.Lock()
-        """One change of configurations at a time: the new overrides are made from the current ones, as the store has
-        them. Those of a topic the controller makes, whoever was asked: two brokers would each write back what the other
-        has just changed."""
+        """One change of configurations at a time: the new overrides are made from the current overrides in the store.
+        For a topic only the controller makes them, whichever broker the client asked: two brokers would each undo the
+        other's change."""
         self._last_seen = ""
         self._is_due = False
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, *, may_have_missed: bool = True) -> None:
-        """Watches from now on, and takes over what others changed before: recovery takes minutes, and what this broker
-        read at its start is as old. May be called again, for another session."""
+        """Watches from now on, and takes over what other brokers changed before: recovery may take minutes, and the
+        configurations that this broker read at its start are that old. May be called again, for another session."""
         await self._store.ensure_path(CONFIG_CHANGES)
         self._last_seen = max(await self._store.get_children(CONFIG_CHANGES, self._on_change), default="")
         if may_have_missed:
@@ -97,8 +98,8 @@ class ConfigChanges:
             await asyncio.wait([task])
 
     async def write(self, kind: str, name: str, overrides: Mapping[str, str]) -> None:
-        """Replaces what is configured for ``name`` ("topics", a topic; "brokers", a node id or ``<default>``), in
-        effect here when it returns."""
+        """Replaces the overrides of ``name`` (for kind "topics" a topic, for "brokers" a node id or ``<default>``). The
+        change is in effect here when this returns."""
         path = f"/config/{kind}/{name}"
         store = self._store
         await store.ensure_path(path)
@@ -106,7 +107,7 @@ class ConfigChanges:
         await self.apply(kind, name)
 
     async def write_broker(self, broker: str, overrides: Mapping[str, str]) -> None:
-        """Replaces what was changed for ``broker`` (node id as text, or DEFAULT_BROKER) and applies it. Raises
+        """Replaces the overrides of ``broker`` (node id as text, or DEFAULT_BROKER) and applies them. Raises
         ConfigError for a wrong value, and then nothing has changed."""
         keys = self._config.keys
         for name, value in overrides.items():
@@ -127,7 +128,7 @@ class ConfigChanges:
                 logger.warning("Changes of the configuration cannot be read yet: %s", error)
                 self._is_due = True
                 await asyncio.sleep(RETRY_S)
-            except Exception:  # a bug must not keep back what is changed later
+            except Exception:  # a bug must not hold up later changes
                 logger.exception("Changes of the configuration could not be taken over")
                 self._is_due = True
                 await asyncio.sleep(RETRY_S)
@@ -143,7 +144,7 @@ class ConfigChanges:
         for name in unseen if len(unseen) < KEPT_CHANGES else ():
             try:
                 notice = (await store.get(f"{CONFIG_CHANGES}/{name}")).data
-            except NoNodeError:  # removed meanwhile, since many came: look again
+            except NoNodeError:  # the controller has deleted the node, since many changes came: list the nodes again
                 self._is_due = True
                 return
             await self._read(notice)
@@ -175,7 +176,8 @@ class ConfigChanges:
             await self.apply("brokers", "")
 
     async def catch_up(self, names: Iterable[str]) -> None:
-        """Takes over what the controller has written for these topics, of which the watch may not have told yet."""
+        """Takes over the configurations of these topics that the controller has written; the watch may not have fired
+        yet."""
         turn = Turn()
         await self._store.poll()
         async for name in turn.each(names):
@@ -183,7 +185,7 @@ class ConfigChanges:
                 await self.apply("topics", name)
 
     async def apply(self, kind: str, name: str) -> None:
-        """Takes over what stands in the store; in effect when it returns."""
+        """Takes over the configuration in the store. It is in effect when this returns."""
         if kind == "brokers":
             await self._dynamic_configs.load()
             self._dynamic_configs.apply(self._engine)
@@ -197,12 +199,12 @@ class ConfigChanges:
             self._tell_waiting()
 
     async def _keep(self, names: Iterable[str]) -> None:
-        """Beside the logs, before the change is answered."""
+        """Writes the topics' configurations beside their logs. Called before the change is answered."""
         held = self._held.topics
         await self._kept_configs.keep([held[name] for name in names if name in held])
 
     async def apply_topics(self, written: Mapping[str, Mapping[str, str]]) -> None:
-        """Takes over what this broker has just written."""
+        """Takes over the topic configurations that this broker has just written."""
         async for name, configs in Turn().each(written.items()):
             self._apply_topic(name, dict(configs))
         await self._keep(written)
@@ -211,7 +213,7 @@ class ConfigChanges:
     def _apply_topic(self, name: str, configs: dict[str, str]) -> None:
         topics = [image.topic(name) for image in (self._image, self._held)]
         if all(topic is None or topic.configs == configs for topic in topics):
-            return  # as when this broker wrote it
+            return  # the change is in effect already, as when this broker wrote it
         for topic in topics:
             if topic is not None:
                 topic.configs = configs
@@ -220,7 +222,8 @@ class ConfigChanges:
 
 @contextmanager
 def _wrong_ones_skipped(kind: str, name: str) -> Iterator[None]:
-    """Somebody wrote the store by hand: it must not keep back the changes behind it."""
+    """Logs and skips an invalid configuration, as an operator may write into the store by hand: later changes must not
+    be held up."""
     try:
         yield
     except StoreError:

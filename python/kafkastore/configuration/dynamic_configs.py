@@ -1,8 +1,8 @@
 """Broker configuration changed at run time: ``/config/brokers/<default>`` for all, ``/config/brokers/<id>`` for one.
 
-Kept in the store in Kafka's layout, applied at once: the broker's effective values, the engine's options and the
-effective configuration of every topic (topics inherit ``log.*``). Knows which values are right only through ``config``;
-whether a key may be changed at run time is for the handler to say (``ConfigKey.update_mode``).
+Kept in the store in Kafka's layout, applied at once: to the broker's effective values, the engine's options and the
+effective configuration of every topic (topics inherit ``log.*``). ``config`` checks the values; the handler decides
+whether a key may be changed at run time (``ConfigKey.update_mode``).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class DynamicConfigs:
         self._image = image
 
     def overrides(self, broker: str) -> dict[str, str]:
-        """What was changed for ``broker``: a node id as text, or DEFAULT_BROKER."""
+        """The overrides of ``broker``: a node id as text, or DEFAULT_BROKER."""
         config = self._config
         return dict(config.dynamic_default if broker == DEFAULT_BROKER else config.dynamic_broker)
 
     async def load(self) -> None:
-        """Reads the store's nodes into the broker's configuration; wrong values left by hand are dropped, a node that
-        is invalid is named and configures nothing."""
+        """Reads the store's nodes into the broker's configuration. Unknown keys, as an operator may have written by
+        hand, are dropped. An invalid node is logged, and nothing is deleted or compacted by default then."""
         tree = {path: data for path, data, _ in await self._store.get_tree("/config/brokers")}
         config = self._config
         config.set_dynamic(
@@ -53,8 +53,8 @@ class DynamicConfigs:
         return {topic.name: {**defaults, **topic.configs} for topic in self._image.topics.values()}
 
     def log_configs(self) -> dict[str, dict[str, str]]:
-        """The same for opening logs, with the broker's defaults under "" for topics that only the directories know:
-        nobody has said that anything of those may be deleted."""
+        """As :meth:`topic_configs`, for opening logs. The entry "" is for topics that only the log directories know:
+        the broker's defaults, but nothing is deleted, since no configuration of those topics allows that."""
         return {"": {**topic_defaults(self._config), **HELD}, **self.topic_configs()}
 
     def apply(self, engine: Engine) -> None:
@@ -65,7 +65,7 @@ class DynamicConfigs:
 
 
 _HELD = {f"log.{name}": value for name, value in HELD.items()}
-"""In place of defaults that nobody can read: one of them may have been that nothing is deleted."""
+"""In place of overrides that cannot be read: they may have said that nothing is deleted."""
 
 
 def _decode(tree: Mapping[str, bytes], path: str) -> dict[str, str]:

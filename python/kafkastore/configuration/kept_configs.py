@@ -1,15 +1,16 @@
-"""The topics' own configurations, kept in each log directory beside their logs: a metadata store that is lost does not
-take them along.
+"""The topics' own configurations, kept in each log directory beside their logs, so that they survive the loss of the
+metadata store.
 
     file = line*                  ``kafkastore-topic-configs``; Apache Kafka leaves it alone
     line = checksum " " JSON "\\n"  the last line of a topic counts
 
-A line has the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when it was written,
-which tells whether a store that differs is older. A topic that never had a configuration of its own has no line. A line
-is added, and survives the end of the process, before a log of a new topic is made and before a change of configuration
-is answered; it is synced a little later, many at once. A file that could not be added to, as on a full disk, is written
-anew until that succeeds. A start writes the file anew when half of it is out of date. What cannot be read is named and
-left out.
+A line has the topic, its id, its configuration and the mark (``metadata/marks.py``) of the store when the line was
+written; by the mark a start knows whether a store with another configuration is older. A topic that never had a
+configuration of its own has no line. A line is added, and survives the end of the process, before a log of a new topic
+is made and before a change of configuration is answered; it is synced a little later, together with other lines. When a
+line could not be added, as on a full disk, the whole file is written anew, again and again until that succeeds. A start
+writes the file anew when more than half of its lines are stale. A file that is damaged or cannot be read is logged and
+does not count.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ RETRY_S: Final = 5.0
 """Between two attempts to write a file anew that lacks a line."""
 
 SPARE_LINES: Final = 100
-"""So many out of date are no reason to write a file anew."""
+"""A file may have this many stale lines before it is written anew."""
 
 
 class KeptConfig(NamedTuple):
@@ -53,7 +54,7 @@ class KeptConfig(NamedTuple):
 
 
 class KeptConfigs:
-    """See the module. Runs on the loop, but for what says that it blocks."""
+    """See the module. Runs on the loop, except the methods that say "Blocking"."""
 
     def __init__(self, log_manager: LogManager, store: MetadataStore) -> None:
         self._log_manager = log_manager
@@ -67,13 +68,13 @@ class KeptConfigs:
         self._failing: set[str] = set()
 
     async def load(self) -> None:
-        """Reads what is there, when the directories are open."""
+        """Reads the files of the online directories. Called once the directories are open."""
         loop = asyncio.get_running_loop()
         for directory in self._log_manager.online:
             self._kept[directory], self._lines[directory] = await loop.run_in_executor(None, _read, directory)
 
     def find(self, topic: str, topic_id: bytes | None) -> KeptConfig | None:
-        """The newest that is known of a topic, in any directory; nothing of one that has no id yet."""
+        """The newest configuration of a topic in any directory. None for a topic that has no id yet."""
         if topic_id is None:
             return None
         wanted = topic_id_text(topic_id)
@@ -81,8 +82,8 @@ class KeptConfigs:
         return max(found, key=lambda one: one.mark.generation, default=None)
 
     async def keep(self, topics: Iterable[TopicImage]) -> None:
-        """Adds lines for those that are here and differ from what is kept. A directory that cannot be written to is
-        named, once."""
+        """Adds lines for topics that have logs here and whose configuration differs from the kept one. A directory that
+        cannot be written to is logged, once."""
         async with self._turn:
             changed = self._changed(topics)
             if not changed:
@@ -99,7 +100,7 @@ class KeptConfigs:
             self._syncing = asyncio.get_running_loop().create_task(self._sync_later())
 
     async def tidy(self, topics: Mapping[str, TopicImage]) -> None:
-        """Writes the files anew in which much is out of date; ``topics`` are all that there are."""
+        """Writes files anew that have many stale lines; ``topics`` are all topics that exist."""
         ids = {name: topic_id_text(topic.topic_id) for name, topic in topics.items()}
         for directory, kept in self._kept.items():
             current = {name: one for name, one in kept.items() if ids.get(name) == one.topic_id}
@@ -107,7 +108,7 @@ class KeptConfigs:
                 await asyncio.get_running_loop().run_in_executor(None, self._replace, directory, current)
 
     async def stop(self) -> None:
-        """What was added is durable when it returns."""
+        """Syncs the files: all lines that were added are durable when this returns."""
         if self._syncing is not None:
             self._syncing.cancel()
             await asyncio.wait([self._syncing])
@@ -138,8 +139,8 @@ class KeptConfigs:
         await asyncio.get_running_loop().run_in_executor(None, self._sync)
 
     async def _catch_up(self) -> None:
-        """Writes the files anew that lack something. A line may be the last word on a topic for years, and an older one
-        in its place would be believed."""
+        """Writes the files anew that lack a line. A line may be a topic's newest for years, and without it an older
+        line would count."""
         async with self._turn:
             for directory in list(self._behind):
                 if directory in self._log_manager.online:
@@ -221,7 +222,7 @@ def _read(directory: str) -> tuple[dict[str, KeptConfig], int]:
         else:
             found[decoded[0]] = decoded[1]
     if damaged or lines[-1]:
-        # the line that is gone may have been the last word on any topic
+        # the damaged line may have been the newest line of any topic
         logger.warning("%s is damaged in %d lines: the configurations in it do not count", path, max(damaged, 1))
         return {}, SPARE_LINES + len(lines)
     return found, len(lines) - 1

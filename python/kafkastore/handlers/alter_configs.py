@@ -1,4 +1,4 @@
-"""AlterConfigs (33): replaces all overrides of topics and brokers; what is not named goes back to its default.
+"""AlterConfigs (33): replaces all overrides of topics and brokers; a key that is not named goes back to its default.
 
 Superseded by IncrementalAlterConfigs (44), whose translation it shares; see ``config_changes.py``.
 """

@@ -1,4 +1,4 @@
-"""AlterPartition (56): a leader asks the controller for other in-sync sets (KIP-497, KIP-903)."""
+"""AlterPartition (56): a leader asks the controller to change the in-sync sets of its partitions (KIP-497, KIP-903)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (45): moves partitions to other brokers, or cancels that (KIP-455, KIP-860).
+"""AlterPartitionReassignments (45): moves partitions to other brokers, or cancels such moves (KIP-455, KIP-860).
 
 Translates between the wire and ``topic/topics.py``. One partition's error never fails the others.
 """

@@ -1,7 +1,7 @@
 """AlterReplicaLogDirs (34): moves replicas of this broker to other log directories (KIP-113).
 
-Translates between the wire and ``replica/log_dir_moves.py``. One replica's error never fails the others; of one that is
-named twice the last directory counts, as in Kafka.
+Translates between the wire and ``replica/log_dir_moves.py``. One replica's error never fails the others. For a replica
+that is named twice the last directory counts, as in Kafka.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which broker configurations may be changed while the broker runs, and to what (KIP-226).
+"""Which broker configurations may be changed while the broker runs, and to which values (KIP-226).
 
 The checks in Kafka's order: (A) keys that are read-only; (B) keys of TLS, which belong to one listener; (C) values of
-the wrong type or out of range; (D) keys that only a single broker may have, asked for all; (E) thread counts, which may
-at most double or halve. Then, which Kafka has no need of: (F) keys that ask for a protection that is not there. Every
-failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
+the wrong type or out of range; (D) per-broker keys in a change for all brokers; (E) thread counts, which may at most
+double or halve. Then a check that Kafka does not need: (F) keys that ask for a protection that this version does not
+have. Every failure is INVALID_REQUEST, as Kafka answers. Changes nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The loggers of this broker as configuration resources (KIP-412): which there are, their levels, and how those change
+"""The loggers of this broker as configuration resources (KIP-412): their names, their levels, and how the levels change
 at run time.
 
-A level is a logger's own or, without one, its parent's; the last parent is ``root``. A change holds until the process
-ends and is stored nowhere. Loggers are those that the modules of this process have made, and their parents: a request
+A logger without a level of its own has its parent's; the last parent is ``root``. A change holds until the process ends
+and is stored nowhere. The loggers are those that the modules of this process have made, and their parents: a request
 makes none.
 """
 
@@ -29,26 +29,27 @@ LEVELS: Final = {
     "ERROR": logging.ERROR,
     "FATAL": logging.CRITICAL,
 }
-"""Kafka's names, the most telling first. Nothing here says less than DEBUG, so TRACE is as DEBUG."""
+"""Kafka's names, the most verbose first. Nothing here logs below DEBUG, so TRACE is as DEBUG."""
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 _NOT_ALLOWED: Final = {APPEND: "APPEND", SUBTRACT: "SUBTRACT"}
 
 
 def names() -> list[str]:
-    """Of all loggers, ``root`` first."""
+    """The names of all loggers, ``root`` first."""
     known = logging.root.manager.loggerDict
     return [ROOT, *sorted(name for name in tuple(known) if name == OURS or name.startswith(f"{OURS}."))]
 
 
 def level_of(name: str) -> str:
-    """The level in effect of one of :func:`names`."""
+    """The level in effect of a logger, one of :func:`names`."""
     level = _logger(name).getEffectiveLevel()
     return next((known for known, least in LEVELS.items() if level <= least), "FATAL")
 
 
 def check(changes: Iterable[tuple[str, int, str | None]]) -> None:
-    """Of (logger, operation, level). Raises InvalidRequestError or ConfigError, in Kafka's order and words."""
+    """Checks changes, each (logger, operation, level). Raises InvalidRequestError or ConfigError, in Kafka's order and
+    words."""
     known = set(names())
     for name, operation, level in changes:
         if operation not in (SET, DELETE):
@@ -69,7 +70,7 @@ def check(changes: Iterable[tuple[str, int, str | None]]) -> None:
 
 
 def apply(changes: Iterable[tuple[str, int, str | None]]) -> None:
-    """What :func:`check` let through, from now on."""
+    """Applies changes that :func:`check` has accepted."""
     for name, operation, level in changes:
         if operation == SET and level is not None:
             _logger(name).setLevel(LEVELS[level])

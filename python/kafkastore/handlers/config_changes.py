@@ -1,10 +1,10 @@
-"""What AlterConfigs (33) and IncrementalAlterConfigs (44) share: from a request's resources to whole new sets of
-overrides.
+"""The code that AlterConfigs (33) and IncrementalAlterConfigs (44) share: makes whole new sets of overrides from a
+request's resources.
 
-A request names resources; each is checked as it stands (A), then turned into the resource's new overrides (B), then
-given to its owner, ``topic/topics.py`` or ``configuration/changes.py``, which writes the store and makes the change
-known (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of the
-checks and the messages are Kafka's.
+The changes of each resource in the request are checked by themselves (A), then turned into the resource's new overrides
+(B), then passed to the owner, ``topic/topics.py`` or ``configuration/changes.py``, which writes the store and publishes
+the change (C). One resource's error never fails the others, and nothing of a failed resource is changed. The order of
+the checks and the messages are Kafka's.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ Failure = tuple[int, "str | None"]
 """(error code, message)"""
 
 TOGETHER = 1000
-"""Resources that are checked and written together, before another request has its turn."""
+"""How many resources are checked and written together, under one hold of the lock."""
 
 MANY_KEYS = 1000
-"""Of one resource, far more than there are: each look at all of them is a step of its own."""
+"""A resource with more changes than this, far more than there are keys, is handled in several steps of the loop."""
 
 OPERATION_NAMES = ("SET", "DELETE", "APPEND", "SUBTRACT")
 
@@ -74,7 +74,7 @@ async def alter(
     validate_only: bool,
     is_incremental: bool,
 ) -> Unwritten:
-    """The response to a request of either API; ``is_incremental`` says whether a key that is not named stays."""
+    """The response to a request of either API. With ``is_incremental`` an override that is not named stays."""
     turn = context.turn()
     counts: Counter[tuple[int, str]] = Counter()
     async for resource in turn.each(resources):
@@ -113,10 +113,11 @@ async def _alter_some(
     validate_only: bool,
     is_incremental: bool,
 ) -> dict[tuple[int, str], Failure]:
-    """Checks each and writes those of topics together. The errors of those that failed."""
+    """Checks each resource and writes the overrides of topics together. Returns the errors of the resources that
+    failed."""
     failed: dict[tuple[int, str], Failure] = {}
     written: dict[str, dict[str, str]] = {}
-    ids: dict[str, bytes] = {}  # of the topics whose configuration the new one is made from
+    ids: dict[str, bytes] = {}  # topics by name whose new overrides were made from the current ones -> topic id
     policies: list[tuple[str, dict[str, str]]] = []
     async for resource in turn.each(resources):
         key = resource.resource_type, resource.resource_name
@@ -150,11 +151,11 @@ async def _alter_some(
 async def _write(
     context: RequestContext, written: Mapping[str, dict[str, str]], ids: Mapping[str, bytes]
 ) -> Mapping[str, KafkastoreError]:
-    """The errors of those that failed."""
+    """Writes the overrides of topics. Returns the errors of the topics that failed."""
     topics = context.broker.topics
     try:
         return await topics.set_all_configs(written, ids)
-    except NotControllerError:  # it has just stopped being the controller, which is asked for each
+    except NotControllerError:  # this broker has just stopped being the controller: ask the new one for each topic
         failed: dict[str, KafkastoreError] = {}
         for name, overrides in written.items():
             try:
@@ -175,7 +176,8 @@ async def _alter_resource(
     validate_only: bool,
     is_incremental: bool,
 ) -> dict[str, str] | None:
-    """The whole new overrides of a topic that is to be written, None for what is done, or nothing to do."""
+    """The whole new overrides of a topic that is to be written; None when the change is done or nothing is to be
+    done."""
     if len(changes) > MANY_KEYS:
         await turn.wait()
     _check_changes(changes)
@@ -241,7 +243,7 @@ async def _alter_broker(
         raise InvalidRequestError(f"Unexpected broker id, expected {context.broker.node_id}, but received {name}")
     config = context.broker.config
     owner = name or DEFAULT_BROKER
-    await context.broker.dynamic_configs.load()  # what another broker changed a moment ago is not known here yet
+    await context.broker.dynamic_configs.load()  # the watch may not have brought another broker's last change yet
     current = context.broker.dynamic_configs.overrides(owner)
     overrides = _changed(
         current if is_incremental else {},

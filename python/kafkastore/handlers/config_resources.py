@@ -1,6 +1,6 @@
-"""What the configuration APIs (32, 33, 44, 74) name alike: the types of resources and how a broker is named.
+"""Shared by the configuration APIs (32, 33, 44, 74): the types of resources, and the broker id in a resource's name.
 
-Holds no state and reaches no owner.
+Holds no state and reaches no owner of a configuration.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""ControlledShutdown (7): a broker that is about to stop asks the controller to lead its partitions elsewhere."""
+"""ControlledShutdown (7): a broker that is about to stop asks the controller to move its leaderships to other
+brokers."""
 
 from __future__ import annotations
 

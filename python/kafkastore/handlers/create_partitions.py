@@ -1,7 +1,7 @@
-"""CreatePartitions (37): grows topics to a number of partitions, with replicas placed by the broker or by the asker.
+"""CreatePartitions (37): grows topics to a number of partitions, with replicas placed by the broker or by the client.
 
-Translates between the wire and ``topic/topics.py``, which owns the rules. What concerns the request as a whole is
-checked here: a topic that stands in it more than once fails once. One topic's error never fails the others.
+Translates between the wire and ``topic/topics.py``, which owns the rules. This module checks the request as a whole: a
+topic that the request names more than once fails, with one row in the answer. One topic's error never fails the others.
 """
 
 from __future__ import annotations

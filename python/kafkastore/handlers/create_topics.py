@@ -1,8 +1,7 @@
-"""CreateTopics (19): creates topics, or with ``validate_only`` says what would become of it.
+"""CreateTopics (19): creates topics, or with ``validate_only`` answers as if it had created them.
 
-Translates between the wire and ``topic/topics.py``, which owns the rules. What concerns the request as a whole is
-checked here: a name that stands in it more than once fails once, whatever is asked for it. One topic's error never
-fails the others.
+Translates between the wire and ``topic/topics.py``, which owns the rules. This module checks the request as a whole: a
+name that the request has more than once fails, with one row in the answer. One topic's error never fails the others.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from kafkastore.requests.context import RequestContext
 
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
-"""Kafka's own log of metadata, a name that no topic may have."""
+"""The name of Kafka's own metadata log, which no topic may have."""
 
 FIRST_VERSION_WITH_CONFIGS: Final = 5
 
@@ -51,13 +50,13 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
     asked: list[NewTopic] = []
     async for topic in turn.each(request.topics):
         if topic.name in outcomes:
-            continue  # the first of its name has failed for all of them
+            continue  # the first topic of this name has failed, with one row for all of them
         try:
             asked.append(_new_topic(topic, counts[topic.name]))
         except KafkastoreError as error:
             outcomes[topic.name] = error.with_traceback(None)
         else:
-            outcomes[topic.name] = KafkastoreError()  # until it is made
+            outcomes[topic.name] = KafkastoreError()  # holds the place until the topic is created
     made = await context.broker.topics.create_all(asked, validate_only=request.validate_only, turn=turn)
     outcomes.update((one.name, outcome) for one, outcome in zip(asked, made, strict=True))
     if not request.validate_only:
@@ -77,8 +76,8 @@ async def handle(context: RequestContext, request: CreateTopicsRequest) -> Unwri
 
 
 async def _check_size(context: RequestContext, topics: Sequence[CreatableTopic], turn: Turn) -> None:
-    """Before anything is made of them; as in Kafka what will be refused counts too. A topic of no partitions counts as
-    one."""
+    """Raises PolicyViolationError for too many partitions, before any topic is created. Topics that will be refused
+    count too, as in Kafka. A topic of no partitions counts as one partition."""
     default, count = context.broker.config.get_int("num.partitions"), 0
     async for topic in turn.each(topics):
         asked = default if topic.num_partitions == -1 else topic.num_partitions
@@ -88,7 +87,7 @@ async def _check_size(context: RequestContext, topics: Sequence[CreatableTopic],
 
 
 def _new_topic(topic: CreatableTopic, count: int) -> NewTopic:
-    """What is asked for; ``count`` is how often the request has the name."""
+    """The topic to create; ``count`` is how often the request has its name. Raises KafkastoreError."""
     if count > 1:
         raise InvalidRequestError("Duplicate topic name.")
     if topic.name == CLUSTER_METADATA_TOPIC:
@@ -98,8 +97,8 @@ def _new_topic(topic: CreatableTopic, count: int) -> NewTopic:
 
 
 def _assignments(topic: CreatableTopic) -> Mapping[int, tuple[int, ...]] | None:
-    """The replicas by partition; what a mapping cannot say, a partition given twice, is refused. Kafka looks at the
-    counts before, so where these are given too it is left to the owner to refuse them."""
+    """The replicas by partition. A partition given twice is refused here, since a mapping cannot hold it. Kafka checks
+    first whether counts are given beside assignments: then the refusal is left to ``topic/topics.py``."""
     if not topic.assignments:
         return None
     found: dict[int, tuple[int, ...]] = {}
@@ -137,8 +136,8 @@ def _created(context: RequestContext, topic: TopicImage, describe: _ConfigDescri
 
 
 class _ConfigDescriber:
-    """Makes the list of a created topic's effective configurations; what no topic of the request overrides is made
-    once."""
+    """Makes the list of a created topic's effective configurations. Entries without an override are made once for all
+    topics of the request."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context

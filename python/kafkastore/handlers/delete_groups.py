@@ -1,4 +1,4 @@
-"""DeleteGroups: empty groups, with their offsets."""
+"""DeleteGroups: deletes empty groups, with their offsets."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""DeleteRecords (21): moves the log start of partitions up to an offset; what lies below is gone.
+"""DeleteRecords (21): moves the log start of partitions up to an offset; the records below it are gone.
 
 Translates between the wire, ``Engine.delete_records``, which owns the rules of the offset (-1 is the high watermark),
-and ``replica/low_watermarks.py``: the answer waits until the replicas that live have followed, for ``timeout_ms`` at
-most (KIP-107). Never touches a log itself. One partition's error never fails the others.
+and ``replica/low_watermarks.py``: the answer waits until the live replicas have moved their log starts, for
+``timeout_ms`` at most (KIP-107). Never touches a log itself. One partition's error never fails the others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 async def handle(context: RequestContext, request: DeleteRecordsRequest) -> Unwritten:
-    begun: list[tuple[int, int]] = []  # of each partition as it was asked for
+    begun: list[tuple[int, int]] = []  # (error code, offset) of each partition, in the order of the request
     wanted: dict[tuple[str, int], int] = {}
     turn = context.turn()
     for topic in request.topics:

@@ -1,9 +1,9 @@
 """DeleteTopics (20): deletes topics by name or, from version 6 on, by id.
 
-Translates between the wire and ``topic/topics.py``. What concerns the request as a whole is checked here, in Kafka's
-order: (A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids
-that stand in the request more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same
-topic. One topic's error never fails the others.
+Translates between the wire and ``topic/topics.py``. This module checks the request as a whole, in Kafka's order:
+(A) whether topics may be deleted at all; (B) an entry with neither name nor id, or with both; (C) names and ids that
+the request has more than once; (D) ids and names that do not exist; (E) a name and an id that mean the same topic. One
+topic's error never fails the others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest) -> Unwri
         raise RequestTimedOutError
     results = []
     found: list[TopicImage] = []
-    ids: dict[str, bytes] = {}  # of those that are asked for by id
+    ids: dict[str, bytes] = {}  # of the topics that the request names by id
     turn = context.turn()
     asked: Counter[Asked] = Counter()
     async for run in turn.runs(_asked(request)):
@@ -88,7 +88,8 @@ def _check_enabled(context: RequestContext) -> None:
 
 
 def _counted(asked: Counter[Asked]) -> Iterator[tuple[Asked, int]]:
-    """What is asked for with how often; entries that name nothing stand for themselves."""
+    """Each name or id with how often the request has it. Entries with neither are not counted together: each stands for
+    itself."""
     for one, count in asked.items():
         if one == (None, None):
             yield from [(one, 1)] * count
@@ -97,7 +98,7 @@ def _counted(asked: Counter[Asked]) -> Iterator[tuple[Asked, int]]:
 
 
 def _find(context: RequestContext, name: str | None, topic_id: UUID | None, count: int) -> TopicImage:
-    """The topic that is meant. Raises what B to D find."""
+    """The topic that a request's entry means. Raises the errors of B to D."""
     if name is None and topic_id is None:
         raise InvalidRequestError("Neither topic name nor id were specified.")  # B
     if name is not None and topic_id is not None:

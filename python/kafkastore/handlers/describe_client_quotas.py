@@ -1,7 +1,7 @@
 """DescribeClientQuotas (48): there are no quotas, so a filter that Kafka understands finds none (KIP-546).
 
-Kafka's checks in its order, for each component: (A) an empty or unknown type, or one that came before; (B) a match that
-does not go with its string. Then (C) an ip beside a user or client id.
+Kafka's checks in its order, for each component: (A) an empty type, a type that came before, an unknown type; (B) a
+match type that does not go with the match string. Then (C) an ip beside a user or client id.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""DescribeCluster (60): the cluster's id, its controller and its brokers as the asker's listener reaches them
-(KIP-700).
+"""DescribeCluster (60): the cluster's id, its controller, and its brokers with their addresses on the listener of the
+request (KIP-700).
 
-Reads the metadata image; knows nothing else. A broker answers for brokers only: whoever asks for controllers
-(KIP-919, endpoint type 2) is told that this is the wrong endpoint.
+Reads the metadata image; knows nothing else. A broker answers for brokers only: a request for controllers (KIP-919,
+endpoint type 2) gets MISMATCHED_ENDPOINT_TYPE.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ async def handle(context: RequestContext, request: DescribeClusterRequest) -> Un
 
 
 def _controller_to_ask(known: Container[int], node_id: int, controller_id: int) -> int:
-    """As in Metadata (``rust/broker/metadata.rs``): this broker, which passes requests on, and is alive."""
+    """The broker that is named as the controller, as in Metadata (``rust/broker/metadata.rs``): this broker, which is
+    alive and passes requests on to the controller."""
     return next((one for one in (node_id, controller_id) if one in known), NO_CONTROLLER)
 
 

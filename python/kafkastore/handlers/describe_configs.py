@@ -1,12 +1,12 @@
-"""DescribeConfigs (32): what a topic or a broker is configured with, from where, and what else would apply (KIP-226).
+"""DescribeConfigs (32): the configuration of a topic or a broker, the source of each value, its synonyms (KIP-226).
 
-Reads the broker's configuration and the metadata image; changes nothing. A value's source is the first of its synonyms:
-the topic's own setting, then this broker's run-time setting, the cluster-wide one, the file, the default. Synonyms of
-one source stand in the order in which the broker prefers the keys (``log.retention.ms`` before
-``log.retention.hours``); those before the described key itself are left out, which is why a default that comes from
-another unit shows none.
+Reads the broker's configuration and the metadata image; changes nothing. A value's source is that of its first synonym:
+the topic's own setting, then this broker's run-time setting, the cluster-wide run-time setting, the file, the default.
+Synonyms of one source stand in the order in which the broker prefers the keys (``log.retention.ms`` before
+``log.retention.hours``). Synonyms before the described key itself are left out: so a default that comes from a key of
+another unit shows no synonym.
 
-One resource's error never fails the others, except a resource type that is no type at all, which fails every one.
+One resource's error never fails the others, except an invalid resource type, which fails the whole request.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ QUOTAS = (
     "leader.replication.throttled.rate",
     "replica.alter.log.dirs.io.max.bytes.per.second",
 )
-"""Limits that are set at run time only; Kafka lists them once they are."""
+"""Limits that are set at run time only; Kafka lists a limit once it is set."""
 
 CLIENT_METRICS_DEFAULTS = {"interval.ms": ("int", "300000"), "match": ("list", ""), "metrics": ("list", "")}
 """A subscription's keys with their types and defaults (KIP-714)."""
 
 MAX_KEPT = 1000
 MAX_KEPT_LENGTH = 1000
-"""Entries of topics that are kept for the next answer, and the bytes of one."""
+"""How many entries of topics are kept for the next answers, and the longest entry that is kept, in bytes."""
 
 UNIT_GROUPS = (
     ("log.roll.ms", "log.roll.hours"),
@@ -70,7 +70,7 @@ UNIT_GROUPS = (
     ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
-"""Broker keys that say the same thing, in the order in which they are looked at."""
+"""Broker keys for the same setting in different units, in the order of precedence."""
 
 
 async def handle(context: RequestContext, request: DescribeConfigsRequest) -> Unwritten:
@@ -119,8 +119,8 @@ def _failed(
 
 # ---- entries that many resources share
 class Entries:
-    """The entries that answers of one version and one choice of synonyms and documentation have in common, as bytes:
-    made at their first use, good for as long as the broker's configuration does not change."""
+    """The entries that answers of one version, with or without synonyms and documentation, have in common, as bytes.
+    Each is made at its first use and holds as long as the broker's configuration does not change."""
 
     def __init__(self, context: RequestContext, include_synonyms: bool, include_documentation: bool) -> None:
         self.revision = context.broker.config.revision
@@ -154,7 +154,7 @@ class Entries:
         return found
 
     def entry(self, name: str, key: ConfigKey | None, value: str | None, synonyms: Synonyms) -> bytes:
-        is_sensitive = key is None or key.is_sensitive  # what is not known may be a secret
+        is_sensitive = key is None or key.is_sensitive  # the value of an unknown key may be a secret
         is_topic_key = key is not None and key is topic_keys().get(name)
         listed = synonyms if self._include_synonyms else ()
         return self._encoder.row(
@@ -253,7 +253,7 @@ def _broker_logger(context: RequestContext, entries: Entries, resource: Describe
 
 
 def _client_metrics(context: RequestContext, entries: Entries, resource: DescribeConfigsResource) -> list[bytes]:
-    """Nothing is ever subscribed to, so a subscription of any name has the defaults."""
+    """The defaults, for a subscription of any name: this version has no client metrics subscriptions."""
     del entries
     if not resource.resource_name:
         raise InvalidRequestError("Client metrics subscription name must not be empty")
@@ -340,7 +340,7 @@ def _double_as_text(value: float) -> str:
 
 
 def _documentation(key: ConfigKey | None) -> str | None:
-    """What the table of keys knows; the prose is in Apache Kafka's documentation."""
+    """The facts in the table of keys; the prose is in Apache Kafka's documentation."""
     if key is None:
         return None
     facts = [f"Type: {key.type}", f"default: {'null' if key.default is None else key.default or 'empty'}"]

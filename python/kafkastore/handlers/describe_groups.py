@@ -1,7 +1,7 @@
-"""DescribeGroups. Before version 6 a group that does not exist is a Dead one without an error.
+"""DescribeGroups. Before version 6 a group that does not exist is answered as Dead, without an error.
 
-Each group is described in one step, as it is then; the rest of the work gives way and needs nothing of the coordinator.
-A group that is named again is described again, within bounds (``repeats``).
+The coordinator describes each group in one step of the loop; writing the rows gives way to other work and does not use
+the coordinator. A group that is named again is described again, within bounds (``repeats``).
 """
 
 from __future__ import annotations

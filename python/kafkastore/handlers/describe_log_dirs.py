@@ -1,7 +1,7 @@
-"""DescribeLogDirs (35): what lies in each log directory of this broker, and how full it is.
+"""DescribeLogDirs (35): the partitions in each log directory of this broker, their sizes, and the free space.
 
-Translates between the wire and ``Engine.describe_log_dirs``. A request without a topic list means every partition; a
-directory with none of the asked partitions is listed all the same, and so is one that is offline (KAFKA_STORAGE_ERROR).
+Translates between the wire and ``Engine.describe_log_dirs``. A request without a topic list means every partition. A
+directory with none of the requested partitions is listed, too, and so is an offline directory (KAFKA_STORAGE_ERROR).
 """
 
 from __future__ import annotations

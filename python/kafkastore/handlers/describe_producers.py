@@ -1,7 +1,7 @@
 """DescribeProducers (61): the producers that a partition's log remembers, with their open transactions (KIP-664).
 
-Translates between the wire and ``Engine.describe_producers``. A wrong topic fails each of its partitions with a
-message, a wrong partition only itself and without one, as Kafka answers.
+Translates between the wire and ``Engine.describe_producers``. An invalid or unknown topic fails each of its partitions,
+with a message; an unknown partition fails alone, without a message, as Kafka answers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """DescribeQuorum (55, KIP-595): which broker is the controller, in which epoch. ``kafka-metadata-quorum`` and
 ``kafkastore cluster status`` ask for it; Metadata and DescribeCluster name a broker that passes requests on instead.
 
-The metadata store decides who is the controller, and every broker may become it: so the voters are the brokers. There
-is no log of metadata that they would replicate: offsets are -1, as of a replica of which nothing is known. Answered
-from what this broker knows.
+The metadata store elects the controller, and every broker may be elected: so the voters are the brokers. The brokers
+replicate no metadata log: offsets are -1, as for a replica whose offsets are not known. Answered from the metadata that
+this broker has.
 """
 
 from __future__ import annotations

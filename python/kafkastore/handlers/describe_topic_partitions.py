@@ -1,9 +1,9 @@
 """DescribeTopicPartitions (75): topics with their partitions, a page at a time (KIP-966).
 
 Reads the metadata image; knows nothing else. Topics come sorted by name. A page holds at most
-``response_partition_limit`` partitions (and never more than ``max.request.partition.size.limit``); the next one begins
-at the cursor that is returned. Where the cursor's topic is gone a page begins at the topic after it. Topics asked by
-name that do not exist are listed with their error; when all are asked for there is none of these.
+``response_partition_limit`` partitions (and never more than ``max.request.partition.size.limit``); the next page begins
+at the cursor that the answer returns. When the cursor's topic was deleted, a page begins at the topic after it. Topics
+that the request names and that do not exist are listed with their error.
 """
 
 from __future__ import annotations

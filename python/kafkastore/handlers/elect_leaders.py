@@ -1,7 +1,8 @@
-"""ElectLeaders (43): preferred leaders, or uncleanly any that is alive (KIP-183, KIP-460).
+"""ElectLeaders (43): elects preferred leaders, or in an unclean election any live replica (KIP-183, KIP-460).
 
-Translates between the wire and ``topic/topics.py``. One partition's error never fails the others. Asked for all
-partitions, every topic is in the answer, with those partitions that an election changes or fails for, as in Kafka.
+Translates between the wire and ``topic/topics.py``. One partition's error never fails the others. When the request is
+for all partitions, the answer has every topic, with the partitions whose leader changed or whose election failed, as in
+Kafka.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ async def handle(context: RequestContext, request: ElectLeadersRequest) -> Unwri
 
 
 def _refusal(context: RequestContext, request: ElectLeadersRequest, message: str) -> Unwritten:
-    """Of the whole request; Kafka says it of each partition too."""
+    """The answer that refuses the whole request; each partition has the error too, as in Kafka."""
     code = ErrorCode.INVALID_REQUEST
 
     def partition(number: int) -> bytes:

@@ -1,8 +1,8 @@
-"""Envelope (58, KIP-590): a request of a client, passed on by the broker that the client asked. For the controller
-alone.
+"""Envelope (58, KIP-590): a request of a client, passed on by the broker that the client asked. Served by the
+controller alone.
 
-The answer says NOT_CONTROLLER when this broker is none, and nothing was done; INVALID_REQUEST for what is not to be
-passed on. One that carries nothing asks whether this broker is the controller and its loop runs.
+The answer is NOT_CONTROLLER when this broker is not the controller and nothing was done, INVALID_REQUEST for a request
+that may not be passed on. An Envelope without a request asks whether this broker is the controller and its loop runs.
 ``requests/forwarding.py`` does the rest.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkastore.requests.context import RequestContext
 
 CLIENT_ID = "broker-"
-"""What a broker calls itself, with its node id, when it asks another one."""
+"""The client id of a broker that asks another broker, before its node id."""
 
 
 async def handle(context: RequestContext, request: EnvelopeRequest) -> Unwritten:
@@ -35,6 +35,6 @@ async def handle(context: RequestContext, request: EnvelopeRequest) -> Unwritten
 
 
 def _asker(client_id: str) -> int:
-    """The node id of the broker; -1 for one that does not say."""
+    """The node id of the broker that sent the Envelope; -1 when its client id has none."""
     node = client_id.removeprefix(CLIENT_ID)
     return int(node) if node.isascii() and node.isdigit() else -1

@@ -1,5 +1,5 @@
-"""FindCoordinator: which broker keeps a group. Kafka answers COORDINATOR_NOT_AVAILABLE while it makes
-``__consumer_offsets`` and lets the client try again; we answer when it is made."""
+"""FindCoordinator: which broker is the coordinator of a group. While ``__consumer_offsets`` is being created, Kafka
+answers COORDINATOR_NOT_AVAILABLE and the client tries again; this broker answers when the topic is created."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.handlers.find_coordinator")
 
 TOPICS: Final = {topic.coordinator: topic.name for topic in INTERNAL_TOPICS.values()}
-"""Where the coordinators of a kind keep their state, by ``key_type``."""
+"""By ``key_type`` the topic in which the coordinators of this kind keep their state."""
 
 
 class Found(NamedTuple):
@@ -33,7 +33,7 @@ class Found(NamedTuple):
 async def handle(context: RequestContext, request: FindCoordinatorRequest) -> Unwritten:
     key_type = request.key_type if since(request, 1) else GROUP
     if since(request, 4):
-        # Kafka names the reason for a key type that nobody knows, and none for those that it knows and refuses
+        # Kafka has a message for an unknown key type, and none for a known key type that it refuses
         message = InvalidRequestError.text if key_type not in TOPICS else ""
         message = MESSAGE if key_type == TRANSACTION else message
         rows = []

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (44): sets, deletes, appends to or subtracts from single overrides of topics and brokers
 (KIP-339).
 
-The translation is shared with AlterConfigs (33); see ``config_changes.py``.
+Shares its translation with AlterConfigs (33); see ``config_changes.py``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """InitProducerId (22): a producer id and epoch for an idempotent producer.
 
-Translates between the wire and ``coordinator/producer_ids.py``, which draws the ids. A request without a transactional
-id always gets a new id with epoch 0, whatever id and epoch it names, as Kafka does: the broker keeps no record of who
-holds which id, so that bumping a named epoch would let one producer fence another. Cases of a transactional id, in
-Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range: INVALID_TRANSACTION_TIMEOUT; (C) else there is
-no transaction coordinator here (``no_transactions``).
+Translates between the wire and ``coordinator/producer_ids.py``, which allocates the ids. A request without a
+transactional id always gets a new id with epoch 0, whatever id and epoch it names, as in Kafka: the broker does not
+record which producer has which id, so bumping a named epoch would let one producer fence another. Cases of a
+transactional id, in Kafka's order: (A) empty: INVALID_REQUEST; (B) a time-out out of range:
+INVALID_TRANSACTION_TIMEOUT; (C) else refused, since this version has no transaction coordinator (``no_transactions``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def handle(context: RequestContext, request: InitProducerIdRequest) -> Unw
 
 
 def _check(context: RequestContext, request: InitProducerIdRequest) -> None:
-    """Raises for every request that is not to get an id."""
+    """Raises KafkastoreError for every request that must not get an id."""
     has_id = since(request, 3) and request.producer_id != NO_PRODUCER_ID
     has_epoch = since(request, 3) and request.producer_epoch != NO_PRODUCER_EPOCH
     if has_id != has_epoch:

@@ -1,5 +1,5 @@
-"""JoinGroup: kio's request to the coordinator's, and back (spec R0.9). The leader's answer names every member;
-its rows are made as it is written, of a result that does not change any more."""
+"""JoinGroup: translates kio's request to the coordinator's, and the result back (spec R0.9). The leader's answer has a
+row for every member; the rows are made while the answer is written, of a result that does not change any more."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def handle(context: RequestContext, request: JoinGroupRequest) -> Later[Jo
         ),
         later.put,
     )
-    context.let_go()  # what a member says is the group's to count
+    context.let_go()  # the group counts the memory of a member's metadata
     return later
 
 

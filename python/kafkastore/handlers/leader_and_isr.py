@@ -1,4 +1,4 @@
-"""LeaderAndIsr (4): the controller says who leads and who follows of the replicas here.
+"""LeaderAndIsr (4): the controller makes the replicas of this broker leaders or followers.
 
 Translates between the wire and ``replica/assigned.py``. Only on the inter-broker listener; as published in Kafka 3.9.
 """

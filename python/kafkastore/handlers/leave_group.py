@@ -1,6 +1,7 @@
-"""LeaveGroup: one member before version 3, a list of them since (KIP-345).
+"""LeaveGroup: one member before version 3, a list of members since (KIP-345).
 
-A long list is served as several requests one after the other would be, so that each part sees the group as it is then.
+A long list is served in parts, as several requests one after the other would be: each part sees the group as it is at
+that time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """ListConfigResources (74): which resources have or may have configurations (KIP-1142).
 
-Reads the metadata image. Version 0 is the older ListClientMetricsResources and lists client metrics only; so far there
-are none, nor configured groups. No types asked means every type; an unknown one is UNSUPPORTED_VERSION.
+Reads the metadata image. Version 0 is the older ListClientMetricsResources and lists client metrics only. This version
+has no client metrics and no configured groups. A request without types means every type; an unknown type is
+UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ListPartitionReassignments (46): which partitions move, from where to where (KIP-455).
 
-Partitions that are asked for and do not move, or are not there, are not in the answer, as in Kafka.
+The answer leaves out partitions of the request that do not move or do not exist, as in Kafka.
 """
 
 from __future__ import annotations

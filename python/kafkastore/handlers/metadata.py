@@ -1,11 +1,11 @@
-"""Metadata, as far as it comes to the control plane: topics that do not exist and are to be created, and the first
-seconds.
+"""Metadata, as far as it comes to the control plane: requests that create topics, and requests in the first seconds of
+a broker.
 
-The data plane answers Metadata from what is published. It hands a request here only when it names topics that do not
-exist and the client and ``auto.create.topics.enable`` allow their creation, or when no controller has told this broker
-of the cluster yet: nobody is told then that there are no topics. They are created and the request goes back; a topic
-that cannot be created is left out, and the data plane answers UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for
-it.
+The data plane answers Metadata from the published metadata. It passes a request to this handler in two cases: the
+request names topics that do not exist, and the client and ``auto.create.topics.enable`` allow their creation; or this
+broker has no metadata from a controller yet, and must not answer that there are no topics. The handler creates the
+topics and gives the request back. It skips a topic that cannot be created: the data plane answers
+UNKNOWN_TOPIC_OR_PARTITION or INVALID_TOPIC_EXCEPTION for it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.handlers.metadata")
 
 CREATE_LIMIT_S: Final = 10.0
-"""No more topics of a request are created when so much time has gone: one waits as long while there is no
+"""After this time no further topics of a request are created: a single topic may wait this long while there is no
 controller."""
 
 METADATA_LIMIT_S: Final = 5.0
-"""Less than clients wait for an answer; a broker without a controller then tells that it knows of nobody."""
+"""How long a request waits for the first metadata; less than clients wait for an answer. A broker without a controller
+then answers without it."""
 
 
 async def handle(context: RequestContext, request: MetadataRequest) -> object:
-    """Creates what is missing, then gives the request back to the data plane."""
+    """Creates the topics that do not exist, then gives the request back to the data plane."""
     broker = context.broker
     await broker.assigned.wait_for_metadata(METADATA_LIMIT_S)
     is_allowed = request.allow_auto_topic_creation if since(request, 4) else True
@@ -44,7 +45,7 @@ async def handle(context: RequestContext, request: MetadataRequest) -> object:
         async for name in turn.each(asked):
             if broker.image.topic(name) is None:
                 await _create(context, name)
-                if broker.loop.time() > over_at:  # the client asks again for what is not there
+                if broker.loop.time() > over_at:  # the client asks again for the topics that do not exist
                     break
     broker.engine.serve_here(context.request.token)
     return SERVED_BY_DATA_PLANE

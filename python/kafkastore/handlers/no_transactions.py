@@ -1,5 +1,5 @@
-"""What a ``transactional.id`` is told while there are no transactions: an error that no client retries, and one log
-line.
+"""The answer to a ``transactional.id``, since this version has no transactions: an error that no client retries, and
+one log line.
 
 COORDINATOR_NOT_AVAILABLE would be retried until the producer's own time-out, and the application would blame the
 network. TRANSACTIONAL_ID_AUTHORIZATION_FAILED is fatal at once in every client, with the message where the version has

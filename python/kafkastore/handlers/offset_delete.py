@@ -1,7 +1,7 @@
-"""OffsetDelete (KIP-496): forgets offsets of topics that the group does not subscribe to.
+"""OffsetDelete (KIP-496): deletes a group's offsets of topics that the group does not subscribe to.
 
-Giving way between partitions relies on nothing: a topic that is deleted or made meanwhile was asked about at another
-moment.
+The handler gives way between partitions. A topic that is created or deleted meanwhile does no harm: each partition is
+checked at its own time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What a request names more than once.
+"""Bounds the answers to names that a request has more than once.
 
-Kafka answers a name as often as it is named, and its clients name it once. So that a few bytes do not ask for
-megabytes, what is answered again is bounded: beyond :data:`REPEATED_BYTES` in one answer a name that was answered
-already gets INVALID_REQUEST. What is named once is answered whole, however long the answer is.
+Kafka answers a name as often as the request has it, and its clients send each name once. So that a request of a few
+bytes does not get an answer of megabytes, repeated rows are bounded: beyond :data:`REPEATED_BYTES` of them in one
+answer, a name that was answered already gets INVALID_REQUEST. The first row of a name is never refused, however long
+the answer is.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ REPEATED_BYTES: Final = 1 << 20
 
 
 class Repeats:
-    """Of one answer."""
+    """The names that one answer has so far."""
 
     __slots__ = ("_bytes", "_seen")
 
@@ -27,7 +28,7 @@ class Repeats:
         self._bytes = 0
 
     def check(self, name: Hashable) -> None:
-        """Raises InvalidRequestError for a name that is not answered again."""
+        """Raises InvalidRequestError for a repeated name when the bound is reached."""
         if self._bytes > REPEATED_BYTES and name in self._seen:
             raise InvalidRequestError("The request names this too often: it is answered above.")
 

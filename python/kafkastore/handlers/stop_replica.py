@@ -1,4 +1,4 @@
-"""StopReplica (5): the controller takes replicas out of service here, or has them deleted.
+"""StopReplica (5): the controller takes replicas of this broker out of service, or has this broker delete them.
 
 Translates between the wire and ``replica/assigned.py``. Only on the inter-broker listener; as published in Kafka 3.9.
 """

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader's assignment in, each member's part out."""
+"""SyncGroup: takes the assignment that the group's leader sends, answers each member with its part."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def handle(context: RequestContext, request: SyncGroupRequest) -> Later[Sy
         ),
         later.put,
     )
-    context.let_go()  # the leader's assignment is the group's to count; nobody keeps another
+    context.let_go()  # the group counts the leader's assignment; an assignment of another member is not kept
     return later
 
 

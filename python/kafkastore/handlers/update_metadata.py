@@ -1,4 +1,4 @@
-"""UpdateMetadata (6): the controller says which brokers live and who leads every partition of the cluster.
+"""UpdateMetadata (6): the controller sends the live brokers of the cluster, and the leader of every partition.
 
 Translates between the wire and ``replica/assigned.py``. Only on the inter-broker listener; as published in Kafka 3.9.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkastore.requests.context import RequestContext
 
 FULL: Final = 2
-"""The type of a request that tells all topics."""
+"""The type of a request that has all topics."""
 
 
 async def handle(context: RequestContext, request: UpdateMetadataRequest) -> Unwritten:

@@ -1,14 +1,15 @@
 """Freed memory goes back to the operating system.
 
-Place: one of the housekeeping jobs (``manager``). The allocator keeps what large requests freed; after 500 members with
-a megabyte of metadata each that was up to a gigabyte for good. What is freed does not show: it is resident as before.
-So the measure is the least that this process ever had. Cases of a look, every ``INTERVAL_MS``:
+Place: one of the housekeeping jobs (``manager``). The allocator keeps the memory that large requests freed; after 500
+members with a megabyte of metadata each that was up to a gigabyte for good. Freed memory stays resident, so resident
+memory does not show how much is free: the measure is the least resident memory that this process ever had. Cases of a
+look, every ``INTERVAL_MS``:
 
-- A  at most ``SLACK_BYTES`` above the least, or next to nothing was done since memory was given back last: nothing.
-- B  at rest, and ``SLACK_BYTES`` more than giving back left last time: given back.
-- C  any other: given back at every ``LOOKS``-th look, which is cheap when there is nothing to give.
+- A  at most ``SLACK_BYTES`` above the least, or next to no CPU time since memory was given back last: does nothing.
+- B  the process is at rest and has ``SLACK_BYTES`` more than after memory was given back last: gives memory back.
+- C  any other: gives memory back at every ``LOOKS``-th look, which is cheap when there is nothing to give.
 
-Never: waits for the loop, or says how much may be used.
+Never: waits for the loop, or limits how much memory is used.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class FreeMemory:
     __slots__ = ("_cpu_s", "_given_back_cpu_s", "_left_bytes", "_looks", "_min_bytes")
 
     def __init__(self) -> None:
-        self._min_bytes = self._left_bytes = resident_bytes()  # ever; after memory was given back last
+        self._min_bytes = self._left_bytes = resident_bytes()  # the least ever; the rest after the last giving back
         self._cpu_s = self._given_back_cpu_s = time.process_time()  # at the last look; when memory was given back
-        self._looks = 0  # since then
+        self._looks = 0  # looks since memory was given back last
 
     def look(self) -> None:
         """Blocking, some milliseconds when there is much to give back."""

@@ -1,4 +1,4 @@
-"""Log directories and housekeeping: where new logs go, how they are made, what failed, what runs when.
+"""Log directories and housekeeping: where new logs go, how they are made, which directories failed, when jobs run.
 
 The engine owns the files; this module decides where logs are placed (fewest partitions first, as Kafka) and when
 retention, flushes, checkpoints and producer expiry run. They run in the thread pool, so that the loop never waits for a
@@ -27,19 +27,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.log.manager")
 
 FLUSH_CHECK_INTERVAL_MS = 1000
-"""How often logs are looked at for ``flush.ms``; Kafka's log.flush.scheduler.interval.ms never does by default, which
-makes ``flush.ms`` of a topic void. An idle check costs microseconds."""
+"""The longest time between two checks for ``flush.ms``. By default Kafka's log.flush.scheduler.interval.ms is so long
+that the check never runs, which makes ``flush.ms`` of a topic void. An idle check costs microseconds."""
 
 ISR_CHECK_INTERVAL_MS = 1000
-"""How often followers are looked for that are too far behind, at least. Kafka does it twice in
+"""The longest time between two checks for followers that are too far behind. Kafka checks twice in
 ``replica.lag.time.max.ms``: with its default of 30 s a produce with acks=all may wait for a hung follower for 45 s. The
-check looks at memory only."""
+check reads memory only."""
 
 ADOPT_FILE = "kafkastore-adopt"
-"""In a log directory: what ``kafkastore stray adopt`` has the next start do (``strays.py``)."""
+"""A file in a log directory: the topics that ``kafkastore stray adopt`` has the next start take back
+(``strays.py``)."""
 
 MAX_PREFERRED = 10_000
-"""Wishes kept for partitions that are not here; anybody may ask, and the oldest give way."""
+"""How many preferred directories are kept for partitions that are not here. Any client may ask for more: the oldest are
+dropped then."""
 
 _FOREVER = 2**63 - 1
 
@@ -57,11 +59,11 @@ class LogManager:
         self._counts: dict[str, int] = dict.fromkeys(config.log_dirs, 0)
         self._jobs: list[_Job] = []
         self.before_made: Callable[[Sequence[TopicImage]], Awaitable[None]] = _nothing
-        """Told of topics whose logs are placed and about to be made."""
+        """Called with the topics whose logs are placed, before the logs are made."""
 
     # ---- placement
     def record(self, topic: str, partition: int, directory: str) -> None:
-        """Notes a log that the engine has."""
+        """Notes the directory of a log that the engine has."""
         self._placed.setdefault(topic, {})[partition] = directory
         self._counts[directory] = self._counts.get(directory, 0) + 1
 
@@ -78,8 +80,8 @@ class LogManager:
         return chosen
 
     async def make_logs(self, wanted: Sequence[tuple[TopicImage, list[int]]]) -> list[tuple[str, int]]:
-        """Makes logs of partitions of topics, all in one turn of a thread; those that failed. Raises
-        KafkaStorageError."""
+        """Makes the logs of partitions of topics, all in one call in the thread pool. Returns the partitions that
+        failed. Raises KafkaStorageError when no directory works any more."""
         defaults = topic_defaults(self.config)
         placements = [
             _Placement(topic.name, topic.topic_id, {**defaults, **topic.configs}, self.place(topic.name, numbers))
@@ -97,13 +99,14 @@ class LogManager:
         return failed
 
     def prefer(self, topic: str, partition: int, directory: str) -> None:
-        """Notes where a partition that is not here is to be made, should it come (KIP-113)."""
+        """Notes in which directory the log of a partition is to be made, if this broker gets the partition
+        (KIP-113)."""
         self._preferred[topic, partition] = directory
         while len(self._preferred) > MAX_PREFERRED:
             del self._preferred[next(iter(self._preferred))]
 
     def move(self, topic: str, partition: int, directory: str) -> bool:
-        """A log is in another directory now; False when it is not here any more."""
+        """Notes that a log is in another directory now. False when the log is not here any more."""
         if self.directory_of(topic, partition) is None:
             return False
         self.forget_partition(topic, partition)
@@ -114,18 +117,18 @@ class LogManager:
         return self._placed.get(topic, {}).get(partition)
 
     def directories_of(self, topic: str) -> set[str]:
-        """Where any of its logs is."""
+        """The directories that have logs of the topic."""
         return set(self._placed.get(topic, {}).values())
 
     def forget(self, topic: str) -> list[int]:
-        """The topic's logs are to be deleted; returns its partitions here."""
+        """Forgets the topic's logs, which are to be deleted. Returns the topic's partitions here."""
         placed = self._placed.pop(topic, {})
         for directory in placed.values():
             self._counts[directory] -= 1
         return sorted(placed)
 
     def forget_partition(self, topic: str, partition: int) -> None:
-        """One log is gone."""
+        """Forgets one log, which is deleted."""
         placed = self._placed.get(topic, {})
         directory = placed.pop(partition, None)
         if directory is not None:
@@ -134,7 +137,8 @@ class LogManager:
             self._placed.pop(topic, None)
 
     def fail(self, directory: str, reason: str) -> dict[str, list[int]]:
-        """Takes a directory out of service; returns the partitions in it by topic. Empty when it was out already."""
+        """Takes a directory out of service. Returns the partitions in it by topic; empty when the directory had failed
+        before."""
         if directory in self.failed:
             return {}
         self.failed[directory] = reason
@@ -149,8 +153,8 @@ class LogManager:
 
     # ---- housekeeping
     def start_housekeeping(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Schedules what the configuration asks for, with Kafka's keys; first after the initial delay or one interval,
-        whichever is less."""
+        """Schedules the jobs at the intervals of Kafka's keys. A job first runs after the initial delay or one
+        interval, whichever is less."""
         get, engine = self.config.get, self.engine
         schedule: list[tuple[str, Callable[[], object], int]] = [
             ("retention", engine.run_retention, get("log.retention.check.interval.ms")),
@@ -180,18 +184,18 @@ class LogManager:
             job.start(min(initial_delay_ms, job.interval_ms))
 
     async def stop_housekeeping(self) -> None:
-        """Starts no job any more and waits for those that run."""
+        """Starts no job any more and waits for the jobs that run."""
         for job in self._jobs:
             await job.stop()
         self._jobs = []
 
 
 async def _nothing(_: Sequence[TopicImage]) -> None:
-    """In place of ``before_made``, where nobody wants to know."""
+    """The default of ``before_made``."""
 
 
 class _Placement(NamedTuple):
-    """What ``Engine.create_logs`` takes."""
+    """The arguments of ``Engine.create_logs``."""
 
     name: str
     topic_id: bytes
@@ -200,7 +204,7 @@ class _Placement(NamedTuple):
 
 
 def _create_logs(engine: Engine, placements: Sequence[_Placement]) -> list[list[str | None]]:
-    """Blocking. One error or None for each log."""
+    """Blocking. Returns an error or None for each log."""
     errors: list[list[str | None]] = []
     for placement in placements:
         try:

@@ -1,11 +1,10 @@
-"""Logs that a start has set aside (``<topic>-<partition>.<id>-stray``): what they are, how one is taken back, how one
-is deleted.
+"""Logs that a start has set aside (``<topic>-<partition>.<id>-stray``): lists them, takes a topic back, deletes one.
 
-Taking a topic back needs two hands. :func:`adopt` gives its directories their plain names and writes down, in each log
-directory, which topic is wanted (``kafkastore-adopt``, lines of ``<topic id> <topic>``); the next start of the broker
-finds logs of a topic that the metadata store does not know, and makes the topic of them instead of setting them aside
-again (``membership/reconcile.py``, case D). A topic that the store has learnt of meanwhile is not touched by that: its
-logs are set aside again.
+Taking a topic back takes two steps. :func:`adopt` gives its directories their plain names and writes the topic, in each
+log directory, into a file (``kafkastore-adopt``, lines of ``<topic id> <topic>``). The next start of the broker finds
+logs of a topic that the metadata store does not know, and creates the topic from its logs instead of setting them aside
+again (``membership/reconcile.py``, case D). If the topic has come into the store meanwhile, the topic stays as it is
+and its logs are set aside again.
 
 Blocking. Only :func:`adopt` and :func:`delete` write, and only with the log directories locked as a broker locks them.
 A log is never taken in the place of another, nor a part of a topic for the whole.
@@ -37,12 +36,12 @@ _MAX_NAMED: Final = 10
 
 
 class StrayError(KafkastoreError):
-    """One sentence for whoever gave the command."""
+    """One sentence for the operator who gave the command."""
 
 
 class Stray(NamedTuple):
-    """A directory that was set aside. ``topic`` may be cut (:meth:`is_of`); ``topic_id`` is None when the log knows
-    none."""
+    """A log's directory that was set aside. ``topic`` may be cut (:meth:`is_of`); ``topic_id`` is None when the
+    directory does not record it."""
 
     topic: str
     partition: int
@@ -59,7 +58,7 @@ class Stray(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What the segments of a log hold. ``fault`` says where reading ended early."""
+    """The content of a log's segments, in figures. ``fault`` says where reading ended early."""
 
     records: int
     size_bytes: int
@@ -69,7 +68,7 @@ class Content(NamedTuple):
 
 
 def find(log_dirs: Iterable[str]) -> list[Stray]:
-    """By topic and partition. Raises StrayError."""
+    """The logs that are set aside, sorted by topic and partition. Raises StrayError."""
     found = []
     for log_dir in log_dirs:
         try:
@@ -105,7 +104,8 @@ def content(stray: Stray) -> Content:
 
 
 def adopt(topic: str, log_dirs: Sequence[str]) -> list[Stray]:
-    """Those that the next start takes for the whole of ``topic``. Raises StrayError, with nothing changed."""
+    """Prepares the logs of ``topic`` for the next start, which takes them as the whole topic. Returns them. Raises
+    StrayError, with no log renamed."""
     with locked(log_dirs):
         strays = [one for one in find(log_dirs) if one.is_of(topic)]
         topic_id = _check(topic, strays, log_dirs)
@@ -129,7 +129,7 @@ def adopt(topic: str, log_dirs: Sequence[str]) -> list[Stray]:
 
 
 def _check(topic: str, strays: Sequence[Stray], log_dirs: Sequence[str]) -> bytes:
-    """The topic's id. Raises StrayError for what must not be taken back."""
+    """The topic's id. Raises StrayError when the logs must not be taken back."""
     if not strays:
         raise StrayError(f"no log of topic {topic} is set aside in {', '.join(log_dirs)}")
     ids = {one.topic_id for one in strays}
@@ -177,14 +177,14 @@ def delete(path: str, log_dirs: Sequence[str]) -> Stray:
         return found[0]
 
 
-# ---- what the next start reads
+# ---- used by the next start
 def wanted(log_dirs: Iterable[str]) -> set[tuple[str, bytes]]:
-    """(topic, id) of what :func:`adopt` was asked for and no start has done yet."""
+    """(topic, id) of each topic that :func:`adopt` has prepared and no start has taken back yet."""
     return {pair for log_dir in log_dirs for pair in _lines(log_dir)}
 
 
 def forget(log_dirs: Iterable[str]) -> None:
-    """It is done. Raises OSError."""
+    """Deletes the files of :func:`adopt`, once the topics are taken back. Raises OSError."""
     for log_dir in log_dirs:
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(log_dir, ADOPT_FILE))

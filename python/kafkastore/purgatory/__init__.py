@@ -1,1 +1,1 @@
-"""Delayed operations of the control plane: what waits for an event or for a time."""
+"""Delayed operations of the control plane: ``timer`` (callbacks at a time), ``turns`` (long work in slices)."""

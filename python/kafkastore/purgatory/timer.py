@@ -3,7 +3,7 @@
 Place: coordinators start and postpone timers; the loop (or a test) calls back when the earliest is due.
 Invariants: a timer fires at most once for each ``start``; never before its deadline; timers that are due together fire
 in the order of their deadlines. When many are due, a call ends after ``SLICE_MS`` and asks to be called again at once:
-in between, the loop serves others. Postponing a running timer to a later time, as each heartbeat does, touches no heap:
+in between, the loop serves other work. Postponing a running timer, as each heartbeat does, leaves the heap as it is:
 the old entry stays, and is put back at the later deadline when it comes up. So a heartbeat costs O(1) and a firing
 O(log n). Never: reads a clock of its own, sleeps, or makes a task.
 """
@@ -27,7 +27,7 @@ class Clock(Protocol):
     """Time, as the broker's loop or a test gives it."""
 
     def now_ms(self) -> int:
-        """Wall clock, milliseconds since 1970; may jump. For what is written into records."""
+        """Wall clock, milliseconds since 1970; may jump. For timestamps in records."""
 
     def monotonic_ms(self) -> int:
         """Never goes back. For timeouts."""
@@ -58,7 +58,7 @@ class Timer:
         return self.deadline_ms >= 0
 
     def start(self, delay_ms: int) -> None:
-        """(Re)starts: fires once ``delay_ms`` from now (at once if negative), whatever was asked for before."""
+        """(Re)starts: fires once, ``delay_ms`` from now (at once if negative). Replaces an earlier deadline."""
         timers = self._timers
         deadline_ms = timers.clock.monotonic_ms() + max(delay_ms, 0)
         if self.deadline_ms < 0 and self.entry_ms >= 0:
@@ -76,8 +76,8 @@ class Timer:
 
 
 class Timers:
-    """The heap of every running timer. Entries are (deadline, number, timer); an entry whose number is not its
-    timer's is void."""
+    """The heap of every running timer. Entries are (deadline, number, timer); an entry is void when its number is not
+    the ``entry_number`` of its timer."""
 
     __slots__ = ("_heap", "_number", "_wake", "_wake_ms", "clock", "dead")
 
@@ -107,7 +107,7 @@ class Timers:
             self._ask_for_wake(deadline_ms)
 
     def compact(self) -> None:
-        """Drops dead entries once they are most of the heap, so that churn of members cannot grow it."""
+        """Drops dead entries once they are most of the heap, so that members that come and go cannot grow the heap."""
         if self.dead < MIN_COMPACTION or self.dead * 2 < len(self._heap):
             return
         alive = []
@@ -124,8 +124,8 @@ class Timers:
         self.dead = 0
 
     def run_due(self) -> None:
-        """Fires what is due by now, for ``SLICE_MS`` at most. What the callbacks start fires in a later call, so that a
-        call always ends."""
+        """Fires the timers that are due, for ``SLICE_MS`` at most. Timers that the callbacks start fire in a later
+        call, so that a call always ends."""
         self._wake = None
         now_ms = self.clock.monotonic_ms()
         last_number = self._number
@@ -149,7 +149,7 @@ class Timers:
             self._ask_for_wake(self._heap[0][0])
 
     def close(self) -> None:
-        """Fires nothing any more."""
+        """Stops all timers: none fires any more."""
         if self._wake is not None:
             self._wake.cancel()
             self._wake = None

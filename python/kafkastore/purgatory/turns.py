@@ -1,12 +1,13 @@
-"""Turns: long work on the loop is done in slices, and each pass of the loop runs one slice of one such work.
+"""Turns: long work on the loop is done in slices, and each pass of the loop runs one slice of one long work.
 
 Place: code that walks many items (a handler, a coordinator, the controller) makes a :class:`Turn` and awaits
 ``turn.give_way()`` between two items.
-Invariants: all works that begin in one pass of the loop share its first slice, so work that ends within what is left of
-it never waits. Longer work waits in one queue with all other long work; a pass of the loop resumes the one that has
-waited longest, and no other. So a heartbeat, a timer or a new request waits for at most two slices, whether one client
-asked for long work or a thousand did. Never: makes a task or a thread, reads any clock but the loop's (the simulator's
-loop stands still while code runs, so nothing gives way there), or bounds how much work a request may ask for.
+Invariants: all works that begin in one pass of the loop share its first slice, so work that ends within the rest of
+that slice never waits. Longer work waits in one queue with all other long work; a pass of the loop resumes the work
+that has waited longest, and no other. So a heartbeat, a timer or a new request waits for at most two slices, whether
+one client asked for long work or a thousand did. Never: makes a task or a thread, reads any clock but the loop's (the
+clock of the simulator's loop stands still while code runs, so no work gives way there), or bounds how much work a
+request may ask for.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 TURN_S: Final = 0.005
-"""A slice; a tenth of the 50 ms that nothing may hold the loop for, so that one item may still be dear."""
+"""A slice; a tenth of the 50 ms that nothing may hold the loop for, so that a single item may take longer."""
 
 
 RUN: Final = 2000
 """Items that are sorted at once: 2 ms of text."""
 
 AT_ONCE: Final = 256
-"""Items of a run: of those that take 10 µs each, half a slice."""
+"""Items of a run: half a slice, when an item takes 10 µs."""
 
 
 class Turn:
-    """One long work's slices. Made when the work begins; used by one coroutine. ``check`` runs at each end of a slice,
-    before the work goes on; what it raises ends the work."""
+    """The slices of one long work. Made when the work begins; used by one coroutine. ``check`` runs at each end of a
+    slice, before the work goes on; an exception of ``check`` ends the work."""
 
     __slots__ = ("_check", "_loop", "_over_at")
 
@@ -47,13 +48,13 @@ class Turn:
         self._check = check
 
     async def give_way(self) -> None:
-        """Returns at once within the slice; after it, when all other work has had its turn. Whatever the work had read
-        of shared state may have changed then."""
+        """Returns at once within the slice. When the slice is over, waits until all other work has had its turn; shared
+        state that the work has read may have changed then."""
         if self._loop.time() >= self._over_at:
             await self.wait()
 
     async def wait(self) -> None:
-        """Begins the next slice, when all other work has had its turn."""
+        """Waits until all other work has had its turn, then begins the next slice."""
         await _queue_of(self._loop).wait()
         if self._check is not None:
             self._check()
@@ -66,15 +67,15 @@ class Turn:
             yield item
 
     async def runs(self, items: Iterable[Item]) -> AsyncIterator[list[Item]]:
-        """The items in lists of :data:`AT_ONCE`, giving way between them: for many that take a few microseconds each,
-        which :meth:`each` would double."""
+        """The items in lists of :data:`AT_ONCE`, giving way between the lists: for many items that take a few
+        microseconds each, since :meth:`each` would double that time."""
         iterator = iter(items)
         while run := list(islice(iterator, AT_ONCE)):
             await self.give_way()
             yield run
 
     async def sorted(self, items: Iterable[Item]) -> list[Item]:
-        """Sorted in runs, giving way between them."""
+        """The items, sorted in runs of :data:`RUN`, giving way between the runs."""
         runs: list[list[Item]] = []
         iterator = iter(items)
         while run := sorted(islice(iterator, RUN)):  # type: ignore[type-var]
@@ -97,7 +98,7 @@ class _Queue:
         self._first_over_at: float | None = None  # of the works that begin in this pass
 
     def first_slice_over_at(self) -> float:
-        """When the slice ends that all works share which begin in this pass of the loop."""
+        """When the slice ends that all works of this pass of the loop begin with."""
         if self._first_over_at is None:
             self._first_over_at = self._loop.time() + TURN_S
             self._loop.call_soon(self._end_first_slice)
