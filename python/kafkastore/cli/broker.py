@@ -34,12 +34,12 @@ def main(arguments: list[str]) -> int:
     if path == "--help":
         sys.stdout.write(USAGE)
         return 0
-    logging.raiseExceptions = False  # a stderr that is full or gone must not be written to about that
+    logging.raiseExceptions = False  # else logging writes to a stderr that is full or gone that it is
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
     logging.basicConfig(handlers=[handler], level=logging.INFO)
     try:
-        gc.disable()  # until the broker has started: what a start makes stays, and is not worth looking through
+        gc.disable()  # until the broker has started: objects of the start stay, and searching them is wasted time
         raise_descriptor_limit()
         import kafkastore.server.event_loop  # noqa: F401 - before anything else imports asyncio
         from kafkastore.cli.broker_process import run_until_stopped
@@ -63,8 +63,8 @@ def main(arguments: list[str]) -> int:
 
 
 class _OneLineFormatter(logging.Formatter):
-    """Kafka's log4j layout, ``[%d] %p %m (%c)``. A message is one line, whatever a client put into it; only the
-    traceback of a bug follows on lines of its own."""
+    """Kafka's log4j layout, ``[%d] %p %m (%c)``. A message is one line, even with line breaks from a client's strings;
+    only the traceback of a bug follows on lines of its own."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         return _on_one_line(super().formatMessage(record))

@@ -1,8 +1,8 @@
-"""The process of one broker: its signals, its collector of garbage, what it says on stderr, how it ends.
+"""The process of one broker: its signals, its garbage collection, its lines on stderr, its end.
 
-Alone here a process ends at once (``os._exit``): after a bug in the data plane, and when a start is broken off whose
-recovery may go on for minutes in its thread. A broker itself (``server/broker.py``) never ends the process that it runs
-in.
+Only this module ends a process at once (``os._exit``): after a bug in the data plane, and after a stop during the
+start, when a recovery may go on for minutes in its thread. A broker itself (``server/broker.py``) never ends the
+process that it runs in.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.cli.broker_process")
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""What asks a broker to stop; SIGHUP comes when its terminal is closed, unless ``nohup`` has it ignored."""
+"""The signals that stop a broker. SIGHUP comes when its terminal is closed, unless ``nohup`` has it ignored."""
 
 COLLECTIONS_APART: Final = 1000
-"""Of middle-aged objects, until all are looked through."""
+"""How many collections of the middle generation pass until the oldest generation is collected."""
 
 
 def run_until_stopped(config: BrokerConfig) -> None:
@@ -56,28 +56,28 @@ async def _run(config: BrokerConfig) -> None:
         await broker.run_until_stopped()
     except StopRequested:
         logger.info("Stopped before the start was complete")
-        end_at_once(0)  # although the thread of a recovery may run for minutes; nothing of it is to be kept
+        end_at_once(0)  # does not wait for the thread of a recovery: the next start recovers the logs anew
     finally:
-        for number in handled:  # one that comes while the process ends has been obeyed already
+        for number in handled:  # the process ends already: a further signal must not change that
             loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_IGN)
 
 
 def end_at_once(status: int) -> NoReturn:
-    """Ends the process, whatever runs in its threads; what was logged is written."""
+    """Writes out the log and ends the process, without waiting for its threads."""
     logging.shutdown()
     os._exit(status)
 
 
 def collect_seldom() -> None:
-    """A look for cycles through all objects holds the loop for half a microsecond each, and a large request makes
-    100,000s. Cycles of requests die young and are found among young objects."""
+    """Makes full collections rare. A full collection holds the loop for half a microsecond for each object, and a large
+    request makes 100,000s of objects. Cycles of requests die young: collections of the young generations find them."""
     young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, COLLECTIONS_APART)
 
 
 def _tell(line: str) -> None:
-    """On stderr. Where that is full or gone the broker serves all the same."""
+    """Prints a line on stderr. The broker serves on when stderr is full or gone."""
     with suppress(OSError):
         sys.stderr.write(line)
         sys.stderr.flush()
@@ -99,7 +99,7 @@ def _say_how_to_connect(broker: Broker) -> None:
 
 
 def _say_who_may_give_orders(config: BrokerConfig) -> None:
-    """One line, where anybody who reaches the listener of the brokers may act as one."""
+    """Logs a line when any client that reaches the inter-broker listener may act as a broker."""
     secret = config.inter_broker_secret
     if config.is_member and (secret is None or not secret.is_required):
         key = FILE_KEY if secret is None else f"{REQUIRED_KEY}=true"

@@ -1,4 +1,4 @@
-"""``kafkastore check``: whether the files of log directories say what is true.
+"""``kafkastore check``: verifies the files of log directories.
 
 Faults go to stdout, one line each; the progress bar and refusals to stderr. Never writes a file and takes no lock.
 """
@@ -47,7 +47,7 @@ class UsageError(Exception):
 
 @dataclass
 class Arguments:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     paths: list[str] = field(default_factory=list)
     topic: str | None = None
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
 
 
 def parse_arguments(arguments: list[str]) -> Arguments:
-    """The command line; UsageError is one sentence."""
+    """Parses the command line. Raises UsageError with one sentence."""
     asked = Arguments()
     remaining = iter(arguments)
     for argument in remaining:
@@ -133,7 +133,7 @@ def _set(asked: Arguments, name: str, value: str) -> None:
 
 
 def _run(check: Check, shows_progress: bool) -> CheckReport:
-    """Runs in a thread, so that this one can show progress and be interrupted."""
+    """Runs the check in a thread of its own, so that the calling thread can show progress and be interrupted."""
     outcome: list[CheckReport] = []
     failure: list[BaseException] = []
 

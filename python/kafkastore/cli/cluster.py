@@ -1,8 +1,8 @@
-"""``kafkastore cluster``: prepares a cluster, shows one, and moves its partitions when brokers come or go (spec R1.3,
-R1.4).
+"""``kafkastore cluster``: prepares a cluster, shows its status, and moves its partitions when brokers come or go (spec
+R1.3, R1.4).
 
-What it prints goes to stdout, progress and refusals to stderr. Everything it is asked is checked before anything is
-done.
+Results go to stdout, progress and refusals to stderr. The whole command line is checked before the command changes
+anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""``kafkastore cluster create``: the properties files of the brokers of a new cluster, or of more brokers for one whose
-files are in the same folder; all of them or none. It starts nothing and asks no broker.
+"""``kafkastore cluster create``: writes the properties files of the brokers of a new cluster, or of more brokers for a
+cluster whose files are in the same folder; all of them or none. It starts nothing and connects to no broker.
 
-Brokers reach each other on a listener of their own, and prove to each other a secret that stands in a file beside each
-broker's properties: the same for all of the cluster, made here, readable by its owner alone."""
+Brokers reach each other on a listener of their own, and authenticate to each other with a secret in a file beside each
+broker's properties. This command makes the secret, which is the same for the whole cluster; only the file's owner may
+read it."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
 FILE = "server.properties"
 SECRET_FILE = "inter-broker.secret"  # noqa: S105 - a name of a file
 CLIENTS, BROKERS = "PLAINTEXT", "REPLICATION"
-"""Names of listeners."""
+"""The names of the listeners for clients and for brokers."""
 
 BROKER_PORTS_APART = 1000
-"""From a broker's port for clients to the one for brokers, unless the latter is given: as many as there may be
-brokers."""
+"""The distance from a broker's port for clients to its port for brokers, without --first-broker-port: as many as there
+may be brokers."""
 
 MAX_BROKERS = 1000
 LAST_PORT = 65_535
@@ -62,7 +63,7 @@ def run(options: Namespace) -> int:
 
 
 def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, str]]:
-    """What is in each broker's file, by the name of the broker's folder; ``there`` brokers more are in the cluster."""
+    """The properties of each new broker, by the name of its folder. The cluster has ``there`` brokers already."""
     count = number_of("--brokers", options.brokers, 1, MAX_BROKERS)
     first_id = number_of("--first-id", options.first_id, 0, MAX_ID - count)
     first_port = number_of("--first-port", options.first_port, 1, LAST_PORT)
@@ -111,7 +112,7 @@ def _files(options: Namespace, folder: Path, there: int) -> dict[str, dict[str, 
 
 
 def _there(folder: Path) -> dict[str, dict[str, str]]:
-    """What the brokers that have files in the folder are configured with, by the name of each one's folder."""
+    """The properties of the brokers that have files in ``folder`` already, by the name of the broker's folder."""
     found = {}
     for path in sorted(folder.glob(f"broker-*/{FILE}")):
         try:
@@ -123,8 +124,8 @@ def _there(folder: Path) -> dict[str, dict[str, str]]:
 
 
 def _check(properties: dict[str, str], there: dict[str, dict[str, str]]) -> None:
-    """Raises what the broker would refuse at its start, and AdminError for what does not go with the brokers that are
-    there."""
+    """Raises the error that the broker would raise at its start, and AdminError when the properties do not go with
+    those of the existing brokers."""
     config = BrokerConfig(properties)
     if "zookeeper.connect" in properties:
         read_settings(config.get)
@@ -152,8 +153,8 @@ def _check(properties: dict[str, str], there: dict[str, dict[str, str]]) -> None
 
 
 def _share_listener(properties: dict[str, str]) -> None:
-    """As the brokers of a cluster have it that was made before there were secrets: one listener for clients and
-    brokers."""
+    """Gives a new broker one listener for clients and brokers, as in a cluster that was created before there were
+    secrets."""
     properties["listeners"] = properties["listeners"].partition(",")[0]
     for key in ("listener.security.protocol.map", "inter.broker.listener.name", FILE_KEY):
         del properties[key]
@@ -164,8 +165,8 @@ def _addresses(properties: dict[str, str]) -> set[str]:
 
 
 def _secret_of(there: dict[str, dict[str, str]]) -> str | None:
-    """What the brokers that are there share, a new one when there are none, None when they have none. Raises
-    StartupError."""
+    """The secret of the existing brokers; a new secret when there are no brokers yet; None when the existing brokers
+    have no secret. Raises StartupError."""
     if not there:
         return new_secret()
     for properties in there.values():
@@ -198,7 +199,7 @@ def _one_for_each(key: str, text: str, count: int | None, *, may_be_one: bool = 
 
 
 def _write(folder: Path, files: dict[str, dict[str, str]], secret: str | None) -> None:
-    """All in a folder beside, then each in its place."""
+    """Writes all files into a temporary folder, then moves each broker's folder into its place."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".create-", dir=folder))

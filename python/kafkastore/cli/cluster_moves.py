@@ -1,5 +1,5 @@
-"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``rebalance``, ``reassign`` and ``cancel``: plan, move, show
-how far it is (spec R1.4, R2.2)."""
+"""``kafkastore cluster add-brokers``, ``remove-brokers``, ``rebalance``, ``reassign`` and ``cancel``: plan the moves,
+start them, show their progress (spec R1.4, R2.2)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_RATE = 2**62
 MAX_FILE_BYTES = 64 << 20
 
 ROUNDS = 5
-"""How often remove-brokers looks again: topics may be made on a broker while it is emptied."""
+"""How many times remove-brokers plans and moves: new topics may be placed on a broker while it is emptied."""
 
 
 def run(command: str, options: Namespace) -> int:
@@ -60,21 +60,22 @@ async def _run(command: str, options: Namespace) -> None:
 
 
 async def _add(client: ClusterClient, options: Namespace) -> None:
-    """Brokers that were removed are in service from now on, whatever becomes of the moves."""
+    """Puts brokers that were removed into service, also when the moves fail later, and moves partitions onto the new
+    brokers."""
     nodes, rate = _nodes(options.brokers), _rate(options)
     if not options.dry_run:
         view = await client.view()
-        _plan_added(view, nodes)  # what is refused changes nothing
+        _plan_added(view, nodes)  # a plan that is refused must change nothing
         await client.set_in_service(nodes, view, is_in_service=True)
     await _move_once(client, options, rate, lambda view: _plan_added(view, nodes))
 
 
 async def _remove(client: ClusterClient, options: Namespace) -> None:
-    """They are out of service before anything moves, so that nothing comes after it."""
+    """Takes the brokers out of service before their partitions move, so that they get no new replicas meanwhile."""
     nodes, rate = _nodes(options.brokers), _rate(options)
     if not options.dry_run:
         view = await client.view()
-        _plan_removed(view, nodes)  # what is refused changes nothing
+        _plan_removed(view, nodes)  # a plan that is refused must change nothing
         await client.set_in_service(nodes, view, is_in_service=False)
     for _ in range(ROUNDS):
         is_empty = await _move(client, options, rate, lambda view: _plan_removed(view, nodes))
@@ -93,7 +94,8 @@ async def _remove(client: ClusterClient, options: Namespace) -> None:
 
 
 async def _wait_until_deleted(client: ClusterClient, nodes: list[int]) -> None:
-    """A broker deletes what it held after the move is complete. One that is not alive does so when it is back."""
+    """Waits until the live brokers among ``nodes`` have deleted their replicas, which they do after the moves. A broker
+    that is not alive deletes them when it is back."""
     view = await client.view()
     while any(node in view.brokers and view.held.get(node, True) for node in nodes):
         await asyncio.sleep(POLL_S)
@@ -106,7 +108,7 @@ async def _move_once(client: ClusterClient, options: Namespace, rate: int, plann
 
 
 async def _move(client: ClusterClient, options: Namespace, rate: int, planner: Planner) -> bool:
-    """Whether there was nothing to do."""
+    """Plans and moves. True when there was nothing to move."""
     view = await client.view()
     plan = planner(view)
     if options.dry_run:
@@ -114,7 +116,7 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
         return False
     mover = Mover(client, view, plan.targets)
     if not mover.targets:
-        await clear_throttles(client, view, ())  # of one that was killed
+        await clear_throttles(client, view, ())  # those that a killed command has left
         return True
     if plan.targets:
         before = {key: view.partitions[key].target for key in plan.targets}
@@ -142,7 +144,8 @@ async def _move(client: ClusterClient, options: Namespace, rate: int, planner: P
 
 
 async def _clear(client: ClusterClient, mover: Mover, throttled: Collection[int] = ()) -> None:
-    """The throttles of this move, or of the one that it goes on with; ``throttled`` are the brokers that got a rate."""
+    """Clears the throttles of these moves, or of an earlier command whose moves go on; ``throttled`` are the brokers
+    that got a rate."""
     silent = await clear_throttles(client, await client.view(), {topic for topic, _ in mover.targets}, throttled)
     if silent:
         sys.stderr.write(
@@ -160,9 +163,9 @@ async def _cancel(client: ClusterClient) -> None:
     moving = [key for key, one in view.partitions.items() if one.is_moving]
     refused = await client.reassign(dict.fromkeys(moving)) if moving else {}
     if refused:
-        now = (await client.view()).partitions  # some may have ended by themselves
+        now = (await client.view()).partitions  # some moves may have ended by themselves
         refused = {key: why for key, why in refused.items() if key in now and now[key].is_moving}
-    if refused:  # what goes on stays held back
+    if refused:  # the moves that go on keep their throttles
         (topic, number), reason = next(iter(refused.items()))
         raise AdminError(f"{len(refused)} move(s) cannot be cancelled, {topic}-{number} because: {reason}")
     await clear_throttles(client, view, {topic for topic, _ in moving})
@@ -218,7 +221,7 @@ def _plan_of_file(name: str, wanted: dict[tuple[str, int], tuple[int, ...]], vie
 
 
 def _targets(view: View) -> dict[tuple[str, int], tuple[int, ...]]:
-    """What moves counts as if it were there."""
+    """The replicas of each partition; a partition that moves counts with its target."""
     return {key: one.target for key, one in view.partitions.items()}
 
 
@@ -259,7 +262,7 @@ def _listed(nodes: object) -> str:
 
 
 class _Bar:
-    """One line on stderr; without one, only what is waited for."""
+    """The progress bar, one line on stderr. When it is not shown, only brokers that the moves wait for are printed."""
 
     def __init__(self, *, is_shown: bool) -> None:
         self._is_shown = is_shown

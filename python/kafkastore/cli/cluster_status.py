@@ -1,4 +1,4 @@
-"""``kafkastore cluster status``: one look at a cluster, as text."""
+"""``kafkastore cluster status``: the state of a cluster at one moment, as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MIN_ISR = "min.insync.replicas"
 SHOWN_PARTITIONS = 20
-"""Of each kind; the others are counted."""
+"""How many partitions of each kind are listed; further ones are only counted."""
 
 
 def run(options: Namespace) -> int:

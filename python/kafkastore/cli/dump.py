@@ -1,7 +1,7 @@
 """``kafkastore dump``: prints the records or batches of segment files, or writes them as Parquet.
 
 This file reads the command line and finds the files; ``dump_records`` and ``dump_batches`` print. Nothing here writes
-to a log directory. A mistake is one sentence on stderr; a reader that goes away (``| head``) is none.
+to a log directory. An error is one sentence on stderr; a reader that goes away (``| head``) is no error.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class UsageError(Exception):
 
 
 class DumpError(Exception):
-    """What was asked for is not there, or is broken; one sentence."""
+    """The files that the command line names do not exist or cannot be dumped; one sentence."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What PATH names. ``file`` is set for a .log file alone; else the topic's partitions below ``log_dir``."""
+    """The files that PATH names: a single .log file, ``file``, or else the topic's partitions below ``log_dir``."""
 
     log_dir: Path
     topic: str
@@ -127,12 +127,12 @@ def _run(options: Options) -> int:
 
 
 def os_sentence(error: OSError) -> str:
-    """Its own sentence, or one made of the system's."""
+    """The error's file name and the system's reason; without these the error's own text."""
     return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
 
 
 def parse_arguments(arguments: list[str]) -> Options:
-    """The options; UsageError with one sentence."""
+    """Parses the command line. Raises UsageError with one sentence."""
     from kafkastore.scanning.bounds import COLUMNS, ISOLATION_LEVELS, as_columns
 
     parser = _Parser(prog="kafkastore dump", add_help=False, allow_abbrev=False)
@@ -181,7 +181,7 @@ def _bound(text: str) -> int | datetime:
 
 
 def find_source(options: Options) -> Source:
-    """What PATH is. DumpError, or an OSError of one sentence."""
+    """Finds the files that PATH names. Raises DumpError, or an OSError of one sentence."""
     path = options.path
     if path.is_file():
         return _file_source(options)
@@ -214,7 +214,7 @@ def _file_source(options: Options) -> Source:
 
 
 def _refuse(options: Options, what: str) -> None:
-    """TOPIC and --partition say nothing where PATH already does."""
+    """Raises DumpError for TOPIC or --partition when PATH determines them already."""
     for name, value in (("TOPIC", options.topic), ("--partition", options.partitions)):
         if value is not None:
             raise DumpError(f"{options.path} {what}; leave {name} out")

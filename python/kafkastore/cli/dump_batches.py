@@ -1,6 +1,6 @@
 """``kafkastore dump --batches``: one line a batch, as ``kafka-dump-log`` prints them (scripts read these lines).
 
-Files are listed whole and in order; what is broken is shown (``isvalid: false``) and makes the exit status 1.
+Files are listed whole and in order. A broken batch is listed too (``isvalid: false``) and makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEGMENT_DIGITS = 20
 
 
 def dump_batches(source: Source, options: Options) -> int:
-    """Prints every batch of the files; returns 1 when any of them is broken, else 0."""
+    """Prints every batch of the files. Returns 1 when a file has a broken batch, else 0."""
     out = sys.stdout if options.output is None else options.output.open("w")
     listing = _Listing(options)
     try:
@@ -59,7 +59,7 @@ def _segments(folder: Path) -> list[Path]:
 
 
 class _Listing:
-    """The lines of several files. ``fault`` is the first thing that was broken, as a sentence."""
+    """The lines of several files. ``fault`` is the first fault that was found, as a sentence."""
 
     def __init__(self, options: Options) -> None:
         self.fault = ""
@@ -93,7 +93,7 @@ class _Listing:
         self.fault = self.fault or sentence
 
     def _is_wanted(self, batch: BatchDescription) -> bool:
-        """Whether it holds an offset, or by its newest record a time, within the bounds."""
+        """Whether the batch has an offset within the bounds, or, for bounds that are times, its newest timestamp."""
         start, end = self._options.start, self._options.end
         if isinstance(start, int):
             if batch.last_offset < start:

@@ -1,8 +1,8 @@
-"""``kafkastore dump``: records as text, JSON lines or Parquet. Output is UTF-8 whatever the terminal says.
+"""``kafkastore dump``: records as text, JSON lines or Parquet. Output is UTF-8, whatever the terminal's encoding.
 
-text := topic-partition, offset, time, then ``key``, ``value``, ``headers`` with JSON strings, ``null`` or
-``base64:...`` json := an object a line, the columns by their names; bytes that are no UTF-8 stand as base64 under
-``<name>_base64``
+    text := topic-partition, offset, time, then ``key``, ``value``, ``headers`` with JSON strings, ``null`` or
+            ``base64:...``
+    json := an object a line, the columns by their names; bytes that are no UTF-8 as base64 under ``<name>_base64``
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 BATCH_ROWS_PRINTED = 1024
-"""Rows at a time for the eyes: the first lines come at once."""
+"""Rows of a batch when records are printed: few, so that the first lines appear at once."""
 
 
 def dump_records(source: Source, options: Options) -> None:
@@ -50,13 +50,13 @@ def dump_records(source: Source, options: Options) -> None:
 
 
 def _tell_unseen(opened: Scan | _core.Scan, source: Source, options: Options) -> None:
-    """One line on stderr about what the checkpoints keep back."""
+    """Prints a line on stderr about records that were left out, since the checkpoints do not say they are committed."""
     if isinstance(opened, Scan) and options.end is None and (left_out := opened.unseen()):
         sys.stderr.write(f"kafkastore dump: {sentence(source.topic, left_out)}; name the .log file to see all of it\n")
 
 
 def _open(source: Source, options: Options, batch_rows: int) -> Scan | _core.Scan:
-    """What gives an Arrow stream of the source: for a file alone the core's."""
+    """A scan of the source, which gives an Arrow stream; for a single file a scan of the core."""
     if source.file is None:
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what is left out is told at the end
             return scan(
@@ -79,7 +79,7 @@ def _rows(opened: _core.Scan) -> Iterator[tuple[Any, ...]]:
 
 
 def _file_splits(source: Source, path: Path, options: Options) -> list[_core.Split]:
-    """A .log file alone, whole batches only, between the bounds."""
+    """The splits of a single .log file: its whole batches, between the bounds."""
     first, last, end = None, -1, 0
     headers = _core.BatchHeaders(str(path))
     while chunk := headers.next_chunk():
@@ -116,7 +116,7 @@ def _file_splits(source: Source, path: Path, options: Options) -> list[_core.Spl
 
 
 def _write_parquet(source: Source, options: Options) -> None:
-    """The file appears whole or not at all."""
+    """Writes the Parquet file, which appears whole or not at all."""
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -182,7 +182,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _quoted(data: bytes | None) -> str:
-    """A JSON string, which is one line whatever is in it."""
+    """The bytes as a JSON string, which is always one line; ``null``, or base64 for bytes that are no UTF-8."""
     if data is None:
         return "null"
     text = _utf8(data)

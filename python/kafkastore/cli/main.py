@@ -1,4 +1,4 @@
-"""The ``kafkastore`` command: finds the subcommand and runs it. Imports nothing else before it is needed."""
+"""The ``kafkastore`` command: finds the subcommand and runs it. Imports only the code of that subcommand."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _keep_standard_descriptors() -> None:
-    """A supervisor may start a process with standard descriptors closed. The next files to be opened, the metadata
-    store's among them, would get their numbers, and what is printed would be written into them."""
+    """Opens closed standard descriptors, as a supervisor may leave them, on /dev/null. The next files to be opened, the
+    metadata store's among them, would get their numbers otherwise, and output would be written into those files."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)

@@ -1,5 +1,5 @@
-"""``kafkastore metadata``: backs up and restores the metadata store in a file, checks it, and accepts that one is
-lost."""
+"""``kafkastore metadata``: backs up and restores a metadata store in an SQLite file, checks it, and accepts the loss of
+a store."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _accept_loss(config: BrokerConfig, _: str) -> int:
 
 
 def _check(config: BrokerConfig, _: str) -> int:
-    """What a start would refuse, and what it would only name."""
+    """Prints the faults that a start would refuse, and those that it would only log."""
     import sqlite3
 
     from kafkastore.errors import StartupError

@@ -1,5 +1,5 @@
-"""What the system lets this process have: descriptors at the start, and a sentence when there is no more of
-something."""
+"""The limits of the system for this process: raises that of descriptors at the start, and names the resource that has
+run out."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SHORTAGES = {
 
 
 ROOM: Final = 8192
-"""Descriptors for which the kernel has room from the start. It doubles that room when it is used up and then, in a
-process of several threads, lets the thread wait until every core has passed through the scheduler: 5 to 10 ms, nine
-times on the way from 64 to 16,384. 8 bytes each, of the kernel's memory."""
+"""For how many descriptors the kernel makes room at the start, at 8 bytes of its memory each. When the room is used up
+the kernel doubles it and, in a process of several threads, lets the thread wait until every core has passed through the
+scheduler: 5 to 10 ms, nine times on the way from 64 to 16,384."""
 
 MIN_DESCRIPTORS: Final = 64
 """With fewer there is no room for a client beside the interpreter, the metadata store and the files of one log."""
 
 
 def raise_descriptor_limit() -> None:
-    """Raises the soft limit of descriptors to the hard one: the soft one is low for the sake of programs that use
-    select(). Makes room for ROOM of them. Comes before any other thread. Raises StartupError when the limit is too
-    low."""
+    """Raises the soft limit of descriptors to the hard limit: the soft limit is low for the sake of programs that use
+    select(). Makes room for ROOM descriptors. Must run before any other thread starts. Raises StartupError when the
+    limit is too low."""
     _raise_soft_limit()
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     _make_room(ROOM if limit == resource.RLIM_INFINITY else min(ROOM, limit))
@@ -63,7 +63,7 @@ def _make_room(descriptors: int) -> None:
 
 
 def shortage_of(error: BaseException) -> str | None:
-    """What the process has no more of, for people; None when the error is another one."""
+    """Names the resource that has run out, for the operator; None for any other error."""
     if isinstance(error, MemoryError):
         return _SHORTAGES[errno.ENOMEM]
     if isinstance(error, RuntimeError) and str(error) == "can't start new thread":

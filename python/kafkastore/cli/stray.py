@@ -1,4 +1,4 @@
-"""``kafkastore stray``: logs that a start has set aside, taken back or deleted."""
+"""``kafkastore stray``: lists, takes back or deletes logs that a start has set aside."""
 
 from __future__ import annotations
 

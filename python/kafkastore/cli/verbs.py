@@ -19,15 +19,16 @@ _HELP = ("-h", "--help")
 
 
 class Verb(NamedTuple):
-    """``run`` is given the operand, "" without one; ``operand`` is how the usage names what the verb needs before
-    server.properties."""
+    """``run`` gets the configuration and the operand, "" without one. ``operand`` is the usage's name of the argument
+    that the verb needs before server.properties."""
 
     run: Callable[[BrokerConfig, str], int]
     operand: str = ""
 
 
 def run_verb(command: str, usage: str, verbs: Mapping[str, Verb], arguments: list[str]) -> int:
-    """The exit status: the verb's, 1 when it raised a KafkastoreError, which is said on stderr, 2 for wrong usage."""
+    """Runs a verb. Returns its exit status; 1 when it raised a KafkastoreError, printed on stderr; 2 for wrong
+    usage."""
     if not arguments or arguments[0] in _HELP:
         (sys.stdout if arguments else sys.stderr).write(usage)
         return 0 if arguments else 2

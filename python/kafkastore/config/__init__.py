@@ -1,5 +1,5 @@
-"""Kafka's configuration, parsed: ``broker`` (the broker's), ``topic`` (a topic's), ``definitions`` (the keys),
-``listeners`` and ``properties`` (their texts)."""
+"""Kafka's configuration, parsed: ``broker`` (of a broker), ``topic`` (of a topic), ``definitions`` (the keys),
+``listeners`` (listener strings), ``properties`` (the format of the file)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The broker's configuration: a file, overrides, what was changed at run time, Kafka's defaults.
+"""The broker's configuration: a file, overrides, run-time changes, Kafka's defaults.
 
-Precedence of a value: changed for this broker at run time, changed for all brokers at run time, the file with its
-overrides, Kafka's default. Without a file an embedded profile stands in for it (:data:`EMBEDDED_PROFILE`).
+Precedence of a value: the run-time change for this broker, the run-time change for all brokers, the file with its
+overrides, Kafka's default. Without a file the embedded profile replaces it (:data:`EMBEDDED_PROFILE`).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ EMBEDDED_PROFILE: Final = {
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
 }
-"""What ``kafkastore broker`` without a file runs with: one broker that needs nothing formatted. The data goes to
-:func:`default_log_dir`, which outlives a reboot and does not depend on the working directory; the listener is reached
-from this host alone, since there is no authentication."""
+"""The configuration of ``kafkastore broker`` without a file: one broker that needs no formatted storage. The data goes
+to :func:`default_log_dir`, which survives a reboot and does not depend on the working directory. Only this host reaches
+the listener, since there is no authentication."""
 
 # DescribeConfigs' sources (org.apache.kafka.common.requests.DescribeConfigsResponse.ConfigSource)
 SOURCE_TOPIC: Final = 1
@@ -51,14 +51,14 @@ REPLICA_SELECTORS: Final = (
     "org.apache.kafka.common.replica.LeaderSelector",
     "org.apache.kafka.common.replica.RackAwareReplicaSelector",
 )
-"""Kafka's own, by their Java names (KIP-392); the first does what none at all does."""
+"""Kafka's own replica selectors, by their Java names (KIP-392); the first has the same effect as no selector."""
 
 OFFSETS_CODECS: Final = 5
 """Ids of ``offsets.topic.compression.codec``: none, gzip, snappy, lz4, zstd."""
 
 
 METADATA_FILE: Final = "kafkastore-metadata.sqlite"
-"""In a log directory."""
+"""The name of the metadata store's file in a log directory."""
 
 
 def default_log_dir() -> str:
@@ -69,7 +69,7 @@ def default_log_dir() -> str:
 
 class BrokerConfig:
     """Effective configuration of one broker. Values by Kafka's names: ``get`` parsed, ``text`` as written. ``ranges``
-    are valid values in place of Kafka's, by key of brokers or topics: a simulation has smaller segments."""
+    replaces Kafka's valid values, by key of brokers or topics: a simulation has smaller segments."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class BrokerConfig:
         self._parsed: dict[str, Any] = {}
         self.inter_broker_secret: Secret | None = None
         self.revision = 0  # rises with each change at run time
-        self.topic_defaults: tuple[int, dict[str, str]] | None = None  # kept by topic.py, with their revision
+        self.topic_defaults: tuple[int, dict[str, str]] | None = None  # a cache of topic.py: (revision, defaults)
         for name, value in self.static.items():
             _check_characters(name, value)
             self._parsed[name] = _parse_at_start(keys[name], value)
@@ -102,8 +102,8 @@ class BrokerConfig:
 
     @classmethod
     def load(cls, path: str | None, overrides: Iterable[str] = ()) -> BrokerConfig:
-        """From a ``server.properties`` (None: the embedded profile) and ``key=value`` overrides, which win. Unknown
-        keys are logged; a wrong value raises ConfigError."""
+        """Loads a ``server.properties`` (None: the embedded profile); ``key=value`` overrides replace its values. Logs
+        unknown keys. Raises ConfigError for an invalid value."""
         given = {} if path is None else _read_file(path)
         for override in overrides:
             name, separator, value = override.partition("=")
@@ -118,12 +118,12 @@ class BrokerConfig:
         return config
 
     def as_written(self) -> BrokerConfig:
-        """The same without what was changed at run time."""
+        """A copy of this configuration without the run-time changes."""
         return BrokerConfig(self.static, ranges=self._ranges)
 
     # ---- values
     def topic_keys(self) -> dict[str, ConfigKey]:
-        """The keys of topics, with the values that are valid here."""
+        """The keys of topics, with the ``ranges`` of this broker."""
         return with_ranges(topic_keys(), self._ranges)
 
     def get(self, name: str) -> Any:
@@ -164,7 +164,7 @@ class BrokerConfig:
         return found
 
     def set_dynamic(self, *, default: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None) -> None:
-        """Replaces what was changed at run time, for all brokers or for this one. The values must have been checked."""
+        """Replaces the run-time changes for all brokers or for this broker. The values must have been checked."""
         if default is not None:
             self.dynamic_default = dict(default)
         if broker is not None:
@@ -173,7 +173,7 @@ class BrokerConfig:
         self.revision += 1
 
     def engine_options(self) -> dict[str, str]:
-        """Every effective value that is not null, as text: what the data plane is given."""
+        """Every effective value that is not null, as text, for the data plane."""
         options = {name: text for name in broker_keys() if (text := self.text(name)) is not None}
         options["log.dirs"] = ",".join(self.log_dirs)
         options["inter.broker.listener.name"] = self.inter_broker_listener
@@ -182,7 +182,7 @@ class BrokerConfig:
         return options
 
     def load_secret(self) -> None:
-        """Reads what brokers share, once; until then :attr:`inter_broker_secret` is None. Raises StartupError."""
+        """Reads the secret that brokers share; :attr:`inter_broker_secret` is None before. Raises StartupError."""
         from kafkastore.config.secret import read_secret
 
         self.inter_broker_secret = read_secret(self.get)
@@ -191,8 +191,8 @@ class BrokerConfig:
     @property
     def metadata_path(self) -> str:
         """The SQLite file of the embedded metadata store: beside the partitions of the first log directory, where Kafka
-        ignores it (it looks at directories and at its own files only). It stays where it is when the directories are
-        given in another order, or another one before them."""
+        ignores the file (Kafka reads directories and its own files only). An existing file is found in any log
+        directory, so ``log.dirs`` may be reordered or get a new first directory."""
         path: str | None = self.get("kafkastore.metadata.path")
         if path:
             return path
@@ -201,13 +201,13 @@ class BrokerConfig:
 
     @property
     def is_member(self) -> bool:
-        """Whether the metadata store is shared with other brokers: ZooKeeper, or an SQLite file that was named. A
-        broker with neither is alone, and keeps its metadata with its data."""
+        """Whether the metadata store is shared with other brokers: ZooKeeper, or an SQLite file that
+        ``kafkastore.metadata.path`` names. A broker with neither is alone, and keeps its metadata with its data."""
         return self.get("zookeeper.connect") is not None or self.get("kafkastore.metadata.path") is not None
 
     @property
     def metadata_setting(self) -> str:
-        """``key=value`` of what :attr:`metadata_path` follows from, for refusals."""
+        """``key=value`` of the setting that determines :attr:`metadata_path`, for error messages."""
         for name in ("kafkastore.metadata.path", "log.dirs"):
             if self.get(name):
                 return f"{name}={self.text(name)}"
@@ -226,12 +226,12 @@ class BrokerConfig:
 
     @property
     def removed_brokers(self) -> frozenset[int]:
-        """On which nothing is placed."""
+        """The brokers that get no replicas, since they were removed from the cluster."""
         return parse_removed(self.text(REMOVED_KEY))
 
     @property
     def metrics_listener(self) -> tuple[str, int] | None:
-        """(host, port) where the metrics are served, None for nowhere."""
+        """(host, port) where the metrics are served, None when they are not."""
         text = self.text("kafkastore.metrics.listener")
         return parse_address("kafkastore.metrics.listener", text) if text else None
 
@@ -302,7 +302,7 @@ class BrokerConfig:
             self.advertised_listeners = [self._advertise(listener) for listener in self.listeners]
 
     def _check_values(self) -> None:
-        """What Kafka requires beyond each key's own range (KafkaConfig.validateValues)."""
+        """Kafka's checks beyond each key's own range (KafkaConfig.validateValues). Raises ConfigError."""
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
             value = self.get(name)
             if value is not None:
@@ -347,7 +347,7 @@ class BrokerConfig:
 
     @property
     def open_listeners(self) -> list[Listener]:
-        """Those that other hosts can reach; nobody who reaches one is asked who he is."""
+        """The listeners that other hosts can reach. They do not authenticate clients."""
         return [listener for listener in self.listeners if not listener.is_loopback]
 
 
@@ -358,7 +358,8 @@ def _canonical_host_name() -> str:
 
 
 def _check_characters(name: str, value: str) -> None:
-    """NUL and half of a surrogate pair, which escapes can make, are in no path, number or name."""
+    """Raises ConfigError for NUL and for half of a surrogate pair: escapes can make them, and no path, number or name
+    has them."""
     if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
         raise ConfigError(
             f"Invalid value {ascii(value)[1:-1]} for configuration {name}: it has a character that no file system or "

@@ -1,9 +1,9 @@
 """Kafka's configuration keys: names, types, defaults, valid values, update modes.
 
 The tables ``broker-configs.tsv`` and ``topic-configs.tsv`` were printed from Apache Kafka 4.3's own ConfigDef,
-``zookeeper-configs.tsv`` from that of Kafka 3.9, the last with ZooKeeper; nothing about a key is written down anywhere
-else. Values cross the code as text (as in a file, a request or the engine's options) and are parsed where a number is
-wanted; the messages of wrong values are Kafka's.
+``zookeeper-configs.tsv`` from that of Kafka 3.9, the last version with ZooKeeper; the tables are the only definition of
+a key. Values are passed as text (as in a file, a request or the engine's options) and are parsed where a number is
+needed. The messages for invalid values are Kafka's.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def topic_keys() -> dict[str, ConfigKey]:
 
 
 def with_ranges(keys: dict[str, ConfigKey], ranges: Mapping[str, str]) -> dict[str, ConfigKey]:
-    """The same keys, those named with other valid values, in Kafka's notation. Names that are not among them do not
-    count."""
+    """``keys``, with the valid values of ``ranges``, in Kafka's notation, for the keys that it names. Names in
+    ``ranges`` that are not in ``keys`` are ignored."""
     if not ranges:
         return keys
     changed = {}

@@ -1,11 +1,11 @@
-"""Which keys do something here, and which ask for a protection that this version does not have.
+"""Which keys have an effect in this version, and which ask for a protection that this version does not have.
 
-Kafka knows more keys than this broker obeys. Three kinds: keys with an effect; keys without one, which are named once
-at the start and change nothing; keys that ask for protection (authentication, authorisation, encryption, limits against
-clients, policies, a second copy in other storage). Whoever sets one of the last relies on it, so the start is refused
-until the feature exists, unless the value is Kafka's default, which asks for nothing.
+Kafka has more keys than this broker implements. Three kinds: keys with an effect; keys without effect, which are logged
+once at the start; keys that ask for protection (authentication, authorisation, encryption, limits against clients,
+policies, a second copy in other storage). An operator who sets a key of the third kind relies on it, so the start is
+refused until the feature exists, unless the value is Kafka's default, which asks for no protection.
 
-Never decides what a value means, and holds no list of keys beside the tables of ``definitions`` but these two.
+Never decides what a value means, and holds no list of keys beside the tables of ``definitions`` but the lists below.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ _WITH_EFFECT: Final = frozenset(
         "zookeeper.ssl.truststore.type",
     ]
 )
-"""Broker keys that do what Kafka says, besides those that are defaults of topic keys with an effect."""
+"""Broker keys that work as in Kafka, besides the broker keys that are defaults of topic keys with an effect."""
 
 TOPIC_KEYS_WITHOUT_EFFECT: Final = frozenset(
     [
@@ -168,12 +168,12 @@ _PROTECTION: Final = frozenset(
 
 
 def has_effect(name: str) -> bool:
-    """Whether a broker key does something here."""
+    """Whether a broker key has an effect in this version."""
     return name in _WITH_EFFECT or name in _topic_defaults()
 
 
 def without_effect(properties: Mapping[str, str]) -> list[str]:
-    """The known broker keys among ``properties`` that change nothing, in alphabetical order."""
+    """The known broker keys among ``properties`` that have no effect, in alphabetical order."""
     keys = broker_keys()
     return sorted(
         name for name in properties if name in keys and not has_effect(name) and not asks_for_protection(name)
@@ -181,17 +181,17 @@ def without_effect(properties: Mapping[str, str]) -> list[str]:
 
 
 def asks_for_protection(name: str) -> bool:
-    """Whether a key, known to Kafka's table or not, is one of those that protect; whatever its value."""
+    """Whether a key asks for protection, whatever its value. The key need not be in Kafka's table."""
     if name.startswith("listener.name."):
         return ".ssl." in name or ".sasl." in name or name.split(".", 3)[-1] in _PROTECTION
     return name in _PROTECTION or name.startswith(_PROTECTION_PREFIXES)
 
 
 def refuse_protection(properties: Mapping[str, str]) -> None:
-    """Raises ConfigError naming the first key that asks for a protection which is not there."""
+    """Raises ConfigError with the first key that asks for a protection that this version does not have."""
     keys = broker_keys()
     for name in sorted(properties):
-        if not asks_for_protection(name) or name.startswith("zookeeper."):  # the store's settings refuse those
+        if not asks_for_protection(name) or name.startswith("zookeeper."):  # the store's settings refuse zookeeper.*
             continue
         value, key = properties[name].strip(), keys.get(name)
         if not value or (key is not None and value == key.default):

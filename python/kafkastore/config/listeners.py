@@ -22,7 +22,7 @@ class Listener:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this host can reach it."""
+        """Whether only this host can reach the listener."""
         return self.host in ("localhost", "::1") or (self.host.startswith("127.") and _family(self.host) == "IPv4")
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ def _check_duplicates(key: str, text: str, found: list[Listener], *, check_ports
 
 
 def _family(host: str) -> str:
-    """IPv4 or IPv6 of a literal address; "" of a name and of every interface."""
+    """The family of a literal address, IPv4 or IPv6; "" for a host name and for every interface."""
     if ":" in host:
         return "IPv6"
     return "IPv4" if host and host.replace(".", "").isdigit() else ""

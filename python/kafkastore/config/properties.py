@@ -10,7 +10,7 @@ _BLANKS = " \t\f"
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The keys and values of a properties file, the last of equal keys winning, as ``java.util.Properties.load``."""
+    """The keys and values of a properties file; the last of equal keys counts, as in ``java.util.Properties.load``."""
     found: dict[str, str] = {}
     for line in _logical_lines(text):
         key, value = _split(line)
@@ -19,7 +19,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> list[str]:
-    """Lines without comments and blank lines; one that ends in an odd number of backslashes continues."""
+    """Lines without comments and blank lines; a line that ends in an odd number of backslashes continues."""
     lines: list[str] = []
     pending: str | None = None
     for raw in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):

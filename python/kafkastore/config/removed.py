@@ -1,8 +1,8 @@
 """Brokers that were removed from the cluster (spec R1.4): ``kafkastore.removed.brokers``, a list in the store that all
 brokers know.
 
-Nothing is placed on them, by whatever request, until they are taken out of the list; what they hold stays until it is
-moved.
+No request places replicas on a removed broker until it is taken out of the list. The replicas that it has stay until
+they are moved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LARGEST_ID: Final = 2**31 - 1
 
 
 def parse_removed(text: str | None) -> frozenset[int]:
-    """Raises ConfigError."""
+    """The broker ids in the value of the key. Raises ConfigError."""
     items = [item.strip() for item in (text or "").split(",")]
     for item in items:
         if item and not (item.isascii() and item.isdigit() and len(item) <= 10 and int(item) <= LARGEST_ID):
@@ -29,5 +29,5 @@ def parse_removed(text: str | None) -> frozenset[int]:
 
 
 def refusal(broker: int) -> str:
-    """Why nothing is placed there."""
+    """The message that refuses an assignment to a removed broker."""
     return f"The assignment includes broker {broker}, which was removed from the cluster ({REMOVED_KEY})."

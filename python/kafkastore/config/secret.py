@@ -1,7 +1,7 @@
 """The secret that the brokers of a cluster share: the one line of ``kafkastore.inter.broker.secret.file``, read once at
 the start.
 
-Its text leaves this process in no message and no log; what is said about it names the file.
+No message and no log has the text of the secret; errors name its file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ REQUIRED_KEY: Final = "kafkastore.inter.broker.secret.required"
 
 MIN_CHARACTERS: Final = 16
 MAX_BYTES: Final = 4096
-"""More is no secret but a wrong file."""
+"""A longer file is taken for a wrong file."""
 
 _NEW_BYTES: Final = 32
 
 
 class Secret(NamedTuple):
-    """``is_required``: a broker that does not prove it is no broker; otherwise it is served for now, while an upgrade
-    goes on."""
+    """``is_required``: a connection that does not prove the secret may not act as a broker. Without it such a
+    connection may, for the time of an upgrade."""
 
     text: str
     is_required: bool = True
@@ -38,20 +38,20 @@ class Secret(NamedTuple):
 
 
 def new_secret() -> str:
-    """As much as a SHA-256 can hold, in letters, digits, "-" and "_"."""
+    """A random secret of 32 bytes, as many as a SHA-256 has, in letters, digits, "-" and "_"."""
     import secrets  # brings OpenSSL, 5 MB that a broker without a secret does without
 
     return secrets.token_urlsafe(_NEW_BYTES)
 
 
 def write_secret(path: str | os.PathLike[str], secret: str) -> None:
-    """Makes the file, which only its owner may read. Raises OSError, FileExistsError when it is there."""
+    """Creates the file, which only its owner may read. Raises OSError; FileExistsError when the file exists."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secret + "\n")
 
 
 def read_secret(get: Callable[[str], object]) -> Secret | None:
-    """What the configuration names; None when it names no file. Raises StartupError."""
+    """The secret in the file that the configuration names; None when it names no file. Raises StartupError."""
     path = get(FILE_KEY)
     if not isinstance(path, str):
         return None

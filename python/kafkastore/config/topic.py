@@ -19,7 +19,7 @@ SHOWN_LENGTH = 100  # characters of each, in a log line
 
 
 class TopicConfig:
-    """The effective configuration of one topic, computed when asked; holds no copy of the broker's."""
+    """The effective configuration of one topic, computed at each call; holds no copy of the broker's configuration."""
 
     __slots__ = ("broker", "overrides")
 
@@ -54,12 +54,12 @@ class TopicConfig:
         return found
 
     def effective(self) -> dict[str, str]:
-        """Every value that is not null, as text: what the engine is given for the topic."""
+        """Every value that is not null, as text, for the engine."""
         return {**topic_defaults(self.broker), **self.overrides}
 
 
 def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
-    """What a topic without overrides has: broker synonyms, else Kafka's defaults."""
+    """The values of a topic without overrides: broker synonyms, else Kafka's defaults."""
     if broker.topic_defaults is None or broker.topic_defaults[0] != broker.revision:
         bare = TopicConfig(broker, {})
         found = {name: text for name in topic_keys() if (text := bare.text(name)) is not None}
@@ -68,19 +68,19 @@ def topic_defaults(broker: BrokerConfig) -> dict[str, str]:
 
 
 HELD: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-"""What a topic has whose configuration nobody knows: nothing of it is deleted or compacted."""
+"""The configuration of a topic whose own configuration is not known: no record is deleted or compacted."""
 
 
 def held(known: Mapping[str, str]) -> dict[str, str]:
-    """What is known of a topic's own configuration, and HELD unless that says how long its records are kept: a default
-    is nobody's word, and the cluster's own may have been lost with the metadata."""
+    """The known part of a topic's own configuration, over HELD unless that part says how long records are kept. A
+    default does not count, since the cluster's own defaults may have been lost with the metadata."""
     is_said = "retention.ms" in known or known.get("cleanup.policy", "").strip() == "compact"
     return dict(known) if is_said else {**HELD, **known}
 
 
 def validate_topic_configs(overrides: Mapping[str, str | None], broker: BrokerConfig | None = None) -> dict[str, str]:
-    """Checks overrides by name and value, as ``broker`` has it or Kafka. Raises ConfigError (INVALID_CONFIG) with
-    Kafka's message."""
+    """Checks overrides by name and value, with the valid values of ``broker``, or Kafka's without one. Raises
+    ConfigError (INVALID_CONFIG) with Kafka's message."""
     nulls = [name for name, value in overrides.items() if value is None]
     if nulls:
         raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -96,8 +96,8 @@ def validate_topic_configs(overrides: Mapping[str, str | None], broker: BrokerCo
 
 
 def warn_of_compaction(topics: Iterable[tuple[str, Mapping[str, str | None]]]) -> None:
-    """Says that those of the (name, overrides) that ask for compaction keep everything, in one line; nothing without
-    any."""
+    """Logs one line about the topics, given as (name, overrides), that ask for compaction: they keep every record. Logs
+    nothing when no topic asks for it."""
     asking = [name for name, overrides in topics if "compact" in (overrides.get("cleanup.policy") or "")]
     if asking:
         shown = ", ".join(name[:SHOWN_LENGTH] for name in asking[:SHOWN_NAMES])
@@ -108,7 +108,7 @@ def warn_of_compaction(topics: Iterable[tuple[str, Mapping[str, str | None]]]) -
 
 
 def _check_together(keys: dict[str, ConfigKey], overrides: Mapping[str, str]) -> None:
-    """What Kafka checks across keys (LogConfig.validateValues)."""
+    """Kafka's checks across keys (LogConfig.validateValues). Raises ConfigError."""
 
     def value(name: str) -> Any:
         return keys[name].parse(overrides[name]) if name in overrides else keys[name].parse(keys[name].default or "")
