@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     if path == "--help":
         sys.stdout.write(USAGE)
         return 0
-    logging.raiseExceptions = False  # else logging writes to a stderr that is full or gone that it is
+    logging.raiseExceptions = False  # logging must not report a stderr that is full or gone on that stderr
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLineFormatter("[%(asctime)s] %(levelname)s %(message)s (%(name)s)"))
     logging.basicConfig(handlers=[handler], level=logging.INFO)

@@ -58,7 +58,7 @@ def _tell_unseen(opened: Scan | _core.Scan, source: Source, options: Options) ->
 def _open(source: Source, options: Options, batch_rows: int) -> Scan | _core.Scan:
     """A scan of the source, which gives an Arrow stream; for a single file a scan of the core."""
     if source.file is None:
-        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what is left out is told at the end
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # _tell_unseen says it at the end
             return scan(
                 source.log_dir,
                 source.topic,

@@ -58,7 +58,7 @@ def _raise_soft_limit() -> None:
 
 
 def _make_room(descriptors: int) -> None:
-    with suppress(OSError):  # no memory for it: the kernel makes room as it goes
+    with suppress(OSError):  # without memory for the room the kernel makes room later
         os.close(fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, descriptors - 1))
 
 

@@ -142,7 +142,7 @@ TOPIC_KEYS_WITHOUT_EFFECT: Final = frozenset(
 )
 
 _PROTECTION_PREFIXES: Final = ("ssl.", "sasl.")
-"""Also behind ``listener.name.<listener>.``, as Kafka has them."""
+"""Prefixes of keys that ask for protection, also after ``listener.name.<listener>.``, as in Kafka."""
 
 _PROTECTION: Final = frozenset(
     [

@@ -132,7 +132,7 @@ async def _alter_some(
             changes = changes_of(resource)
             overrides = await _alter_resource(context, turn, *key, changes, validate_only, is_incremental)
         except KafkastoreError as error:
-            failed[key] = error.code, error.client_message  # an exception keeps the frames that it passed
+            failed[key] = error.code, error.client_message  # not the exception, which keeps its frames
         else:
             if overrides is None:
                 continue

@@ -6,7 +6,7 @@ Synonyms of one source stand in the order in which the broker prefers the keys (
 ``log.retention.hours``). Synonyms before the described key itself are left out: so a default that comes from a key of
 another unit shows no synonym.
 
-One resource's error never fails the others, except an invalid resource type, which fails the whole request.
+One resource's error never fails the others, except an invalid resource type, which fails every resource.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (50): there is no SCRAM for clients, so nobody has credentials (KIP-554)."""
+"""DescribeUserScramCredentials (50): there is no SCRAM for clients, so no user has credentials (KIP-554)."""
 
 from __future__ import annotations
 

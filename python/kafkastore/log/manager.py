@@ -55,7 +55,7 @@ class LogManager:
         self.online: list[str] = list(config.log_dirs)  # the directories that work, in the order of log.dirs
         self.failed: dict[str, str] = {}  # directory -> why
         self._placed: dict[str, dict[int, str]] = {}  # topic -> partition -> directory
-        self._preferred: dict[tuple[str, int], str] = {}  # of partitions that are not here yet: where they are wanted
+        self._preferred: dict[tuple[str, int], str] = {}  # (topic, partition) not here yet -> wanted directory
         self._counts: dict[str, int] = dict.fromkeys(config.log_dirs, 0)
         self._jobs: list[_Job] = []
         self.before_made: Callable[[Sequence[TopicImage]], Awaitable[None]] = _nothing

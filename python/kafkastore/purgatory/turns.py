@@ -122,7 +122,7 @@ class _Queue:
         self._is_scheduled = False
         while self._waiting:
             future = self._waiting.popleft()
-            if not future.done():  # its work may have been cancelled
+            if not future.done():  # the work that waits may have been cancelled
                 future.set_result(None)
                 break
         self._schedule()

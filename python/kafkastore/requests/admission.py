@@ -171,7 +171,7 @@ class Admission:
         if self._pressed_since is None:
             self._pressed_since = self._loop.time()
         if self._loop.time() - self._pressed_since >= PATIENCE_S:
-            self._pressed_since = None  # one request may begin; the next waits PATIENCE_S again
+            self._pressed_since = None  # one request may begin; the next waits again
             return False
         if not self._is_look_due:
             self._is_look_due = True

@@ -82,7 +82,7 @@ TOPIC: Final = 2
 LIMITED: Final = FORWARDED | CONFIGURE
 
 DEFAULT_TIMEOUT_MS: Final = 30_000
-"""Of a request that does not say how long it waits: Kafka's request.timeout.ms."""
+"""The timeout of a request that has none: Kafka's request.timeout.ms."""
 
 ANSWER_S: Final = 0.1
 """How long after the timeout this broker still waits for the controller's own REQUEST_TIMED_OUT answer, which names

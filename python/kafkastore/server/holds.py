@@ -86,7 +86,7 @@ class _Timed:
                 except GeneratorExit:
                     work.close()
                     raise
-                except BaseException as thrown:  # noqa: BLE001 - cancellation included: it is the work's to see
+                except BaseException as thrown:  # noqa: BLE001 - cancellation included: the work has to see it
                     error = thrown
         except StopIteration as finished:
             return finished.value

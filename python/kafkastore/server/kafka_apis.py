@@ -541,7 +541,7 @@ class _Resumed:
                 except GeneratorExit:
                     coroutine.close()
                     raise
-                except BaseException as error:  # noqa: BLE001 - cancellation included: it is the coroutine's to see
+                except BaseException as error:  # noqa: BLE001 - cancellation included: the coroutine has to see it
                     waits_for = coroutine.throw(error)
                 else:
                     waits_for = coroutine.send(sent)

@@ -69,7 +69,7 @@ def _has_other(node_id: int, topic: StoredTopic, number: int) -> bool:
 def tell(engine: Engine) -> None:
     """Logs what recovery found: names each partition, the first :data:`WHOLE_LINES` with a line of their own."""
     notes = engine.take_recovery_notes()
-    notes.sort(key=lambda note: not note.is_loss)  # losses first; the rest as it came
+    notes.sort(key=lambda note: not note.is_loss)  # losses first, otherwise in the order of the notes
     for note in notes[:WHOLE_LINES]:
         logger.log(logging.WARNING if note.is_loss else logging.INFO, "%s", note.text)
     for is_loss, said in ((True, "lost records or had bytes cut off"), (False, "were mended after a crash")):
@@ -89,7 +89,7 @@ def refuse_missing(config: BrokerConfig, engine: Engine, topics: Mapping[str, St
         name, number = missing.topic, missing.partition
         topic = topics.get(name)
         if topic is None or number not in _placed(config.node_id, topic):
-            continue  # it was deleted, or moved away, since the checkpoint was written
+            continue  # the partition was deleted, or moved away, since the checkpoint was written
         last = missing.log_end_offset - 1
         said = f"{missing.log_dir}/{name}-{number} is missing, which had the records up to offset {last}"
         if (name, number) in others:
