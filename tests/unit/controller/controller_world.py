@@ -127,7 +127,7 @@ class WorldBroker:
     def __init__(self, world: World, node_id: int) -> None:
         self.world = world
         self.node_id = node_id
-        self.store = SqliteStore(world.path, session_timeout_ms=60_000, call_timeout_ms=400)
+        self.store = SqliteStore(world.path, session_timeout_ms=60_000, call_timeout_ms=2000)
         self.controller: Controller | None = None
         self.epoch = 0
         self.is_up = False
