@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafkastore.controller.admin_nodes")
 
 SHOWN_FAULTS = 10
-"""In the line of the log about a node."""
+"""The most faults that one log line names for a node."""
 
 _NOT_ELECTED = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition",
@@ -52,7 +52,8 @@ _NOT_ELECTED = {
 
 
 class ReassignNode:
-    """What ``/admin/reassign_partitions`` holds, as far as it was begun."""
+    """The reassignments in ``/admin/reassign_partitions`` that this controller has begun: the node's version, and the
+    target of each (topic, partition)."""
 
     def __init__(self, version: int, asked: dict[Key, tuple[int, ...]]) -> None:
         self.version = version
@@ -61,7 +62,7 @@ class ReassignNode:
 
 # ---- reassignments
 async def on_reassignments(term: Term) -> None:
-    """The node came, went or changed, or this is a new controller."""
+    """Runs when the node was created, deleted or changed, and when this broker has become the controller."""
     term.context.reassign_node = None
     node = await _read(term, REASSIGN_PARTITIONS, "reassignments")
     if node is None:
@@ -80,7 +81,8 @@ async def on_reassignments(term: Term) -> None:
 
 
 async def settle_reassignments(term: Term, *, must_write: bool = False) -> None:
-    """Takes out what is not under way any more. To be called after whatever may have changed that."""
+    """Removes from the node the reassignments that are no longer under way. To be called after each event that may have
+    completed, cancelled or replaced a reassignment."""
     node = term.context.reassign_node
     if node is not None:
         left = dict(await term.those(node.asked.items(), lambda one: _is_under_way(term.context, *one)))
@@ -91,8 +93,9 @@ async def settle_reassignments(term: Term, *, must_write: bool = False) -> None:
 async def alter_reassignments(
     term: Term, asked: Mapping[Key, Sequence[int] | None], *, allows_factor_change: bool
 ) -> dict[Key, KafkastoreError | None]:
-    """What AlterPartitionReassignments asks for. It leaves the node first, so that a new controller does not begin
-    again what this request ends. For each (topic, partition) why it was refused, or None."""
+    """Carries out AlterPartitionReassignments. Removes the partitions that the request changes from the node first, so
+    that a new controller does not begin again a reassignment that this request ends. Returns for each (topic,
+    partition) why it was refused, or None."""
     await term.refresh_settings()
     outcomes, changes = await reassignment.judge(term, asked, allows_factor_change=allows_factor_change)
     node = term.context.reassign_node
@@ -111,7 +114,8 @@ def _is_under_way(context: ControllerContext, key: Key, target: Sequence[int]) -
 
 
 async def _write(term: Term, node: ReassignNode, asked: dict[Key, tuple[int, ...]]) -> None:
-    """A node that somebody else has changed is left as it is: the watch tells of it."""
+    """Writes ``asked`` into the node, or deletes the node when ``asked`` is empty. A node that another client of the
+    store has changed is left as it is: its watch fires and :func:`on_reassignments` reads it again."""
     term.context.reassign_node = None
     with suppress(BadVersionError, NoNodeError):
         if asked:
@@ -123,7 +127,7 @@ async def _write(term: Term, node: ReassignNode, asked: dict[Key, tuple[int, ...
 
 # ---- preferred leaders
 async def on_elections(term: Term) -> None:
-    """The node came or changed, or this is a new controller."""
+    """Runs when the node was created or changed, and when this broker has become the controller."""
     node = await _read(term, PREFERRED_REPLICA_ELECTION, "elections")
     if node is None:
         return
@@ -142,7 +146,7 @@ async def on_elections(term: Term) -> None:
 # ---- both
 async def _read(term: Term, path: str, event: str) -> Node | None:
     if await term.watched.exists(path, event) is not None:
-        with suppress(NoNodeError):  # gone again; the watch has fired
+        with suppress(NoNodeError):  # the node was deleted since; its watch has fired
             return await term.store.get(path)
     return None
 

@@ -1,9 +1,9 @@
 """In-sync sets that leaders propose: AlterPartition 2 and 3 (KIP-497, KIP-841, KIP-903).
 
-A proposal is taken only from the leader, in its leader epoch, on top of the partition epoch that is in force (H21), and
-only with members that are alive, not shutting down (H20), and in the life in which the leader saw them fetch. What
-waits is written together; the answer has the state after it. A proposal that is in force already, because the answer to
-it was lost, is confirmed.
+A proposal is taken only from the leader, in its leader epoch, on top of the partition epoch that is in force (H21). Its
+members must be alive and not shutting down (H20), under the broker epoch in which the leader saw them fetch. Proposals
+that wait are written together; the answer has the state after the write. A proposal that is in force already, because
+the answer to it was lost, is confirmed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Proposal(NamedTuple):
-    """One partition of a request."""
+    """What an AlterPartition request proposes for one partition."""
 
     partition_index: int
     leader_epoch: int
     partition_epoch: int
     isr: tuple[int, ...]
-    broker_epochs: tuple[int, ...]  # of the members, -1 where the leader does not know them
+    broker_epochs: tuple[int, ...]  # of the members of isr, -1 where the leader does not know the epoch
     is_recovering: bool
 
 
@@ -50,7 +50,7 @@ async def alter_partitions(term: Term, requests: Sequence[Any]) -> list[Any]:
     expected = {partition: partition.leadership for partition in planned}
 
     def rule(partition: Partition) -> Leadership | None:
-        # somebody else wrote it: the leader has to propose on top of that
+        # the state was written meanwhile: the leader has to propose again on top of the new state
         return planned[partition] if partition.leadership is expected[partition] else None
 
     changed = set(await term.update(planned, rule))
@@ -70,7 +70,8 @@ _Judged = dict[tuple[bytes, int], tuple["Partition | None", "Proposal | int"]]
 
 
 async def _judge_request(term: Term, turn: Turn, request: Any) -> _Judged | int:
-    """For each (topic id, partition) the partition, and the proposal or the error; an error for the whole request."""
+    """Returns for each (topic id, partition) the partition, and the proposal or the error code. Returns one error code
+    when the whole request is refused."""
     sender = term.context.brokers.get(request.broker_id)
     if sender is None or sender.epoch != request.broker_epoch:
         return ErrorCode.STALE_BROKER_EPOCH
@@ -104,10 +105,10 @@ def _proposal(data: Any) -> Proposal:
 
 
 def _judge(term: Term, partition: Partition, sender: int, asked: Proposal) -> int | None:
-    """The error, NONE when the proposal is in force already, None when it is to be written."""
+    """Returns the error code, NONE when the proposal is in force already, None when the proposal is to be written."""
     state = partition.leadership
     if state is None or asked.leader_epoch > state.leader_epoch or asked.partition_epoch > state.partition_epoch:
-        return ErrorCode.NOT_CONTROLLER  # the leader knows of a newer state than we do
+        return ErrorCode.NOT_CONTROLLER  # the leader knows a newer state than this controller
     if asked.leader_epoch < state.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
     if sender != state.leader:
@@ -129,7 +130,7 @@ def _is_well_formed(partition: Partition, state: Leadership, asked: Proposal) ->
         return False
     if state.leader not in asked.isr:
         return False
-    # a leader that recovers from an unclean election does so alone, and does not begin to by itself (KIP-704)
+    # a leader that recovers from an unclean election is alone in the isr; it may not begin a recovery itself (KIP-704)
     return not asked.is_recovering or (state.is_recovering and len(asked.isr) == 1)
 
 

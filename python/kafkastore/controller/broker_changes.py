@@ -1,7 +1,7 @@
 """Brokers that join, die, come back in another life, restart uncleanly, or lose a log directory.
 
-A broker whose registration has another epoch than the one known has died and joined: its death is dealt with first, so
-that what it led goes to somebody who is there (H8).
+A broker whose registration has another epoch than the known one has died and joined. Its death is handled first, so
+that the partitions that it led get a leader among the live brokers (H8).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOG_DIR_EVENTS = "/log_dir_event_notification"
 
 
 async def on_brokers(term: Term) -> None:
-    """Compares the registrations with those known."""
+    """Compares the registrations in the store with those that the controller knows, and handles the differences."""
     context = term.context
     known = context.brokers
     found = await load_brokers(term.watched, known)
@@ -41,7 +41,7 @@ async def on_brokers(term: Term) -> None:
     renewed = [one for one in found.values() if one not in joined and one != known[one.node_id]]
     await term.refresh_settings()
     if context.invalid and joined:
-        term.watched.tell("invalid")  # they may know the id of a topic that waits for one
+        term.watched.tell("invalid")  # the new brokers may know the id of a topic whose node has none
     changed = await term.update(context.partitions(), term.without_elr_rule())
     if dead:
         changed += await _die(term, dead)
@@ -49,13 +49,13 @@ async def on_brokers(term: Term) -> None:
         changed += await _join(term, joined)
     for broker in renewed:
         before, context.brokers[broker.node_id] = context.brokers[broker.node_id], broker
-        if not broker.is_clean:  # it said so again, with its ports
+        if not broker.is_clean:  # the broker registered its ports, and said again that its shutdown was unclean
             changed += await settle_unclean(term, broker)
         if before.endpoints != broker.endpoints:
             term.channels.add(broker)
     await term.channels.tell_replicas(changed)
     if dead or joined or renewed:
-        moved = {one.node_id for one in (*dead, *joined)}  # all are told which replicas are offline
+        moved = {one.node_id for one in (*dead, *joined)}  # UpdateMetadata tells all brokers which replicas are offline
         there = await term.those(context.partitions(), lambda one: not moved.isdisjoint(one.replicas))
         await term.channels.tell_all([*there, *changed])
 
@@ -86,20 +86,20 @@ async def _join(term: Term, joined: Iterable[Registration]) -> list[Partition]:
         if not broker.is_clean:
             changed += await settle_unclean(term, broker)
     changed += await term.settle(context.partitions())
-    for broker in joined:  # not before: it may not be told that it leads what it has just lost
+    for broker in joined:  # not before the writes: the broker may not be told to lead a partition that it has just lost
         term.channels.add(context.brokers[broker.node_id])
     await topic_deletion.on_brokers_joined(term, {broker.node_id for broker in joined})
     return changed
 
 
 async def fence(term: Term, node_id: int) -> None:
-    """Ends the registration of a broker whose process is gone, without waiting for its session to expire; what follows
-    is as if it had. A broker that is there all the same registers again, in another life."""
+    """Deletes the registration of a broker whose process is gone, without waiting for its session to expire. What
+    follows is the same as after an expiry. A broker that is alive all the same registers again under a new epoch."""
     known = term.context.brokers.get(node_id)
     path = f"/brokers/ids/{node_id}"
     if known is None:
         return
-    with suppress(NoNodeError, BadVersionError):  # the session has expired, or it is back: the watch tells
+    with suppress(NoNodeError, BadVersionError):  # the session has expired, or the broker is back: the watch fires
         node = await term.store.get(path)
         if node.created == known.epoch:
             logger.warning("Broker %d is absent: nobody listens at its address any more", node_id)
@@ -107,12 +107,13 @@ async def fence(term: Term, node_id: int) -> None:
 
 
 async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
-    """Takes a broker that came back without a clean shutdown out of the sets that it may no longer be in, and notes in
-    its registration that this was done: the next controller must not take it out again when it has caught up."""
+    """Removes a broker that came back without a clean shutdown from the in-sync and eligible sets that it may no longer
+    be in. Notes this in its registration: the next controller must not remove the broker again after it has caught
+    up."""
     logger.warning("Broker %d came back without a clean shutdown", broker.node_id)
     changed = await term.settle(await term.context.partitions_on(broker.node_id, term.turn()), broker)
     path = f"/brokers/ids/{broker.node_id}"
-    with suppress(NoNodeError, InvalidNodeError):  # it is gone again, or somebody invalid it, which the watch tells
+    with suppress(NoNodeError, InvalidNodeError):  # the broker is gone again, or its node is invalid: the watch fires
         node = await term.watched.get(path, "brokers")
         if node.created == broker.epoch:
             await term.writer.write([SetData(path, settle_registration(node.data), node.version)])
@@ -122,8 +123,8 @@ async def settle_unclean(term: Term, broker: Registration) -> list[Partition]:
 
 # ---- log directories
 async def on_log_dirs(term: Term) -> None:
-    """Brokers that lost a log directory say so in a node; which partitions were in it their answers to LeaderAndIsr
-    tell."""
+    """Handles the nodes in which brokers say that they lost a log directory. The controller sends LeaderAndIsr to such
+    a broker, whose answer has the partitions that were in the directory."""
     names = await term.watched.get_children(LOG_DIR_EVENTS, "log_dirs")
     for name in names:
         path = f"{LOG_DIR_EVENTS}/{name}"
@@ -144,14 +145,15 @@ async def _tell_of_log_dirs(term: Term, path: str) -> None:
 
 
 def has_news(term: Term, broker: Registration, answer: Answer) -> bool:
-    """Whether an answer to LeaderAndIsr tells of a log that went offline or came back."""
+    """Whether an answer to LeaderAndIsr may say that a log went offline or came back."""
     if term.context.offline_logs.get(broker.node_id):
         return True
     return any(code != ErrorCode.NONE for code in answer.errors.values())
 
 
 async def on_leader_and_isr_answer(term: Term, broker: Registration, order: LeaderAndIsr, answer: Answer) -> None:
-    """Notes which logs of a broker are offline, and elects others where they led."""
+    """Notes which logs of a broker are offline, and elects another leader for each partition that the broker led from
+    such a log."""
     context = term.context
     known = context.brokers.get(broker.node_id)
     if known is None or known.epoch != broker.epoch or answer.error_code != ErrorCode.NONE:

@@ -1,9 +1,9 @@
-"""Configuration of brokers that was changed while they run, as far as the controller decides by it (KIP-226): the
-minimum in sync and unclean elections, of topics that do not have their own, and the brokers on which nothing is placed.
+"""The dynamic broker configuration that the controller's decisions depend on (KIP-226): min.insync.replicas and
+unclean.leader.election.enable for topics without their own, and the removed brokers, which get no new replicas.
 
-Read from the store before every decision about who leads, and not from this broker's copy: a leader commits by a lower
-minimum as soon as it has heard of it, and from then on nobody is eligible who is not in sync (KIP-966). What brokers
-have in their files is the business of whoever writes them: it has to be the same in all.
+It is read from the store before every decision about leaders, and not from this broker's copy: a leader commits by a
+lower minimum as soon as it knows the minimum, and from then on a replica outside the isr is no longer eligible
+(KIP-966). The values in the brokers' files are the administrator's task: they must be the same on all brokers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MINIMUM, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 
 
 async def settings_now(store: MetadataStore, node_id: int, started_with: ControllerSettings) -> ControllerSettings:
-    """``started_with`` with what was changed since. The least minimum that any broker may lead by holds."""
+    """``started_with`` with the changes since. The lowest min.insync.replicas of any broker applies."""
     removed = started_with.removed_brokers
     minimums: dict[str, int] = {}
     unclean: dict[str, bool] = {}
     for path, data, _ in await store.get_tree(BROKERS):
         name = path.rpartition("/")[2]
-        with suppress(InvalidNodeError):  # the broker that it is for names it
+        with suppress(InvalidNodeError):  # the broker that the node configures logs the fault
             content = decode_config(data)
             _take(content, MINIMUM, name, minimums)
             _take(content, UNCLEAN, name, unclean)
@@ -52,6 +52,6 @@ async def settings_now(store: MetadataStore, node_id: int, started_with: Control
 
 
 def _take(content: Mapping[str, str], key: str, name: str, found: dict[str, Any]) -> None:
-    with suppress(ConfigError):  # the broker drops a wrong value too
+    with suppress(ConfigError):  # an invalid value is ignored, as the broker ignores it
         if key in content:
             found[name] = broker_keys()[key].parse(content[key])

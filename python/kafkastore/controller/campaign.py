@@ -1,6 +1,6 @@
-"""Who is the controller: the first to create ``/controller``, under an epoch that no other controller has (spec R2.4).
+"""The election of the controller: the first broker to create ``/controller``, under a unique epoch (spec R2.4).
 
-The ephemeral node and the next epoch are written in one ``multi``, so whoever holds the node in its session knows its
+The ephemeral node and the next epoch are written in one ``multi``, so the broker whose session owns the node knows its
 epoch even when the answer to that ``multi`` was lost.
 """
 
@@ -32,12 +32,12 @@ CONTROLLER_PATH = "/controller"
 
 
 NOBODY, UNKNOWN = -1, -2
-"""In place of a node id; the second when somebody is there and the node does not say who."""
+"""In place of a node id. UNKNOWN: there is a controller, but its node is invalid and does not name it."""
 
 
 class Seat(NamedTuple):
-    """``holder`` is the controller's node id, NOBODY when there was none at the time; the rest is set if it is this
-    session."""
+    """The state of ``/controller``. ``holder`` is the controller's node id, NOBODY when there was no controller,
+    UNKNOWN when the node is invalid; the other fields are set when this session owns the node."""
 
     holder: int
     is_mine: bool = False
@@ -46,14 +46,14 @@ class Seat(NamedTuple):
 
 
 async def look(watched: WatchedStore) -> Seat:
-    """Who holds the seat. The event ``controller`` tells when that changes. Its own seat without an epoch is given
-    up."""
+    """Reads which broker is the controller. The event ``controller`` fires when that changes. When this session owns
+    ``/controller`` but the epoch node is absent or invalid, deletes ``/controller`` and returns NOBODY."""
     store = watched.store
     if await watched.exists(CONTROLLER_PATH, "controller") is None:
         return Seat(NOBODY)
     try:
         node = await store.get(CONTROLLER_PATH)
-    except NoNodeError:  # gone meanwhile, which the watch tells
+    except NoNodeError:  # the node was deleted meanwhile; its watch fires
         return Seat(NOBODY)
     try:
         holder = decode_controller(node.data)
@@ -73,20 +73,21 @@ async def look(watched: WatchedStore) -> Seat:
 
 
 async def run(store: MetadataStore, stored: StoredTopics, node_id: int, now_ms: int) -> None:
-    """Takes the seat if nobody has it; :func:`look` says whether it was taken."""
+    """Tries to become the controller when there is none; :func:`look` says whether it succeeded."""
     before: Node | None = None
     with suppress(NoNodeError):
         before = await store.get(EPOCH_PATH)
     epoch = str(await next_epoch(stored, before)).encode()
     change: Operation = Create(EPOCH_PATH, epoch) if before is None else SetData(EPOCH_PATH, epoch, before.version)
-    with suppress(NodeExistsError, BadVersionError):  # somebody was faster
+    with suppress(NodeExistsError, BadVersionError):  # another broker was faster
         seat = Create(CONTROLLER_PATH, encode_controller(node_id, now_ms), is_ephemeral=True)
         await store.multi([seat, change])
 
 
 async def next_epoch(stored: StoredTopics, before: Node | None) -> int:
-    """Higher than that of any controller. What ``/controller_epoch`` says if it can be read; when it cannot, or was
-    made anew, what the states of partitions and the number of its changes tell."""
+    """An epoch higher than that of any earlier controller: one more than ``/controller_epoch``. When that node is
+    invalid, absent or was created anew, one more than the highest of the node's version and the controller epochs in
+    the partition states."""
     highest = 0
     if before is not None:
         highest = before.version
@@ -101,22 +102,23 @@ async def next_epoch(stored: StoredTopics, before: Node | None) -> int:
 
 
 async def sign(store: MetadataStore, node_id: int, now_ms: int) -> None:
-    """Writes again who holds the seat, which this session does."""
-    with suppress(NoNodeError):  # gone meanwhile, which the watch tells
+    """Writes this broker's node id into ``/controller`` again, which this session owns."""
+    with suppress(NoNodeError):  # the node was deleted meanwhile; its watch fires
         await store.set(CONTROLLER_PATH, encode_controller(node_id, now_ms))
 
 
 async def depose(store: MetadataStore, node_id: int) -> None:
-    """Takes the seat from ``node_id``, whose process is gone; not from whoever has been elected meanwhile."""
+    """Deletes ``/controller`` when it names ``node_id``, whose process is gone. A controller that was elected meanwhile
+    stays."""
     with suppress(NoNodeError, BadVersionError, InvalidNodeError):
-        epoch = await store.get(EPOCH_PATH)  # first: an election between the reads has another version
+        epoch = await store.get(EPOCH_PATH)  # read first: an election between the two reads changes this version
         holder = decode_controller((await store.get(CONTROLLER_PATH)).data)
         if holder == node_id:
             await store.multi([Check(EPOCH_PATH, epoch.version), Delete(CONTROLLER_PATH)])
 
 
 async def leave(store: MetadataStore, version: int) -> None:
-    """Gives the seat up, if it is still held in the term of ``version``; the others need not wait for the session's
-    end."""
+    """Deletes ``/controller`` if ``/controller_epoch`` still has ``version``, so that the other brokers need not wait
+    for the end of this session."""
     with suppress(StoreError):
         await store.multi([Check(EPOCH_PATH, version), Delete(CONTROLLER_PATH)])
